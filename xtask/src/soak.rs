@@ -186,14 +186,14 @@ const SOAKS: &[Soak] = &[
     Soak {
         name: "sockets-crowd",
         what: "many connections to a socket that send nothing or an octet a second, while others are served",
-        tests: &[("onward-zmtp", "socket::crowds::")],
+        tests: &[("onward-zmtp", "socket::stress::crowds::")],
         rounds: 10_000,
         variable: "ONWARD_CONNECTIONS",
     },
     Soak {
         name: "sockets-cut",
         what: "connections of sockets cut under load: every message is accounted for",
-        tests: &[("onward-zmtp", "socket::cuts::")],
+        tests: &[("onward-zmtp", "socket::stress::cuts::")],
         rounds: 1_000,
         variable: "ONWARD_ROUNDS",
     },

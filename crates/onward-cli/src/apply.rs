@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use onward_store::{Outcome, Refusal, Store, TaskId, TaskRecord, TaskState, WaitReason, Write};
+use onward_store::{Outcome, Refusal, Store, StoreReads, TaskId, TaskRecord, TaskState, WaitReason, Write};
 
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;

@@ -1,8 +1,8 @@
-//! The only place that reads the time.
+//! Clocks: the only place that reads the time.
 //!
-//! Two clocks are needed. **Wall time** says when a person wants something (`run_at`, retention);
-//! it may jump. **Steady time** measures how long a lease has held; it never jumps and counts while
-//! the machine sleeps. A store takes both from one [`Clock`], so that a test can move them by hand.
+//! Two kinds of time are needed. **Wall time** is what people use (`run_at`, retention); it may
+//! jump. **Steady time** measures how long a lease has held; it never jumps, and it counts while
+//! the machine sleeps. A store takes both from one [`Clock`], so that a test can set them.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -12,24 +12,24 @@ use crate::api::timestamp::Timestamp;
 
 /// A source of wall time and steady time.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
-    /// Wall time. It may jump when somebody sets the clock.
+    /// Returns wall time. It jumps if a person or a time service sets the clock.
     fn now(&self) -> Timestamp;
 
-    /// Time since some fixed moment, in a form that every process on this machine shares and that
-    /// no clock change moves.
+    /// Returns the time since a fixed moment. All processes on this machine share it, and setting
+    /// the clock does not change it.
     fn steady(&self) -> Duration;
 
-    /// Completes when `duration` of this clock's time has passed, or at any moment earlier (a
-    /// caller looks again).
+    /// Returns a receiver that is notified each time the clock is moved by hand.
     ///
-    /// The default answers `None`: the clock is the machine's, and an ordinary timer serves. A
-    /// manual clock answers a receiver that is told of each move.
+    /// The default returns `None`: the clock is the machine's, and an ordinary timer measures it. A
+    /// manual clock returns a receiver; a caller that waits for a time checks the clock after each
+    /// notification.
     fn moved(&self) -> Option<tokio::sync::watch::Receiver<u64>> {
         None
     }
 }
 
-/// The machine's clocks.
+/// The clock of the machine.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct SystemClock;
 
@@ -45,22 +45,21 @@ impl Clock for SystemClock {
     }
 }
 
-/// On Linux the boot-time clock, which counts while the machine sleeps and which all processes
-/// share.
+/// On Linux, the boot-time clock counts while the machine sleeps, and all processes share it.
 #[cfg(target_os = "linux")]
 const STEADY: rustix::time::ClockId = rustix::time::ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
 const STEADY: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
 
-/// The time of day since 1970, to be compared with the times of files, which the machine's clock
-/// gives them.
+/// Returns the time since 1970 of the machine's clock, for comparison with the times of files,
+/// which come from the same clock.
 #[cfg(feature = "sqlite")]
 pub(crate) fn file_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// A clock that stands still until told to move: for tests.
+/// A clock that moves only by hand, for tests.
 ///
 /// ```
 /// use std::time::Duration;
@@ -84,14 +83,14 @@ struct ManualTime {
 }
 
 impl Default for ManualClock {
-    /// Starts at 2024-01-01T00:00:00Z.
+    /// Creates a clock that starts at 2024-01-01T00:00:00Z.
     fn default() -> Self {
         Self::starting_at(Timestamp::from_microseconds(1_704_067_200_000_000))
     }
 }
 
 impl ManualClock {
-    /// A clock whose wall time is `wall` and whose steady time is one hour.
+    /// Creates a clock with the wall time `wall` and a steady time of one hour.
     #[must_use]
     pub fn starting_at(wall: Timestamp) -> Self {
         let time = ManualTime { wall, steady: Duration::from_secs(3600) };
@@ -106,7 +105,7 @@ impl ManualClock {
         });
     }
 
-    /// Sets wall time alone, forwards or backwards, as a person or a time service does.
+    /// Sets only wall time, forwards or backwards, as a person or a time service does.
     pub fn set_wall(&self, wall: Timestamp) {
         self.change(|time| time.wall = wall);
     }

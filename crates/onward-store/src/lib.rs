@@ -1,8 +1,9 @@
-//! Where [Onward](https://docs.rs/onward) keeps its work.
+//! Storage for [Onward](https://docs.rs/onward): the storage interface, the rules that every store
+//! obeys, and the stores.
 //!
-//! Everything that changes state is a value, a [`Write`], and there is one way to apply it:
-//! [`Store::apply`]. Each write is atomic in itself and gets its own [`Outcome`]; the writes of one
-//! call become durable together.
+//! Every change of state is a value, a [`Write`], and [`Store::apply`] is the only method that
+//! applies one. Each write is atomic and returns its own [`Outcome`]. The writes of one call become
+//! durable together.
 //!
 //! ```
 //! use onward_store::{Claim, MemoryStore, NewTask, OpenSession, Outcome, Store, Write};
@@ -30,8 +31,8 @@
 //! the [`rules`], which every store obeys; [`MemoryStore`], which is their specification; and
 //! [`SqliteStore`].
 //!
-//! This crate does not run anything: it knows no handlers, spawns no tasks on a runtime and has no
-//! policy. The engine has.
+//! This crate runs nothing: it knows no handlers, spawns no tasks on a runtime and has no policy.
+//! The engine provides these.
 
 mod api;
 pub mod bounds;
@@ -43,6 +44,7 @@ mod decorator;
 mod memory;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod migrations;
+mod model;
 mod number_map;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -68,6 +70,7 @@ pub use api::orchestration::{
 };
 pub use api::outcome::{Claimed, Failed, Outcome, Refusal, Submitted, Swept};
 pub use api::queue::{ConcurrencyLimit, QueueChoice, QueueMode, QueueSettings, QueueTurn, SetQueue};
+pub use api::read::{Read, ReadReply, StoreReads};
 pub use api::reason::WaitReason;
 pub use api::result::TaskResult;
 pub use api::schedule::{
@@ -95,8 +98,8 @@ pub use memory::MemoryStore;
 pub use number_map::{NumberHash, NumberHasher, NumberMap};
 #[cfg(feature = "postgres")]
 pub use postgres::{AppliedOnServer, CompletionStatement, PostgresOptions, PostgresReport, PostgresStore};
-/// The driver under [`SqliteStore`], for those who [submit in a transaction of their
-/// own](SqliteStore::submit_in): the connection must come from the same version.
+/// The driver that [`SqliteStore`] uses, re-exported for callers that [submit in their own
+/// transaction](SqliteStore::submit_in). The connection must come from this version of the driver.
 #[cfg(feature = "sqlite")]
 pub use rusqlite;
 #[cfg(feature = "sqlite")]
@@ -104,7 +107,8 @@ pub use sqlite::{
     AppliedInTransaction, CheckReport, CommitCounts, Compacted, LockHolder, SqliteOptions, SqliteReader, SqliteStore,
     SubmittedInTransaction,
 };
-/// The driver under [`PostgresStore`], for those who [submit in a transaction of their
-/// own](PostgresStore::submit_in): the connection must come from the same version.
+/// The driver that [`PostgresStore`] uses, re-exported for callers that [submit in their own
+/// transaction](PostgresStore::submit_in). The connection must come from this version of the
+/// driver.
 #[cfg(feature = "postgres")]
 pub use tokio_postgres;

@@ -1,14 +1,13 @@
-//! The scripts that make the tables of a store, and the schemas that a program supports.
+//! The scripts that create the tables of a store, and the schemas that a program supports.
 
 use crate::api::error::{Error, Result};
 
-/// The scripts of one backend. The first makes schema 1, and each later one the schema of the next
-/// number.
+/// The scripts of one backend. The first one creates schema 1, and each later one the next schema.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Migrations {
     first: &'static str,
     later: &'static [&'static str],
-    /// Those that a test adds behind them.
+    /// The scripts that a test adds after them.
     added: &'static [&'static str],
 }
 

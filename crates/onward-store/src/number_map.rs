@@ -1,22 +1,24 @@
-//! Maps by numbers that are given out one after the other.
+//! Hash maps with consecutive numbers as keys.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 
-/// How many numbers in a row have their places side by side: a power of two.
+/// The number of consecutive numbers with adjacent positions; a power of two.
 const NEIGHBOURS: u64 = 64;
 
-/// The bits of a hash by which a table tells apart what lies side by side.
+/// The bits of a hash by which a table distinguishes adjacent entries.
 const TAG: u64 = !(u64::MAX >> 7);
 
-/// 2⁶⁴ over the golden ratio, by which consecutive numbers are spread evenly (Knuth, The Art of
+/// 2⁶⁴ divided by the golden ratio, which spreads consecutive numbers evenly (Knuth, The Art of
 /// Computer Programming, volume 3, 6.4).
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// A hash map by numbers that are given out one after the other, as those of tasks are: those near
-/// each other lie near each other in memory. A hundred thousand tasks are awaited, claimed and
-/// ended in about the order of their numbers, and with another hash each look goes to memory that
-/// no cache has. Not for numbers that somebody else may choose.
+/// A hash map whose keys are consecutive numbers, such as those of tasks. Close numbers are close
+/// in memory.
+///
+/// A program awaits, claims and ends a hundred thousand tasks in about the order of their numbers.
+/// With another hash each access misses the processor's caches. Do not use the map for numbers that
+/// an attacker may choose.
 pub type NumberMap<Number, Value> = HashMap<Number, Value, NumberHash>;
 
 /// The hash of a [`NumberMap`].
@@ -31,7 +33,8 @@ impl BuildHasher for NumberHash {
     }
 }
 
-/// Hashes one number. Blocks of 64 are scattered, and within a block numbers stay in a row.
+/// A hasher of one number. It scatters blocks of 64 numbers, and keeps the numbers of a block
+/// adjacent.
 #[derive(Debug)]
 pub struct NumberHasher(u64);
 
@@ -46,6 +49,8 @@ impl Hasher for NumberHasher {
 
     fn write_u64(&mut self, number: u64) {
         let block = (number / NEIGHBOURS).wrapping_mul(SPREAD);
+        // The multiplication mixes the high bits best. The shift brings them to the low bits, which
+        // select the position.
         let place = (block ^ block >> 32).wrapping_mul(NEIGHBOURS) + number % NEIGHBOURS;
         self.0 = place & !TAG | number.wrapping_mul(SPREAD) & TAG;
     }
@@ -65,7 +70,7 @@ mod tests {
         NumberHash.hash_one(number)
     }
 
-    /// Where numbers lie in a table of so many places.
+    /// Returns the positions of numbers in a table of `table` positions.
     fn places(numbers: impl Iterator<Item = i64>, table: u64) -> HashSet<u64> {
         numbers.map(|number| hash(number) % table).collect()
     }

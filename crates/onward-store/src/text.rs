@@ -1,19 +1,19 @@
-//! The characters that no name has, and the way in which texts of users are shown.
+//! The characters that names exclude, and the display of users' texts.
 //!
-//! A name is compared, typed and shown, so it consists of characters that a reader sees. A text
-//! that a user takes from elsewhere (a key, an error) may hold anything; it is escaped where it is
-//! shown.
+//! A name is compared, typed and displayed, so it consists of visible characters. A text that a
+//! user takes from elsewhere (a key, an error) may contain any character; it is escaped when it is
+//! displayed.
 
 use std::fmt::{self, Write as _};
 
 /// The first character after the alphabets that need neither joiners nor variation selectors.
 const FIRST_JOINED: char = '\u{600}';
 
-/// Returns whether a character acts on what shows it, or is not seen at all: controls, characters
-/// that change the direction of text, and characters without a shape.
+/// Returns whether a character controls its display, or is invisible: controls, characters that
+/// change the direction of text, and characters without a shape.
 ///
-/// Joiners and variation selectors are not among them: scripts and emoji need them. A [name] has
-/// them only where they change a shape.
+/// Joiners and variation selectors are not among them, because scripts and emoji need them. A
+/// [name] may contain them only where they change a shape.
 ///
 /// [name]: crate::Name
 #[must_use]
@@ -34,9 +34,10 @@ fn is_joiner(character: char) -> bool {
         || matches!(character, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
-/// Returns the first character that a name may not have, and its place, counted in characters
-/// from 1.
+/// Returns the first character that a name excludes, and its position, counted in characters from
+/// 1.
 pub(crate) fn first_hidden(text: &str) -> Option<(usize, char)> {
+    // ASCII without controls has no hidden character, and is quick to recognize.
     if text.is_ascii() && !text.bytes().any(|byte| byte.is_ascii_control()) {
         return None;
     }
@@ -48,8 +49,8 @@ pub(crate) fn first_hidden(text: &str) -> Option<(usize, char)> {
     Some((found + 1, text.chars().nth(found)?))
 }
 
-/// Returns what is wrong with a name that has a character which is not seen, with the code of the
-/// character and its place.
+/// Returns a message about the first invisible character of a name, with its code and its position.
+/// Returns `None` if the name has none.
 #[must_use]
 pub fn hidden_in(text: &str) -> Option<String> {
     let (place, character) = first_hidden(text)?;
@@ -57,7 +58,7 @@ pub fn hidden_in(text: &str) -> Option<String> {
     Some(format!("`{shown}` has the character U+{code:04X} at position {place}, which is not seen; leave it out"))
 }
 
-/// Shows a text of a user: characters that are [hidden](is_hidden) and line feeds are escaped.
+/// A text of a user for display: [hidden](is_hidden) characters and line feeds are escaped.
 ///
 /// ```
 /// use onward_store::text::Shown;

@@ -5,10 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use onward_store::{
-    Answer, Error, HistoryChunk, InstanceRecord, Outcome, Page, QueueRecord, Store, TaskFilter, TaskId, TaskPage,
-    TaskRecord, Write,
-};
+use onward_store::{Answer, Error, Outcome, Read, ReadReply, Store, Write};
 use tokio::sync::Notify;
 
 /// The time that a call with [`Fault::Timeout`] takes, by the store's clock. A SQLite store waits
@@ -52,14 +49,15 @@ pub enum Side {
     After,
 }
 
-/// A store whose n-th [`apply`](Store::apply), or whose n-th read of tasks and orchestrations,
-/// fails, once or from then on. Without a plan it passes everything through.
+/// A store whose n-th [`apply`](onward_store::Store::apply), or whose n-th read of tasks and
+/// orchestrations, fails, once or from then on. Without a plan it passes everything through.
 ///
 /// Calls and reads are counted separately, from 1, when they are made. Reads are
-/// [`task`](Store::task), [`tasks`](Store::tasks), [`instance`](Store::instance) and
-/// [`instance_history`](Store::instance_history). Other reads are neither counted nor failed. To
-/// fail each operation of a scenario in turn, run it with n = 1, 2, 3 … until
-/// [`calls`](Self::calls) (or [`reads`](Self::reads)) stays below n.
+/// [`task`](onward_store::StoreReads::task), [`tasks`](onward_store::StoreReads::tasks),
+/// [`instance`](onward_store::StoreReads::instance) and
+/// [`instance_history`](onward_store::StoreReads::instance_history). Other reads are neither
+/// counted nor failed. To fail each operation of a scenario in turn, run it with n = 1, 2, 3 …
+/// until [`calls`](Self::calls) (or [`reads`](Self::reads)) stays below n.
 #[derive(Debug)]
 pub struct FaultyStore {
     inner: Arc<dyn Store>,
@@ -114,7 +112,7 @@ impl FaultyStore {
         self.plan(|plan| plan.slipped_in = writes);
     }
 
-    /// Returns the number of calls of [`apply`](Store::apply).
+    /// Returns the number of calls of [`apply`](onward_store::Store::apply).
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.plan(|plan| plan.calls)
@@ -151,17 +149,13 @@ impl FaultyStore {
         })
     }
 
-    /// Makes a read, or returns the error planned in its place.
-    fn read<'a, T: 'a>(&'a self, read: impl FnOnce(&'a dyn Store) -> Answer<'a, T>) -> Answer<'a, T> {
-        let fails = self.plan(|plan| {
+    /// Returns the error planned in place of the next read.
+    fn planned_read_fault(&self) -> Option<Fault> {
+        self.plan(|plan| {
             plan.reads += 1;
             let (numbers, fault) = plan.fails_reads.as_ref()?;
             numbers.contains(&plan.reads).then_some(*fault)
-        });
-        match fails {
-            Some(fault) => Box::pin(async move { Err(self.error(fault).await) }),
-            None => read(&*self.inner),
-        }
+        })
     }
 
     /// Returns the error of a fault, after the time that the fault takes.
@@ -205,37 +199,31 @@ impl onward_store::StoreDecorator for FaultyStore {
         })
     }
 
-    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
-        self.read(|store| store.task(task))
-    }
-
-    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
-        self.read(|store| store.tasks(filter, page))
-    }
-
-    fn instance(&self, task: TaskId) -> Answer<'_, Option<InstanceRecord>> {
-        self.read(|store| store.instance(task))
-    }
-
-    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
-        self.read(|store| store.instance_history(task, from, limit))
-    }
-
-    fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
-        let slipped_in = self.plan(|plan| std::mem::take(&mut plan.slipped_in));
-        if slipped_in.is_empty() {
-            return self.inner.queues();
-        }
+    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+        let is_of_task = matches!(
+            read,
+            Read::Task { .. } | Read::Tasks { .. } | Read::Instance { .. } | Read::InstanceHistory { .. }
+        );
+        let fault = if is_of_task { self.planned_read_fault() } else { None };
+        let slipped_in = match read {
+            Read::Queues {} => self.plan(|plan| std::mem::take(&mut plan.slipped_in)),
+            _ => Vec::new(),
+        };
         Box::pin(async move {
-            self.inner.apply(slipped_in).await?;
-            self.inner.queues().await
+            if let Some(fault) = fault {
+                return Err(self.error(fault).await);
+            }
+            if !slipped_in.is_empty() {
+                self.inner.apply(slipped_in).await?;
+            }
+            self.inner.read(read).await
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use onward_store::{ManualClock, MemoryStore};
+    use onward_store::{ManualClock, MemoryStore, StoreReads, TaskId};
 
     use super::*;
     use crate::test_store::task;

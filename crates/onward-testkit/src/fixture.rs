@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use onward_store::{Clock, CodecStore, ManualClock, MemoryStore, PayloadCodec, Result, Store, Write};
+use onward_store::{Clock, CodecStore, ManualClock, MemoryStore, PayloadCodec, Result, Store, StoreReads, Write};
 
 use crate::faulty_store::FaultyStore;
 

@@ -8,7 +8,8 @@ use std::time::Duration;
 use onward_store::{
     AfterFailure, Change, Claim, Claimed, ClaimedTask, Clock, Event, EventCursor, Failed, KindSelection, Lease,
     ManualClock, Name, NewTask, OnDuplicate, OpenSession, Outcome, Page, QueueRecord, QueueSelection, Refusal, Scope,
-    SessionId, Store, Submitted, Swept, TaskFilter, TaskId, TaskRecord, TaskState, Timestamp, UniqueKey, Write,
+    SessionId, Store, StoreReads, Submitted, Swept, TaskFilter, TaskId, TaskRecord, TaskState, Timestamp, UniqueKey,
+    Write,
 };
 
 use crate::fixture::{Conditions, Fixture, StoreLocation};

@@ -9,7 +9,7 @@ use onward_zmtp::{DealerSocket, RepSocket, ReqSocket, RouterSocket};
 
 const CLIENTS: usize = 3;
 const WORKERS: usize = 2;
-const QUESTIONS: usize = 5;
+const REQUESTS: usize = 5;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -24,11 +24,11 @@ async fn main() -> Result<(), Error> {
     let asking: Vec<_> = (0..CLIENTS).map(|number| tokio::spawn(ask(number, for_clients.clone()))).collect();
     let mut answered = 0;
     for client in asking {
-        if let Ok(answers) = client.await {
-            answered += answers?;
+        if let Ok(replies) = client.await {
+            answered += replies?;
         }
     }
-    assert_eq!(answered, CLIENTS * QUESTIONS);
+    assert_eq!(answered, CLIENTS * REQUESTS);
     broker.abort();
     Ok(())
 }
@@ -38,8 +38,8 @@ async fn work(number: usize, broker: Endpoint) -> Result<(), Error> {
     let mut socket = RepSocket::new();
     socket.connect(broker)?;
     loop {
-        let question = socket.recv().await?;
-        let text = String::from_utf8_lossy(&question.frames()[0]).to_uppercase();
+        let request = socket.recv().await?;
+        let text = String::from_utf8_lossy(&request.frames()[0]).to_uppercase();
         socket.send(format!("{text} (says worker {number})")).await?;
     }
 }
@@ -49,12 +49,12 @@ async fn ask(number: usize, broker: Endpoint) -> Result<usize, Error> {
     let mut socket = ReqSocket::new();
     socket.connect(broker)?;
     let mut answered = 0;
-    for question in 0..QUESTIONS {
-        socket.send(format!("question {question} of client {number}")).await?;
-        let answer = socket.recv().await?;
-        let answer = String::from_utf8_lossy(&answer.frames()[0]);
-        println!("{answer}");
-        answered += usize::from(answer.starts_with(&format!("QUESTION {question} OF CLIENT {number} (")));
+    for request in 0..REQUESTS {
+        socket.send(format!("request {request} of client {number}")).await?;
+        let reply = socket.recv().await?;
+        let reply = String::from_utf8_lossy(&reply.frames()[0]);
+        println!("{reply}");
+        answered += usize::from(reply.starts_with(&format!("REQUEST {request} OF CLIENT {number} (")));
     }
     Ok(answered)
 }

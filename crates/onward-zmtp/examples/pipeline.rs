@@ -17,7 +17,7 @@ const PIECES: u64 = 10_000;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     let source = PushSocket::with_options(
-        SocketOptions::new().send_mark(HighWaterMark::messages(100)).linger(Duration::from_secs(60)),
+        SocketOptions::new().send_high_water_mark(HighWaterMark::messages(100)).linger(Duration::from_secs(60)),
     );
     let from_source = source.bind("tcp://127.0.0.1:*").await?;
     let mut sink = PullSocket::new();

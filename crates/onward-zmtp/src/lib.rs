@@ -19,8 +19,8 @@
 //!     let mut server = RepSocket::new();
 //!     let endpoint = server.bind("tcp://127.0.0.1:*").await?;
 //!     tokio::spawn(async move {
-//!         while let Ok(question) = server.recv().await {
-//!             println!("asked: {question:?}");
+//!         while let Ok(request) = server.recv().await {
+//!             println!("request: {request:?}");
 //!             if server.send("42").await.is_err() {
 //!                 break;
 //!             }

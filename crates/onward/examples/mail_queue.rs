@@ -2,6 +2,7 @@
 //! their redrive once the server is up again. The clock is moved by hand, so that hours pass at
 //! once. `cargo run --example mail_queue`
 
+use onward_store::StoreReads;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Measures tasks per second (submit, claim, run, complete) with a handler that does nothing, in
-//! memory or on a file that survives a killed process. `cargo run --release --example round_trips [TASKS
-//! [SLOTS [FILE]]]`
+//! memory or on a file that survives a killed process. `cargo run --release --example round_trips
+//! [TASKS [SLOTS [FILE]]]`
 
 use std::time::{Duration, Instant};
 

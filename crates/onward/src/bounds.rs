@@ -1,184 +1,190 @@
-//! Every limit and interval of the engine, in one place. Those of the store are in
-//! [`onward_store::bounds`].
+//! Every limit and interval of the engine. Those of the store are in [`onward_store::bounds`].
 
 use std::time::Duration;
 
-/// The most handlers that one engine runs at once.
+/// The largest number of handlers that one engine runs at once.
 pub const CONCURRENCY: usize = 100_000;
 
-/// The most tasks that an engine may be told to claim ahead of free slots.
+/// The largest number of tasks that an engine may be set to claim ahead of free slots.
 pub const PREFETCH: usize = 65_536;
 
-/// How many ended attempts may wait for their commit before the engine claims nothing more: what
+/// The number of ended attempts that may wait for their commit before the engine stops claiming. It
 /// holds back an engine whose store cannot keep up.
-pub const UNSETTLED: usize = 16_384;
+pub const UNCOMMITTED_ENDS: usize = 16_384;
 
-/// How many calls of the store that end attempts and claim tasks may be under way at once.
-pub const CALLS: usize = 8;
+/// The number of store calls that may be in flight at once, for calls that end attempts and claim
+/// tasks.
+pub const STORE_CALLS: usize = 8;
 
-/// Buffered tasks should start within this time at the latest (or within two commits, if those take
-/// longer).
+/// The time within which buffered tasks should start, or two commits if that is longer.
 pub const BUFFER_HORIZON: Duration = Duration::from_micros(500);
 
-/// How many tasks are claimed at the most although enough are buffered, because they may go before
-/// what is buffered.
-pub const PROBE: usize = 64;
+/// The largest number of tasks claimed although enough are buffered, because new tasks may sort
+/// before the buffered ones.
+pub const LOOK_AHEAD: usize = 64;
 
-/// Over what time of taken slots it is told how fast attempts end (or over four commits, if those
-/// take longer).
-pub const PACE_WINDOW: Duration = Duration::from_millis(5);
+/// The slot time over which throughput is measured, or four commits if that is longer.
+pub const THROUGHPUT_WINDOW: Duration = Duration::from_millis(5);
 
-/// For how long it is remembered how fast attempts ended.
-pub const PACE_MEMORY: Duration = Duration::from_millis(100);
+/// The age beyond which a throughput sample is ignored.
+pub const THROUGHPUT_MEMORY: Duration = Duration::from_millis(100);
 
-/// Of how many calls of the store it is known at the most how many attempts had ended when they
-/// began: more than are made within two commits.
-pub const PACE_CALLS: usize = 64;
+/// The largest number of recent store calls of which the throughput meter keeps a sample: more than
+/// are made within two commits.
+pub const THROUGHPUT_CALLS: usize = 64;
 
-/// How finely these times are divided.
-pub const PACE_MARKS: u32 = 16;
+/// The number of samples into which the window and the memory of the throughput meter are divided.
+pub const THROUGHPUT_SAMPLES: u32 = 16;
 
-/// How often the engine looks for further ends, while there are some at each look, before it writes
-/// those that it has.
-pub const GATHERING: usize = 16;
+/// The number of times that the dispatcher yields to gather further ends before it writes those
+/// that it has. It stops at the first round that brings none.
+pub const GATHER_ROUNDS: usize = 16;
 
-/// A buffer from which fewer tasks started in this time than it holds gives back the rest.
-pub const BUFFER_PATIENCE: Duration = Duration::from_millis(100);
+/// The interval at which the buffer is checked. If fewer tasks started in it than are buffered, the
+/// engine releases the difference.
+pub const BUFFER_WAIT: Duration = Duration::from_millis(100);
 
-/// How often a task's changed progress is written at the most.
+/// The shortest interval between two writes of changed progress.
 pub const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often one engine has a task give way to more urgent ones at the most: then it runs to its
+/// The number of times that one engine preempts a task at most. After that the task runs to its
 /// end.
 pub const PREEMPTIONS: u32 = 3;
 
-/// Of how many tasks an engine remembers how often they have given way; of more, those with the
-/// lowest numbers are forgotten.
+/// The number of tasks for which an engine remembers how often it preempted them. Beyond it the
+/// engine forgets the tasks with the lowest ids.
 pub const PREEMPTED_TASKS: usize = 10_000;
 
-/// How often hints make an engine whose slots are all taken look for urgent work, at the most.
+/// The shortest interval at which hints make an engine without a free slot look for urgent work.
 pub const PREEMPTION_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How often the sources of pressure are asked while tasks run or wait.
+/// The interval at which the sources of pressure are sampled while tasks run or wait.
 pub const PRESSURE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How far tasks may be ahead of a bandwidth until its pressure is at 1.0.
+/// The time by which tasks may be ahead of a bandwidth before its pressure reaches 1.0.
 pub const BANDWIDTH_HORIZON: Duration = Duration::from_secs(2);
 
-/// How often a hint that tasks may have been asked to stop is followed at the most.
+/// The shortest interval at which an engine follows hints that running tasks may have been
+/// cancelled.
 pub const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The first pause after a store error; it doubles with each further one.
+/// The first pause after a store error. It doubles with each consecutive error.
 pub const STORE_RETRY_FIRST: Duration = Duration::from_millis(50);
 
 /// The longest pause after a store error.
 pub const STORE_RETRY_LONGEST: Duration = Duration::from_secs(5);
 
-/// While this engine runs tasks itself, how often hints make it look for ended tasks that somebody
-/// waits for, at the most: it hears of its own at once, so these are tasks that others run.
+/// The shortest interval at which hints make an engine that runs tasks look for the ends of awaited
+/// tasks. It learns of its own at once, so these are tasks that other engines run.
 pub const WAIT_INTERVAL_RUNNING: Duration = Duration::from_millis(50);
 
-/// The same while this engine runs nothing.
+/// The shortest interval at which hints make an engine that runs nothing look for the ends of
+/// awaited tasks.
 pub const WAIT_INTERVAL: Duration = Duration::from_millis(1);
 
-/// How long a wait may go without looking at the clock: so long does the engine take to notice that
-/// somebody set the machine's time, or that it slept.
+/// The longest time that a wait passes without a look at the clock. The engine needs at most this
+/// long to notice that the machine's clock was set or that the machine slept.
 pub const CLOCK_CHECK: Duration = Duration::from_secs(60);
 
-/// How many of the latest ends an engine remembers, so that a handle made after the end knows it.
+/// The number of latest ends that an engine remembers, so that a handle made after the end finds
+/// it.
 pub const RECENT_ENDS: usize = 8192;
 
-/// The longest result, in bytes, that a wait is told; a longer one is read.
-pub const TOLD_RESULT_BYTES: usize = 4096;
+/// The longest result, in bytes, that a completion notification carries; a longer one is read from
+/// the store.
+pub const NOTIFIED_RESULT_BYTES: usize = 4096;
 
-/// How many events are read at once.
-pub const EVENTS: usize = 256;
+/// The number of events read at once.
+pub const EVENT_BATCH: usize = 256;
 
-/// A firing of a schedule that is done so much after it was due is on time; a later one was missed.
-pub const ON_TIME: Duration = Duration::from_secs(60);
+/// The delay up to which a firing of a schedule is on time; a later one is missed.
+pub const FIRING_DELAY: Duration = Duration::from_secs(60);
 
-/// A clock that is so far behind a schedule's last firing was wrong then, and the schedule follows
-/// it back; else it waits until the clock is again where it was.
-pub const SET_BACK: Duration = Duration::from_secs(25 * 3600);
+/// The distance by which a clock must lie behind a schedule's last firing for that firing to count
+/// as made with a wrong clock. The schedule then follows the clock back. For a smaller distance it
+/// waits until the clock has caught up.
+pub const CLOCK_SET_BACK: Duration = Duration::from_secs(25 * 3600);
 
-/// How many missed firings of a schedule are counted at once; further ones are not.
-pub const MISSED: usize = 10_000;
+/// The largest number of missed firings of a schedule that are counted at once; the rest are not
+/// counted.
+pub const MISSED_FIRINGS: usize = 10_000;
 
-/// How many schedules are read at once to see which are due.
-pub const SCHEDULES_AT_ONCE: usize = 64;
+/// The number of schedules read at once to find those that are due.
+pub const SCHEDULE_BATCH: usize = 64;
 
-/// How often hints make the engine look whether schedules were changed, at the most.
+/// The shortest interval at which hints make the engine look for changed schedules.
 pub const SCHEDULE_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long a schedule that cannot be fired (an unknown zone, say) is left alone before it is tried
-/// again.
-pub const SCHEDULE_PATIENCE: Duration = Duration::from_secs(60);
+/// The time for which a schedule that cannot be fired, for example because of an unknown time zone,
+/// is left alone before the next try.
+pub const SCHEDULE_RETRY_DELAY: Duration = Duration::from_secs(60);
 
-/// How often a change of a schedule is tried that fires at the same time.
+/// The number of attempts to change a schedule that fires at the same time.
 pub const SCHEDULE_ATTEMPTS: usize = 100;
 
-/// How many transitions may wait for one hook; further ones are left out, and the next one that is
-/// told says how many.
-pub const HOOK_LINE: usize = 65_536;
+/// The number of transitions that may wait for one hook. Further ones are dropped, and the next
+/// transition that the hook gets has their number.
+pub const HOOK_QUEUE: usize = 65_536;
 
-/// For how long hooks are waited for at the end of a run whose [shutdown
+/// The time that a run waits for hooks at its end if its [shutdown
 /// limit](crate::EngineBuilder::shutdown_limit) is shorter.
-pub const HOOKS_AT_END: Duration = Duration::from_secs(1);
+pub const HOOK_SHUTDOWN_LIMIT: Duration = Duration::from_secs(1);
 
-/// How often an engine that [forgets ended tasks](crate::EngineBuilder::keep_ended_for), or has run
-/// some that [say how long they are kept](crate::NewTask::retention), looks for some that are over.
+/// The interval at which an engine looks for tasks to forget. It looks if it [forgets ended
+/// tasks](crate::EngineBuilder::keep_ended_for), or has run tasks that [set their own
+/// retention](crate::NewTask::retention).
 pub const RETENTION_INTERVAL: Duration = Duration::from_secs(60);
 
-/// How many ended tasks one write forgets.
-pub const FORGOTTEN_AT_ONCE: usize = 1000;
+/// The number of ended tasks that one write forgets.
+pub const PRUNE_BATCH: usize = 1000;
 
-/// How many of the schedules that fire next an [`Overview`](crate::Overview) has.
+/// The number of upcoming schedules in an [`Overview`](crate::Overview).
 pub const SCHEDULES_SHOWN: usize = 100;
 
-/// The number of times that the end of an orchestration is put off, in one turn, for messages that
-/// arrive before it is written. After that it ends, and those that arrive then are kept unread.
-pub const ENDS_PUT_OFF: u32 = 100;
+/// The number of times in one turn that the end of an orchestration is deferred for messages that
+/// arrive before it is written. After that the orchestration ends, and messages that arrive then
+/// are kept unread.
+pub const END_DEFERRALS: u32 = 100;
 
-/// How often the code of an orchestration may wake itself in one turn before it is held to be
-/// stuck.
+/// The number of times that the code of an orchestration may wake itself in one turn before the
+/// engine treats it as stuck.
 pub const ORCHESTRATION_POLLS: usize = 10_000;
 
-/// How many answers to updates of an orchestration are kept at most.
+/// The largest number of replies to updates that an orchestration keeps.
 pub const UPDATE_REPLIES: u64 = 64;
 
-/// The time that an [update](crate::Engine::update) waits for its answer unless it is given
-/// another.
-pub const UPDATE_PATIENCE: Duration = Duration::from_secs(30);
+/// The time that an [update](crate::Engine::update) waits for its reply by default.
+pub const UPDATE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How many chunks of a history are read at once.
+/// The number of chunks of a history that are read at once.
 pub const HISTORY_CHUNKS: usize = 1000;
 
-/// The pause of an orchestration for whose kind an engine that claimed it has no code. The pause
-/// doubles each time the engine claims it again.
+/// The pause of an orchestration that an engine has claimed without having code for its kind. The
+/// pause doubles each time the engine claims it again.
 pub const UNKNOWN_CODE_PAUSE: Duration = Duration::from_secs(1);
 
 /// The longest of these pauses.
 pub const UNKNOWN_CODE_LONGEST: Duration = Duration::from_secs(60);
 
 /// The number of orchestrations without code whose last pause an engine remembers.
-pub const UNKNOWN_CODE_KEPT: usize = 65_536;
+pub const UNKNOWN_CODE_REMEMBERED: usize = 65_536;
 
-/// The most turns of orchestrations that one engine does at once.
+/// The largest number of turns of orchestrations that one engine runs at once.
 pub const TURNS: usize = 100_000;
 
-/// How many turns are claimed at the most before there is a slot for them.
-pub const TURNS_AHEAD: usize = 256;
+/// The largest number of turns that are claimed before there is a slot for them.
+pub const TURN_PREFETCH: usize = 256;
 
-/// The most orchestrations that one engine keeps in memory between their turns.
+/// The largest number of orchestrations that one engine keeps in memory between their turns.
 pub const ORCHESTRATIONS_KEPT: usize = 10_000_000;
 
-/// How many orchestrations that are in memory an engine looks up at once, to free those that
+/// The number of orchestrations in memory that an engine looks up at once to free those that
 /// another process has ended.
-pub const EVICTION_PIECE: usize = 256;
+pub const EVICTION_BATCH: usize = 256;
 
-/// The shortest time between two such looks.
+/// The shortest time between two such lookups.
 pub const EVICTION_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How many connections for handlers' transactions are kept open between two of them; more may be
-/// open while they are used.
-pub const CONNECTIONS_KEPT: usize = 8;
+/// The number of connections for handlers' transactions that are kept open while idle. More may be
+/// open while they are in use.
+pub const IDLE_CONNECTIONS: usize = 8;

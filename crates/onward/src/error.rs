@@ -1,17 +1,17 @@
-//! The one error type of this crate.
+//! The error type of this crate.
 
 use std::error::Error as StdError;
 use std::fmt;
 
 use onward_store::{EventCursor, Refusal};
 
-/// The result of what an engine does.
+/// The result of an operation of an engine.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, with what, and what to do about it.
+/// An error: what went wrong, with which object, and the remedy.
 ///
-/// Either the store could not do what was asked, or it refused to. The predicates tell the cases
-/// apart on which a program acts; the text is for people and must not be depended on.
+/// Either the store failed, or it rejected the operation. The predicates distinguish the cases on
+/// which a program acts. The text is for people, and programs must not depend on it.
 #[derive(Clone)]
 pub struct Error(Cause);
 
@@ -52,7 +52,7 @@ impl Error {
         }
     }
 
-    /// The refusal, if the store refused what was asked; then nothing was changed.
+    /// Returns the refusal if the store rejected the operation. Nothing was changed then.
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
         match &self.0 {
@@ -61,8 +61,8 @@ impl Error {
         }
     }
 
-    /// Events were pruned before their [reader](crate::EventStream) had read them: the cursor
-    /// before the oldest that there still are.
+    /// Returns a cursor if events were pruned before their [reader](crate::EventStream) had read
+    /// them: the one before the oldest event that remains.
     #[must_use]
     pub fn events_forgotten(&self) -> Option<EventCursor> {
         match self.0 {
@@ -71,20 +71,20 @@ impl Error {
         }
     }
 
-    /// An orchestration did not answer an [update](crate::Engine::update) in time. It may still do
-    /// what it was asked for.
+    /// Returns true if an orchestration did not reply to an [update](crate::Engine::update) in
+    /// time. It may still carry the update out.
     #[must_use]
     pub fn is_unanswered(&self) -> bool {
         matches!(self.0, Cause::Unanswered(_))
     }
 
-    /// The caller's input cannot be accepted; nothing was changed.
+    /// Returns true if the caller's input is invalid. Nothing was changed.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
         self.store().is_some_and(onward_store::Error::is_invalid) || matches!(self.refusal(), Some(Refusal::Invalid(_)))
     }
 
-    /// There is no such task, queue, schedule, file or directory.
+    /// Returns true if there is no such task, queue, schedule, file or directory.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.store().is_some_and(onward_store::Error::is_not_found)
@@ -94,44 +94,45 @@ impl Error {
             )
     }
 
-    /// The task has ended already.
+    /// Returns true if the task has already ended.
     #[must_use]
     pub fn is_already_ended(&self) -> bool {
         matches!(self.refusal(), Some(Refusal::AlreadyEnded { .. }))
     }
 
-    /// The disk (or a limit) is full; after room is made the engine goes on by itself.
+    /// Returns true if the disk or a limit is full. Once there is room the engine continues by
+    /// itself.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.store().is_some_and(onward_store::Error::is_full)
     }
 
-    /// The store may not be written.
+    /// Returns true if the store may not be written.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.store().is_some_and(onward_store::Error::is_read_only)
     }
 
-    /// The store is damaged, or is not a store at all.
+    /// Returns true if the store is damaged, or is not a store at all.
     #[must_use]
     pub fn is_corrupt(&self) -> bool {
         self.store().is_some_and(onward_store::Error::is_corrupt)
     }
 
-    /// The store belongs to another version of Onward.
+    /// Returns true if the store belongs to another version of Onward.
     #[must_use]
     pub fn is_version(&self) -> bool {
         self.store().is_some_and(onward_store::Error::is_version)
     }
 
-    /// The store's file is not the one that was opened: it was moved, removed, replaced or
-    /// overwritten.
+    /// Returns true if the store's file is not the one that was opened: it was moved, removed,
+    /// replaced or overwritten.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
         self.store().is_some_and(onward_store::Error::is_replaced)
     }
 
-    /// Worth trying again as it is.
+    /// Returns true if the operation is worth a retry as it is.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         self.store().is_some_and(onward_store::Error::is_transient)

@@ -1,14 +1,14 @@
 //! Runs work that must not get lost.
 //!
-//! A **task** is submitted to a store, which keeps it on disk, and is run by a **handler** until it
-//! has ended, whatever happens to the process meanwhile. The engine lives inside your program:
-//! there is no server to run.
+//! A **task** is submitted to a store, which keeps it on disk. A **handler** runs the task until it
+//! has ended, even if the process crashes in between. The engine is embedded in your program: there
+//! is no server to run.
 //!
 //! ```
 //! use onward::prelude::*;
 //! use serde::{Deserialize, Serialize};
 //!
-//! /// What is to be done.
+//! /// Greets a person by name.
 //! #[derive(Serialize, Deserialize)]
 //! struct Greeting {
 //!     name: String,
@@ -24,16 +24,16 @@
 //!     // `Engine::open("onward.db")` keeps the work in a file.
 //!     let engine = Engine::builder().memory().open().await?;
 //!
-//!     // How it is done. An error is tried again, as the retry policy says.
+//!     // The handler. When it returns an error, the task is retried according to its retry policy.
 //!     engine.register(|greeting: Greeting, context: Context| async move {
 //!         context.progress(0.5);
 //!         Ok(format!("Hello, {}!", greeting.name))
 //!     });
 //!
-//!     // When the submit is acknowledged, the task is kept.
+//!     // Once the submit is acknowledged, the task is durable.
 //!     let handle = engine.submit(Greeting { name: "Ada".into() }).await?;
 //!
-//!     // Until everything is done; a service calls `engine.run()` instead.
+//!     // Runs until every task has ended; a service calls `engine.run()` instead.
 //!     engine.drain().await?;
 //!     assert_eq!(handle.wait().await?, "Hello, Ada!");
 //!     Ok(())
@@ -42,149 +42,102 @@
 //!
 //! # The parts, in reading order
 //!
-//! * [`Engine`] opens a store, takes handlers, submits tasks and runs them; [`EngineBuilder`] has the settings.
+//! * [`Engine`] opens a store, registers handlers, submits tasks and runs them. [`EngineBuilder`]
+//!   has the settings.
 //! * [`TaskQuery`] lists tasks.
-//! * [`Task`] is a task as a type, [`NewTask`] one as bytes. [`Handle`] awaits a typed result; [`Engine::wait`] any task.
-//! * [`Context`] is what a handler is given: payload, progress, the wish that it stop. [`Failure`] is what it answers when it did
-//!   not succeed, and [`RetryPolicy`] what follows from that.
-//! * [`HandlerOptions`] is what holds for kinds and patterns of them, [`Next`] what a middleware goes on with, [`Module`] what a library offers.
-//! * [`EventStream`] tells everything that happens; [`Snapshot`] what happens now, [`Overview`] with the store's part.
-//! * [`testing`] moves time; [`telemetry`] lists metrics and traces; [`limits`] has every limit.
+//! * [`Task`] is a typed task, [`NewTask`] an untyped one with a payload of bytes. [`Handle`]
+//!   awaits a typed result, [`Engine::wait`] any task.
+//! * [`Context`] gives a handler its payload, its progress and the request to stop. [`Failure`] is
+//!   what a handler returns if it did not succeed, and [`RetryPolicy`] decides what follows.
+//! * [`HandlerOptions`] apply to kinds and patterns of kinds. [`Next`] is what a middleware
+//!   continues with, and [`Module`] a set of handlers that a library offers.
+//! * [`EventStream`] follows every event. [`Snapshot`] shows what this engine does now, and
+//!   [`Overview`] adds the state of the store.
+//! * [`testing`] moves the clock, [`telemetry`] lists metrics and traces, and [`bounds`] has every
+//!   limit.
 //!
-//! # What holds
+//! # Guarantees
 //!
-//! * A task that was acknowledged is kept, and its handler runs **at least once**. It runs more than once only after a failure
-//!   that its policy tries again, a crash, or a lost lease, so a handler's effect should bear being repeated. It never runs twice
-//!   *at once* under leases that hold, and it is *completed* at most once: a late result is refused.
-//! * An attempt ends in one of these ways, each of which frees its slot:
+//! * An acknowledged task is kept, and its handler runs **at least once**. It runs again only after
+//!   a failure that its policy retries, a crash or a lost lease, so its effect should be
+//!   idempotent. A task never runs twice *at the same time* under valid leases, and it *completes*
+//!   at most once: the store rejects a late result.
+//! * An attempt ends in one of these ways, each of which frees its slot. *Stopped* means that the
+//!   attempt's cancellation token fires, and that a handler which has not returned after the grace
+//!   is aborted. *Released* means that the task returns to its queue and the attempt is not
+//!   counted.
 //!
-//! | what happens | what becomes of the task |
+//! | event | effect on the task |
 //! |---|---|
-//! | the handler answers `Ok`, however late | completed; a result beyond the payload limit is a permanent failure instead |
-//! | it [finishes](Context::finish) the task in a transaction of its own | completed with the commit, whatever it answers then |
-//! | it answers that it is [finished elsewhere](Failure::await_completion) | blocked until somebody finishes it, or its time is over |
-//! | it answers an error, or panics | tried again, dead or failed, as [`Failure`] and policy say |
-//! | its timeout or deadline passes | its token fires; after the grace it is aborted; then as an error |
-//! | it gives no sign of life within its [heartbeat timeout](Context::heartbeat) | the same |
-//! | it is cancelled | its token fires; after the grace it is aborted; cancelled |
-//! | the engine stops | it may end by itself until the shutdown limit; then its token fires; given back, not counted |
-//! | more urgent work needs its slot ([`Preemption`]) | its token fires; after the grace it is aborted; given back, not counted |
-//! | the session lapses (the process was held up beyond its lease) | its token fires; another attempt follows elsewhere, or here |
+//! | The handler returns `Ok`, even late. | Completed; a result above the limit fails the task. |
+//! | It [finishes](Context::finish) the task itself. | Completed by that commit in any case. |
+//! | It returns [`Failure::await_completion`]. | Blocked until completed externally or timed out. |
+//! | It returns an error or panics. | Retried, dead or failed, as [`Failure`] and policy decide. |
+//! | Its timeout or deadline passes. | Stopped; then as for an error. |
+//! | It misses its [heartbeat timeout](Context::heartbeat). | Stopped; then as for an error. |
+//! | The task is cancelled. | Stopped; cancelled. |
+//! | The engine stops. | Stopped after the shutdown limit; released. |
+//! | More urgent work needs its slot ([`Preemption`]). | Stopped; released. |
+//! | Its session lapses (a stall beyond the lease). | Stopped; runs again here or elsewhere. |
 //!
-//! * **Cleaning up.** What a handler gave to [`Context::clean_up_with`] runs when its attempt was asked to stop and did not complete, after the
-//!   handler has stopped or was aborted. The attempt ends after it.
-//! * **Handlers that block.** A handler is aborted by dropping its future where it awaits. One that computes or blocks without
-//!   awaiting cannot be aborted. It holds its thread, and the other tasks go on on the runtime's other ones; it keeps its slot, its lease
-//!   and its attempt until it returns, because to give the task away while the old code still runs would run it twice at once. What it
-//!   returns counts, however late, an error like any other; its timeout takes effect only where it awaits again. A stop alone does not
-//!   wait for it: when the shutdown limit and the grace are over, the task is given back, and what the old code still returns is
-//!   dropped. Use `tokio::task::spawn_blocking` for such work and look at [`Context::is_cancelled`] in it. As many blocking handlers
-//!   as the runtime has threads hold up the engine itself, and with it the renewal of its lease.
+//! * **Cleaning up.** The future passed to [`Context::clean_up_with`] runs if the attempt was asked
+//!   to stop and did not complete. It runs after the handler has returned or was aborted, and the
+//!   attempt ends after it.
+//! * **Blocking handlers.** A handler is aborted by dropping its future at an await point. A
+//!   handler that computes or blocks without awaiting cannot be aborted. It occupies a runtime
+//!   thread, while other tasks run on the other threads. It keeps its slot, its lease and its
+//!   attempt until it returns: another worker that ran the task in the meantime would run it twice
+//!   at the same time. Its result counts, however late, and so does its error; its timeout takes
+//!   effect only at its next await point. A stop does not wait for it: after the shutdown limit and
+//!   the grace the task is released, and a later result is dropped. Use
+//!   `tokio::task::spawn_blocking` for such work and check [`Context::is_cancelled`] in it. If
+//!   every thread of the runtime runs a blocking handler, the engine itself cannot run and cannot
+//!   renew its lease.
 //!
-//! # What it is not
+//! # Limitations
 //!
-//! Not a message broker, not a cluster scheduler, and not a place for large data: payloads and results are at most 1 MiB unless the
-//! store is opened otherwise. It needs a tokio runtime with time enabled.
+//! Onward is not a message broker, not a cluster scheduler and not a store for large data: payloads
+//! and results are at most 1 MiB unless the store is opened with another limit. It needs a tokio
+//! runtime with time enabled.
 
-mod after_commit;
-mod aggregate;
-mod attempt;
-mod batch;
 pub mod bounds;
-mod builder;
-mod bulk;
-mod checkpoint;
-mod children;
-mod cleanup;
-mod completion;
-mod context;
+mod control;
 mod dispatch;
 #[cfg(doctest)]
-mod documentation;
+mod doctests;
 mod engine;
 mod error;
-mod events;
-mod failure;
-mod failure_conversions;
-mod failure_details;
-mod failure_policy;
-mod finish;
-#[cfg(feature = "postgres")]
-mod finish_on_server;
-mod flow;
-mod forecast;
-mod handle;
-mod handler;
-mod heartbeat;
-mod injection;
-mod inspector;
+mod handlers;
 mod json;
-mod mail;
-mod meter;
-mod middleware;
-mod module;
+mod limits;
+mod observe;
 pub mod orchestration;
-mod output;
-mod overview;
-mod pattern;
-mod place;
-mod preemption;
 mod pressure;
-mod progress;
-mod queues;
-mod recent_ends;
-mod registrations;
-mod result_writer;
-mod retention;
-mod run;
-mod schedule;
-mod snapshot;
-mod state;
-mod submission;
-mod summary;
-mod task_query;
-pub mod telemetry;
+mod schedules;
+mod submit;
 pub mod testing;
 mod timer;
-mod typed;
-mod wait;
-mod weak;
+pub mod workflow;
 
-pub use after_commit::Transition;
-pub use attempt::Interruption;
-pub use builder::EngineBuilder;
-pub use bulk::BulkSummary;
-pub use completion::Moved;
-pub use context::Context;
-pub use engine::{Cancellation, Engine};
+pub use control::{BulkSummary, Cancellation, Moved};
+pub use engine::{Engine, EngineBuilder, FromState, Module, ModuleParts, WeakEngine};
 pub use error::{Error, Result};
-pub use events::EventStream;
-pub use failure::Failure;
-pub use failure_conversions::FailureError;
-pub use failure_policy::{FailedAttempt, Verdict};
-pub use finish::{Finished, Finishing};
+pub use handlers::{
+    Context, FailedAttempt, Failure, FailureError, Finished, Finishing, HandlerOptions, Interruption, Next, Output,
+    ResultWriter, Verdict,
+};
 #[cfg(feature = "postgres")]
-pub use finish_on_server::{FinishingByStatement, FinishingOnServer};
-pub use forecast::Forecast;
-pub use handle::{Handle, TaskError};
-pub use handler::HandlerOptions;
-pub use injection::FromState;
-pub use middleware::Next;
-pub use module::{Module, ModuleParts};
-pub use output::Output;
-pub use overview::Overview;
-pub use preemption::Preemption;
+pub use handlers::{FinishingByStatement, FinishingOnServer};
+pub use limits::Preemption;
+pub use observe::telemetry;
+pub use observe::{
+    DrainSummary, EventStream, Forecast, Overview, RunningTask, Snapshot, TaskQuery, TaskStream, Transition,
+};
 #[cfg(target_os = "linux")]
 pub use pressure::StallPressure;
 pub use pressure::{Pressure, PressureFn, PressureReading, PressureSource, Throttle};
-pub use result_writer::ResultWriter;
-pub use schedule::{ScheduleBuilder, ScheduleProvider};
-pub use snapshot::{RunningTask, Snapshot};
-pub use submission::Submission;
-pub use summary::DrainSummary;
-pub use task_query::{TaskQuery, TaskStream};
-pub use typed::Task;
-pub use weak::WeakEngine;
+pub use schedules::{ScheduleBuilder, ScheduleProvider};
+pub use submit::{Handle, Submission, Task, TaskError};
 
 pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 pub use onward_store::{
@@ -194,9 +147,9 @@ pub use onward_store::{
     Name, NewSchedule, NewTask, NextFiring, OnDependencyFailure, OnDuplicate, Overlap, Page, PauseRecord, PayloadCodec,
     Priority, Progress, QueueDay, QueueMode, QueueRecord, QueueSettings, Rate, RateLimit, Recurrence, Refusal,
     ScheduleError, ScheduleRecord, ScheduleSet, Scope, Served, ServedCode, SessionId, SessionRecord, SetLimit,
-    SetQueue, SqliteStore, StateCounts, Store, StoreInfo, Submitted, SystemClock, TagKeyPage, TagPage, TagValue,
-    TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskResult, TaskState, Timestamp, Ttl,
-    TtlFrom, UniqueKey, WaitReason, When,
+    SetQueue, SqliteStore, StateCounts, Store, StoreInfo, StoreReads, Submitted, SystemClock, TagKeyPage, TagPage,
+    TagValue, TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskResult, TaskState,
+    Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason, When,
 };
 
 #[cfg(feature = "postgres")]

@@ -1,7 +1,7 @@
-//! For tests of programs that embed an engine: time that moves when told to.
+//! Support for tests of programs that embed an engine: a clock that the test moves.
 //!
-//! Give the engine a [`ManualClock`] and everything that it waits for by time (delays, back-off,
-//! timeouts, grace, leases) comes when the clock is moved, and not before. A month passes in no
+//! Give the engine a [`ManualClock`], and everything that it waits for by time (delays, back-off,
+//! timeouts, grace, leases) happens when the clock is moved, and not before. A month passes in no
 //! time:
 //!
 //! ```
@@ -31,8 +31,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Where much happens in between, [`run_for`] goes from one due moment to the next: a week with a
-//! timer a day takes seven steps, not one for each minute.
+//! If much happens in between, [`run_for`] moves from one due moment to the next: a week with a
+//! timer a day takes seven steps instead of one for each minute.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -56,27 +56,27 @@
 
 use std::time::Duration;
 
-use onward_store::{Clock as _, Outcome, ScheduleRecord, ScheduleSelection, Write};
+use onward_store::{Clock as _, Outcome, ScheduleRecord, ScheduleSelection, StoreReads, Write};
 
 pub use onward_store::ManualClock;
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::summary::DrainSummary;
+use crate::observe::DrainSummary;
 
-/// The shortest step of the clock, where something is due that this engine does not do.
+/// The shortest step of the clock, for something that is due and that this engine does not do.
 const SHORTEST_STEP: Duration = Duration::from_millis(1);
 
-/// Runs an engine for a time of its clock: does what is due, moves the clock to the next due
-/// moment, and so on, until the time has passed and what is due then is done. The clock stands at
-/// the end of the time afterwards.
+/// Runs an engine for a time of its clock. It runs what is due, moves the clock to the next due
+/// moment, and repeats that until the time has passed and what is due then is done. The clock then
+/// stands at the end of the time.
 ///
 /// Due moments are those of delayed tasks, retries, timers of orchestrations, schedules, expiries,
-/// pauses, rates and lapsed leases, also of what other engines on the store are to do. A handler
-/// must not wait for the clock itself: the clock stands while it runs.
+/// pauses, rates and lapsed leases, including those for other engines on the store. A handler must
+/// not wait for the clock itself: the clock stands while it runs.
 ///
 /// # Errors
-/// As [`Engine::run_until_idle`].
+/// The errors of [`Engine::run_until_idle`].
 pub async fn run_for(engine: &Engine, clock: &ManualClock, time: Duration) -> Result<DrainSummary> {
     let end = clock.now().plus(time);
     let mut summary = DrainSummary::default();
@@ -90,20 +90,21 @@ pub async fn run_for(engine: &Engine, clock: &ManualClock, time: Duration) -> Re
     }
 }
 
-/// Moves the clock of an engine to the next due moment, and returns by how much; `None`, and the
-/// clock stands, if nothing is to come. Run the engine [until it is idle](Engine::run_until_idle)
-/// before and afterwards; [`run_for`] does all that.
+/// Moves the clock of an engine to the next due moment, and returns the step. If nothing is to come
+/// it returns `None`, and the clock stands. Run the engine [until it is
+/// idle](Engine::run_until_idle) before and afterwards; [`run_for`] does all of that.
 ///
 /// # Errors
-/// What the store reports if it cannot be read or written.
+/// The store's error if it cannot be read or written.
 pub async fn advance_to_next(engine: &Engine, clock: &ManualClock) -> Result<Option<Duration>> {
     let step = next_step(engine).await?;
     step.iter().for_each(|step| clock.advance(*step));
     Ok(step)
 }
 
-/// Returns how long until time alone changes something in an engine's store.
+/// Returns the time until time alone changes something in an engine's store.
 async fn next_step(engine: &Engine) -> Result<Option<Duration>> {
+    // A sweep returns the next due moment of tasks, but schedules are not part of it.
     let Outcome::Swept(swept) = engine.apply(Write::Sweep).await? else { return Err(Error::unexpected("a sweep")) };
     let now = engine.store().clock().now();
     let fires = |schedule: &ScheduleRecord| schedule.next.filter(|next| !schedule.paused && next.due > now);

@@ -1,4 +1,4 @@
-//! Waiting by a store's clock.
+//! Waits by a store's clock.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use tokio::time::{Sleep, sleep};
 use crate::bounds::CLOCK_CHECK;
 
 /// Completes when the clock's steady time may have reached `at`, or when the clock may have been
-/// set; never without cause more often than every [`CLOCK_CHECK`]. The caller looks at the clock
-/// again. Cancel-safe.
+/// set. Without such a cause it completes at most once every [`CLOCK_CHECK`]. The caller looks at
+/// the clock again. Cancel-safe.
 pub(crate) async fn tick(clock: &dyn Clock, at: Duration) {
     let left = at.saturating_sub(clock.steady());
     match clock.moved() {
@@ -32,16 +32,17 @@ pub(crate) async fn reached(clock: &dyn Clock, at: Duration) {
     }
 }
 
-/// A timer for who waits again and again for moments that are mostly later than the one before. A
-/// timer of the runtime that is put earlier wakes a thread of it from its sleep, so one that is set
-/// goes on until it is over, or too late.
+/// A timer for repeated waits, each mostly for a later moment than the one before. Moving a timer
+/// of the runtime to an earlier time wakes one of its threads, so a set timer is kept until it
+/// fires or is too late.
 #[derive(Debug, Default)]
 pub(crate) struct Alarm {
     set: Option<Pin<Box<Sleep>>>,
 }
 
 impl Alarm {
-    /// As [`tick`]; it may also complete because the time is over for which an earlier wait set it.
+    /// Completes as [`tick`] does; it may also complete because the time of an earlier wait is
+    /// over.
     pub(crate) async fn tick(&mut self, clock: &dyn Clock, at: Duration) {
         if clock.moved().is_some() {
             return tick(clock, at).await;
@@ -68,8 +69,8 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Gives up an alarm for a moment so far away, and answers how long one for another moment
-    /// takes then.
+    /// Abandons an alarm for a moment this far away, and returns how long an alarm for another
+    /// moment takes then.
     async fn after(given_up: Duration, wanted: Duration) -> Duration {
         let (clock, mut alarm) = (SystemClock, Alarm::default());
         let steady = clock.steady();

@@ -19,7 +19,9 @@ fn logic(source: &SourceFile) -> Option<Finding> {
 }
 
 fn is_declaration(item: &str) -> bool {
-    let mut words = item.split_whitespace().skip_while(|word| word.starts_with("pub"));
+    // A visibility such as `pub(in crate::a)` has a space in it.
+    let visible = item.strip_prefix("pub(in ").and_then(|rest| rest.split_once(')')).map_or(item, |(_, rest)| rest);
+    let mut words = visible.split_whitespace().skip_while(|word| word.starts_with("pub"));
     match words.next() {
         Some("use") => true,
         Some("mod") => !item.contains('{'),
@@ -54,6 +56,11 @@ fn attribute_length(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_module_for_a_part_of_the_crate_is_a_declaration() {
+        assert_eq!(findings("pub(in crate::a) mod b;\n"), 0);
+    }
 
     fn findings(text: &str) -> usize {
         check(&[SourceFile::new("src/a/mod.rs", text)]).len()

@@ -1,6 +1,7 @@
 //! Measures the time from the cancellation of an orchestration until the activity that it awaits is
 //! asked to stop.
 
+use onward::StoreReads;
 use std::io::Read as _;
 use std::process::Child;
 use std::sync::{Arc, Mutex, PoisonError};

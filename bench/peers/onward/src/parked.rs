@@ -1,6 +1,7 @@
 //! Measures very many orchestrations that wait for a timer: the memory of each, and the time until
 //! all have ended.
 
+use onward::StoreReads;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,6 @@
 //! Reads of waiting and ended tasks, and the computation of delays.
 
+use onward::StoreReads;
 use std::hint::black_box;
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
 //! Measures the resources of an engine that has many tasks for later, or none at all.
 
+use onward::StoreReads;
 use std::path::Path;
 use std::process::Child;
 use std::sync::Arc;

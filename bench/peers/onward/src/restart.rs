@@ -1,5 +1,6 @@
 //! Opens a file that a killed process left behind.
 
+use onward::StoreReads;
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};

@@ -1,5 +1,6 @@
 //! The file rows: submits alone, and round trips.
 
+use onward::StoreReads;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

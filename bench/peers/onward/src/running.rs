@@ -1,5 +1,6 @@
 //! An engine that runs during the row.
 
+use onward::StoreReads;
 use std::time::Duration;
 
 use anyhow::Result;

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use bench_protocol::{Latencies, Measurement, Request, key_prefix, microseconds_per, now};
+use onward::StoreReads;
 use onward::{TagPage, Tags, TaskFilter};
 use onward_store::Page;
 use tokio::runtime::Runtime;

@@ -1,7 +1,7 @@
 //! `onward events`
 
 use clap::Args;
-use onward_store::{Change, Error, Event, EventCursor, Store};
+use onward_store::{Change, Error, Event, EventCursor, Store, StoreReads};
 
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, Subcommand};
 use clap_complete::Shell;
+use onward::workflow::template::template_schema;
 
 use super::{completions, man};
 use crate::arguments::Arguments;
@@ -15,7 +16,7 @@ use crate::output::reference;
 /// The kind of documentation, and its target directory.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// The command reference as Markdown: cli.md
+    /// The command reference as Markdown, cli.md, and the JSON Schema of workflow templates
     Reference {
         /// The directory
         directory: PathBuf,
@@ -35,7 +36,10 @@ pub(crate) enum Command {
 /// Writes the files.
 pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Reference { directory } => write(&directory, "cli.md", reference(Arguments::command()).as_bytes())?,
+        Command::Reference { directory } => {
+            write(&directory, "cli.md", reference(Arguments::command()).as_bytes())?;
+            write(&directory, "workflow.schema.json", format!("{:#}\n", template_schema()).as_bytes())?;
+        }
         Command::Man { directory } => write_pages(&directory, Arguments::command(), "onward")?,
         Command::Completions { directory } => {
             for (shell, name) in [(Shell::Bash, "onward.bash"), (Shell::Zsh, "_onward"), (Shell::Fish, "onward.fish")] {

@@ -36,11 +36,11 @@ fn a_command_gets_a_line_for_each_item_of_a_batch(sandbox: Sandbox) {
 fn pending_and_delivered_batches_are_shown(sandbox: Sandbox) {
     submit(&sandbox, "one");
     let why = sandbox.onward(&["task", "why", "1"]).stdout;
-    assert!(why.contains("1 of 2 members"), "{why}");
+    assert!(why.contains("1 of 2 items"), "{why}");
     let shown = sandbox.onward(&["task", "show", "1"]).stdout;
     assert!(shown.contains("batched      up to 2, for 1h00m and 10m00s after the newest"), "{shown}");
     submit(&sandbox, "two");
-    assert!(sandbox.onward(&["task", "why", "1"]).stdout.contains("member of task 3"));
+    assert!(sandbox.onward(&["task", "why", "1"]).stdout.contains("item of task 3"));
     let batch = sandbox.onward(&["task", "show", "3"]).stdout;
     assert!(batch.contains("items        2"), "{batch}");
     let items: Vec<_> = sandbox.json(&["task", "list", "--batch", "3"]).iter().map(|task| task["id"].clone()).collect();

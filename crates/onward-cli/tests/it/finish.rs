@@ -52,7 +52,7 @@ fn more_time_is_given_by_its_token(sandbox: Sandbox) {
     let ran = sandbox.onward(&["task", "extend", "1.1", "--within", "1h"]);
     assert_eq!((ran.code, &*ran.stdout), (Some(0), "task 1 is blocked\n"), "{}", ran.stderr);
     let why = sandbox.onward(&["task", "why", "1"]).stdout;
-    assert!(why.contains("it waits, until "), "{why}");
+    assert!(why.contains("it waits until "), "{why}");
 }
 
 /// Shows: Q8

@@ -85,7 +85,7 @@ fn why_explains_the_wait_of_a_task_and_its_end(sandbox: Sandbox) {
     settings().bind(|| {
         insta::assert_snapshot!(ran.stdout, @r"
         task 2 is waiting:
-        - the group `tenant-1` is paused until somebody resumes it
+        - the group `tenant-1` is paused until it is resumed
         - 1 of its queue, kind and group go first; a higher priority would put it before them
         - no worker has the store open; start one
         ");

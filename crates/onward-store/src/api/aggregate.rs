@@ -1,4 +1,4 @@
-//! How tasks are collected into bundles.
+//! Aggregation: tasks that are collected into batches.
 
 use std::time::Duration;
 
@@ -10,41 +10,51 @@ use crate::api::task::{NewTask, TtlFrom, When};
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
 
-/// Has a task collected with others of its queue, kind and group (those without a group together),
-/// to be handed over with them as one: a **bundle**, which is a task of that queue, kind and group
-/// with an empty payload, and adopts the tasks as its members.
+/// The terms under which a task is collected with others into a batch.
 ///
-/// A bundle is handed over as soon as one of these holds: it has `size` members; `delay` has passed
-/// since its first one; `grace` has passed since its newest one; its members' payloads are
-/// [`bounds::BUNDLE_BYTES`]. Where members say different things, the newest one's size and grace
-/// hold, and none waits longer than its own delay allows.
+/// Tasks of one queue, kind and group are collected together; so are those of one queue and kind
+/// without a group. A **batch** (`bundle` in identifiers) is a task of that queue, kind and group
+/// with an empty payload. The collected tasks are its **items** (`members` in identifiers).
 ///
-/// A member is [`Blocked`](crate::TaskState::Blocked) until its bundle has ended, and ends with it:
-/// completed (with its result), failed or dead as that is, else cancelled. Its priority, key, tags
-/// and parent are its own; the bundle is as urgent as its most urgent member, and takes timeout and
-/// retry policy from its oldest one.
+/// A pending batch is ready for workers as soon as one of these conditions holds:
+///
+/// * it has `size` items;
+/// * `delay` has passed since its first item arrived;
+/// * `grace` has passed since its newest item arrived;
+/// * the payloads of its items have [`bounds::BUNDLE_BYTES`] bytes.
+///
+/// If items have different terms, the size and the grace of the newest item and the shortest delay
+/// apply.
+///
+/// An item is [`Blocked`](crate::TaskState::Blocked) until its batch has ended, and ends with it.
+/// It is completed (with the result of the batch), failed or dead like the batch, and otherwise
+/// cancelled. Each item has its own priority, key, tags and parent. The batch has the priority of
+/// its most urgent item, and the timeouts and the retry policy of its oldest one.
+///
+/// An item cannot have a due time, dependencies, an affinity key, a deadline, or a time to live
+/// from its first attempt.
 ///
 /// ```
 /// use std::time::Duration;
 /// use onward_store::{Aggregate, NewTask};
 ///
 /// let mut mail = NewTask::new("digest")?;
-/// mail.aggregate = Some(Aggregate { size: 100, delay: Duration::from_secs(600), grace: Duration::from_secs(30) });
+/// let (delay, grace) = (Duration::from_secs(600), Duration::from_secs(30));
+/// mail.aggregate = Some(Aggregate { size: 100, delay, grace });
 /// # Ok::<(), onward_store::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Aggregate {
-    /// How many members are enough: 1 to [`bounds::BUNDLE`].
+    /// The number of items that makes the batch ready: 1 to [`bounds::BUNDLE`].
     pub size: u32,
-    /// The longest time since the first member: more than nothing, at most
-    /// [`bounds::BUNDLE_DELAY`].
+    /// The longest time since the first item: more than zero, at most [`bounds::BUNDLE_DELAY`].
     pub delay: Duration,
-    /// The longest time since the newest member: more than nothing, at most `delay`.
+    /// The longest time since the newest item: more than zero, at most `delay`.
     pub grace: Duration,
 }
 
 impl Aggregate {
-    /// Checks a task that is to be collected so.
+    /// Checks a task that is to be collected under these terms.
     pub(crate) fn check(&self, task: &NewTask) -> Result<()> {
         match self.wrong().or_else(|| wrong_with(task)) {
             None => Ok(()),
@@ -70,36 +80,35 @@ impl Aggregate {
     }
 }
 
-/// What is being collected of one queue, kind and group, until it is handed over as a bundle; see
+/// A pending batch: the tasks of one queue, kind and group that are being collected. See
 /// [`Aggregate`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectionRecord {
-    /// The queue of its members.
+    /// The queue of the items.
     pub queue: Name,
-    /// Their kind.
+    /// The kind of the items.
     pub kind: Name,
-    /// Their group; `None` for those without one.
+    /// The group of the items; `None` for items without one.
     pub group: Option<Name>,
-    /// How many members it has.
+    /// The number of items.
     pub members: u32,
-    /// How many are enough, as its newest member says.
+    /// The number of items that makes the batch ready, as its newest item states.
     pub size: u32,
-    /// How many bytes their payloads have.
+    /// The size of the payloads of all items, in bytes.
     pub payload_bytes: u64,
-    /// When its first member came.
+    /// The time at which the first item arrived.
     pub began_at: Timestamp,
-    /// When it is handed over if nothing more comes.
+    /// The time at which the batch is ready if no more items arrive.
     pub ripe_at: Timestamp,
 }
 
-/// Which of what is being collected is listed: that which is handed over next, if nothing more
-/// comes, goes first.
+/// The pending batches that a listing returns, ordered by the time at which they are ready.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CollectionSelection {
-    /// Of this queue; of all by default.
+    /// The queue of the batches; `None`, the default, for all queues.
     pub queue: Option<Name>,
-    /// At most so many, 1 to [`bounds::PAGE`]; 50 by default.
+    /// The largest number of batches, clamped to 1 to [`bounds::PAGE`]. Default: 50.
     pub limit: usize,
 }
 
@@ -109,7 +118,7 @@ impl Default for CollectionSelection {
     }
 }
 
-/// What a member cannot have.
+/// Returns an option of the task that a batch item cannot have, and the remedy.
 fn wrong_with(task: &NewTask) -> Option<(String, &'static str)> {
     let is_now = matches!(task.when, When::Now | When::After(Duration::ZERO));
     let wrong = |what: &str, remedy| Some((what.to_owned(), remedy));

@@ -1,4 +1,4 @@
-//! The same done to many tasks, a chunk at a time.
+//! Bulk changes: one verb applied to many tasks, one chunk at a time.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,65 +7,71 @@ use crate::api::outcome::{Outcome, Refusal};
 use crate::api::store::TaskFilter;
 use crate::api::task::{TaskId, TaskState};
 
-/// What is done to each task.
+/// The verb that a bulk change applies to each task.
+///
+/// A filter without states selects the states for which the verb is meant. A filter with states
+/// selects those of them to which the verb can be applied.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BulkVerb {
-    /// As [`Write::Cancel`](crate::Write::Cancel): of live tasks; those that were asked to stop
-    /// already are passed over.
+    /// Cancels live tasks, as [`Write::Cancel`](crate::Write::Cancel) does. Skips tasks that were
+    /// already asked to stop.
     Cancel,
-    /// As [`Write::Retry`](crate::Write::Retry), of ended tasks. Those whose key is taken are
-    /// passed over, and completed ones unless the filter names their state.
+    /// Retries ended tasks, as [`Write::Retry`](crate::Write::Retry) does. Skips tasks whose key is
+    /// taken, and completed tasks unless the filter names that state.
     Retry,
-    /// Removed without a trace, as by [`Write::Purge`](crate::Write::Purge): of all but running
-    /// tasks.
+    /// Removes tasks and their records, as [`Write::Purge`](crate::Write::Purge) does. Skips
+    /// running tasks.
     Delete,
-    /// As [`Write::RunNow`](crate::Write::RunNow): of scheduled tasks.
+    /// Makes scheduled tasks due, as [`Write::RunNow`](crate::Write::RunNow) does.
     RunNow,
-    /// As [`Write::Kill`](crate::Write::Kill): of live tasks that do not run.
+    /// Ends live tasks that do not run as dead letters, as [`Write::Kill`](crate::Write::Kill)
+    /// does.
     Kill,
-    /// As [`Write::PauseOrchestration`](crate::Write::PauseOrchestration): of live orchestrations.
+    /// Pauses live orchestrations, as
+    /// [`Write::PauseOrchestration`](crate::Write::PauseOrchestration) does.
     Pause,
-    /// As [`Write::ResumeOrchestration`](crate::Write::ResumeOrchestration): of live
-    /// orchestrations.
+    /// Resumes live orchestrations, as
+    /// [`Write::ResumeOrchestration`](crate::Write::ResumeOrchestration) does.
     Resume,
-    /// As [`Write::Move`](crate::Write::Move): of live tasks, to this queue; those that are there
-    /// count too.
+    /// Moves live tasks to this queue, as [`Write::Move`](crate::Write::Move) does. A task that is
+    /// already there is counted as moved.
     Move(Name),
 }
 
-/// A chunk of a change of many tasks.
+/// One chunk of a bulk change. A caller repeats it with [`before`](Self::before) until
+/// [`BulkDone::next`] is `None`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bulk {
-    /// What is done.
+    /// The verb.
     pub verb: BulkVerb,
-    /// To which tasks; those to which it cannot be done are left out. An empty filter means every
-    /// task.
+    /// The tasks to change. Tasks to which the verb cannot be applied are excluded. An empty filter
+    /// selects every task.
     pub filter: TaskFilter,
-    /// Only to tasks with lower numbers: [`BulkDone::next`] of the chunk before. Without it, to
-    /// those there are now.
+    /// The exclusive upper end of the task numbers: [`BulkDone::next`] of the previous chunk.
+    /// `None` starts with the newest task of the store.
     pub before: Option<TaskId>,
-    /// To at most so many, from 1 to 1000.
+    /// The largest number of tasks to change, clamped to 1 to 1000.
     pub limit: usize,
 }
 
-/// A number of tasks for each state.
+/// The number of tasks in each state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct StateCounts([u64; TaskState::ALL.len()]);
 
 impl StateCounts {
-    /// Adds `tasks` tasks that are in `state`.
+    /// Adds a number of tasks to the count of `state`.
     pub fn add(&mut self, state: TaskState, tasks: u64) {
         let counts = TaskState::ALL.iter().zip(&mut self.0);
         counts.filter(|(counted, _)| **counted == state).for_each(|(_, count)| *count += tasks);
     }
 
-    /// Returns the states in which there are tasks, in the order of [`TaskState::ALL`].
+    /// Returns the counts that are not zero, in the order of [`TaskState::ALL`].
     pub fn iter(&self) -> impl Iterator<Item = (TaskState, u64)> + '_ {
         TaskState::ALL.into_iter().zip(self.0).filter(|(_, tasks)| *tasks > 0)
     }
 
-    /// Returns the number of tasks in all states together.
+    /// Returns the sum of all counts.
     #[must_use]
     pub fn sum(&self) -> u64 {
         self.0.iter().sum()
@@ -86,25 +92,25 @@ impl FromIterator<(TaskState, u64)> for StateCounts {
     }
 }
 
-/// An object of the states in which there are tasks, and their numbers.
+/// Serializes as a map from state to count, without counts of zero.
 impl Serialize for StateCounts {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.iter())
     }
 }
 
-/// What a chunk did.
+/// The result of one chunk of a bulk change.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BulkDone {
-    /// To how many tasks it was done.
+    /// The number of tasks that were changed.
     pub tasks: u64,
-    /// Their number by the state that each had before.
+    /// The number of changed tasks for each state that they had before.
     pub states: StateCounts,
-    /// Those of them that run and were asked to stop, newest first.
+    /// The changed tasks that were asked to stop instead of ending at once, newest first.
     pub asked: Vec<TaskId>,
-    /// Tasks to which it could not be done.
+    /// The number of selected tasks to which the verb could not be applied.
     pub passed_over: u64,
-    /// Where the next chunk begins; `None` if this was the last.
+    /// The value for [`Bulk::before`] of the next chunk; `None` if this was the last chunk.
     pub next: Option<TaskId>,
 }
 

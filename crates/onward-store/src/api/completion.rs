@@ -1,4 +1,4 @@
-//! Attempts that somebody finishes later, from elsewhere.
+//! External completion: the end of an attempt that a caller other than its handler reports.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,13 +11,14 @@ use crate::api::error::{Error, Result};
 use crate::api::task::{Lease, TaskId};
 use crate::rules::retry::{FailureClass, RetryPolicy};
 
-/// Names an attempt that is to be finished from elsewhere: a task, and which claim of it. As text
-/// `17.3`, or `17` for whichever attempt of task 17 waits to be finished.
+/// The name of an attempt that is completed externally: a task and a claim number.
+///
+/// As text it is `17.3`, or `17` for the attempt of task 17 that waits for external completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CompletionToken {
     /// The task.
     pub task: TaskId,
-    /// Which claim of it, as in [`Lease::claim`]; `None` for whichever waits.
+    /// The claim number, as in [`Lease::claim`]; `None` for the attempt that waits now.
     pub claim: Option<u32>,
 }
 
@@ -68,35 +69,36 @@ impl<'de> Deserialize<'de> for CompletionToken {
     }
 }
 
-/// How an attempt waits to be finished from elsewhere.
+/// The terms under which an attempt waits for external completion.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CompletionWait {
-    /// How long, at most; then the attempt has failed. `None`: for ever.
+    /// The time within which the attempt must be completed. After that it has failed. `None` waits
+    /// forever.
     pub within: Option<Duration>,
-    /// What follows if it fails.
+    /// The retry policy that applies if the attempt fails.
     pub retry: RetryPolicy,
-    /// Any number, for the jitter of that.
+    /// A random number for the jitter of the retry delay.
     pub random: u64,
 }
 
-/// How somebody finishes an attempt from elsewhere.
+/// A report about an attempt that waits for external completion.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finish {
-    /// It succeeded.
+    /// The attempt succeeded, and the task completes.
     Complete {
-        /// What it answers, at most as large as a payload may be.
+        /// The result of the task; at most as large as a payload.
         result: Option<Bytes>,
     },
-    /// It failed, and the retry policy that its handler had says what follows.
+    /// The attempt failed. The [retry policy](CompletionWait::retry) decides what follows.
     Fail {
-        /// What went wrong; cut at 8 KiB.
+        /// The error message; cut at 8 KiB.
         error: String,
-        /// Whether trying again may help.
+        /// The class of the failure, which decides whether another attempt follows.
         class: FailureClass,
     },
-    /// It is still under way: the time within which it must be finished begins anew.
+    /// The attempt is still in progress. Its time limit starts again.
     Extend {
-        /// How long, at most, from now. `None`: for ever.
+        /// The new time limit, counted from now. `None` waits forever.
         within: Option<Duration>,
     },
 }

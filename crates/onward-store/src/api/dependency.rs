@@ -1,4 +1,4 @@
-//! What a task waits for beside its time: other tasks.
+//! Dependencies of a task on other tasks.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,13 +6,13 @@ use crate::api::error::{Error, Result};
 use crate::api::task::TaskId;
 use crate::bounds;
 
-/// The tasks that must end before a task may start, and what becomes of it if one of them does not
+/// The tasks that must end before a task can start, and the effect on it if one of them does not
 /// complete.
 ///
 /// A task that depends on live tasks is [`Blocked`](crate::TaskState::Blocked) until the last of
-/// them has ended, in whatever way. What has ended already at the submission counts at once, by how
-/// it ended. Dependencies are settled once: a task that was tried again after its end
-/// ([`Write::Retry`](crate::Write::Retry)) waits for none of them a second time.
+/// them has ended, in any state. A dependency that has already ended at the submission is evaluated
+/// at once. Dependencies are evaluated once: a task that is retried after its end
+/// ([`Write::Retry`](crate::Write::Retry)) does not wait for them again.
 ///
 /// ```
 /// use onward_store::{Dependencies, NewTask, OnDependencyFailure, TaskId};
@@ -25,34 +25,35 @@ use crate::bounds;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Dependencies {
-    /// Which tasks: at most [`bounds::DEPENDENCIES`]. Naming one twice is naming it once. Default:
-    /// none.
+    /// The tasks, at most [`bounds::DEPENDENCIES`]. A task that is named twice counts as named
+    /// once. Default: none.
     pub tasks: Vec<Dependency>,
-    /// What to do when one of them ends otherwise than completed. Default: cancel.
+    /// The effect if a dependency ends in a state other than completed. Default: cancel.
     pub on_failure: OnDependencyFailure,
 }
 
 impl Dependencies {
-    /// Depends on these tasks; is cancelled if one of them does not complete.
+    /// Creates dependencies on tasks of the store. The dependent is cancelled if one of them does
+    /// not complete.
     #[must_use]
     pub fn on(tasks: impl IntoIterator<Item = TaskId>) -> Self {
         Self { tasks: tasks.into_iter().map(Dependency::Task).collect(), ..Self::default() }
     }
 
-    /// Depends on the tasks at these positions of the same batch; is cancelled if one of them does
-    /// not complete.
+    /// Creates dependencies on the tasks at these positions of the same batch of writes, counted
+    /// from 0. The dependent is cancelled if one of them does not complete.
     #[must_use]
     pub fn on_members(positions: impl IntoIterator<Item = usize>) -> Self {
         Self { tasks: positions.into_iter().map(Dependency::Member).collect(), ..Self::default() }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no dependencies.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }
 
-    /// Checks how many there are.
+    /// Checks that there are at most [`bounds::DEPENDENCIES`].
     pub(crate) fn check(&self, kind: &str) -> Result<()> {
         if self.tasks.len() <= bounds::DEPENDENCIES {
             return Ok(());
@@ -65,27 +66,28 @@ impl Dependencies {
     }
 }
 
-/// One task that another depends on.
+/// A task that another task depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dependency {
-    /// A task that the store knows.
+    /// A task of the store, by its number.
     Task(TaskId),
-    /// The task that stands for an earlier submit of the same [`Write::All`](crate::Write::All):
-    /// its position there, counted from 0.
+    /// The task of an earlier submit in the same [`Write::All`](crate::Write::All), by the position
+    /// of that submit, counted from 0. If the submit was a duplicate, this is the task that has the
+    /// key.
     Member(usize),
 }
 
-/// What becomes of a task when one that it depends on ends otherwise than completed.
+/// The effect on a task if a dependency ends in a state other than completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnDependencyFailure {
-    /// It is cancelled, and says why.
+    /// The task is cancelled. Its last error names the dependency.
     #[default]
     Cancel,
-    /// It fails for good, and says why.
+    /// The task fails and is not retried. Its last error names the dependency.
     Fail,
-    /// It runs all the same once the others have ended.
+    /// The task runs anyway once all dependencies have ended.
     Ignore,
 }
 

@@ -1,4 +1,4 @@
-//! The one error type of this crate.
+//! The error type of this crate.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -9,12 +9,12 @@ use crate::api::outcome::Refusal;
 /// The result of a store operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong with a store, to what, and what to do about it.
+/// An error of a store. The message names the thing, the fault and the remedy.
 ///
-/// A *refusal* (a lease that no longer holds, a task that has ended) is not an error but an
-/// [`Outcome`](crate::Outcome). The predicates tell the few cases apart on which a program acts;
-/// the text is for people and must not be depended on. One pointer wide and cheap to clone, because
-/// a failed commit fails every caller in it.
+/// A *refusal* (a lease that is not current, a task that has ended) is not an error but an
+/// [`Outcome`](crate::Outcome). The predicates distinguish the cases on which a program acts. The
+/// message is for people and may change between versions. An error is one pointer wide and cheap to
+/// clone, because a failed commit fails every caller in it.
 #[derive(Clone)]
 pub struct Error(Arc<Inner>);
 
@@ -23,11 +23,11 @@ struct Inner {
     message: String,
     source: Option<Box<dyn StdError + Send + Sync>>,
     refusal: Option<Refusal>,
-    /// Whether it may pass, whatever its kind.
+    /// True if a retry may succeed, regardless of the kind.
     may_pass: bool,
 }
 
-/// The cases a program may want to tell apart.
+/// The cases that a predicate distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Invalid,
@@ -44,62 +44,62 @@ enum Kind {
 }
 
 impl Error {
-    /// Input that cannot be accepted. `message` names the thing and the remedy.
+    /// Creates an error for invalid input. `message` names the thing and the remedy.
     #[cold]
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(Kind::Invalid, message)
     }
 
-    /// Something named does not exist (a file, a directory).
+    /// Creates an error for a file, directory or store that does not exist.
     #[cold]
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(Kind::NotFound, message)
     }
 
-    /// There is no room left.
+    /// Creates an error for a disk, or another resource, that is full.
     #[cold]
     pub fn full(message: impl Into<String>) -> Self {
         Self::new(Kind::Full, message)
     }
 
-    /// The store may not be written.
+    /// Creates an error for a store that cannot be written.
     #[cold]
     pub fn read_only(message: impl Into<String>) -> Self {
         Self::new(Kind::ReadOnly, message)
     }
 
-    /// What was read cannot be right.
+    /// Creates an error for stored data that cannot be correct.
     #[cold]
     pub fn corrupt(message: impl Into<String>) -> Self {
         Self::new(Kind::Corrupt, message)
     }
 
-    /// The store was written by another version that this one does not understand.
+    /// Creates an error for a store of another version that this version does not support.
     #[cold]
     pub fn version(message: impl Into<String>) -> Self {
         Self::new(Kind::Version, message)
     }
 
-    /// Somebody else holds what is needed; trying again later may succeed.
+    /// Creates an error for a resource that another process holds. A retry may succeed.
     #[cold]
     pub fn busy(message: impl Into<String>) -> Self {
         Self::new(Kind::Busy, message)
     }
 
-    /// The file of the store was moved, removed or replaced while it was open, or another store's
-    /// files lie beside it.
+    /// Creates an error for a store file that was moved, removed or replaced while it was open, or
+    /// that has files of another store beside it.
     #[cold]
     pub fn replaced(message: impl Into<String>) -> Self {
         Self::new(Kind::Replaced, message)
     }
 
-    /// The store was closed.
+    /// Creates the error for calls to a store that was closed.
     #[cold]
     pub fn closed() -> Self {
         Self::new(Kind::Closed, "the store is closed; open it again to go on")
     }
 
-    /// Anything else that the disk or the database reported.
+    /// Creates an error for any other failure that the disk or the database reported.
     #[cold]
     pub fn io(message: impl Into<String>) -> Self {
         Self::new(Kind::Io, message)
@@ -110,7 +110,7 @@ impl Error {
         Self(Arc::new(Inner { kind, message: message.into(), source: None, refusal: None, may_pass: false }))
     }
 
-    /// The same error, [worth trying again](Self::is_transient) whatever its kind.
+    /// Marks the error as [transient](Self::is_transient), regardless of its kind.
     #[cfg(feature = "postgres")]
     #[cold]
     pub(crate) fn passing(self) -> Self {
@@ -119,7 +119,7 @@ impl Error {
         Self(Arc::new(Inner { kind, message, source: None, refusal, may_pass: true }))
     }
 
-    /// A refusal where it cannot be an outcome: in a transaction of the caller's own.
+    /// Creates an error from a refusal that cannot be an outcome, in a transaction of the caller.
     #[cfg(feature = "sqlite")]
     #[cold]
     pub(crate) fn refused(refusal: Refusal) -> Self {
@@ -127,10 +127,11 @@ impl Error {
         Self(Arc::new(Inner { kind: Kind::Refused, message, source: None, refusal: Some(refusal), may_pass: false }))
     }
 
-    /// The same error with the name of what it is about before its text.
+    /// Adds the name of the affected thing before the message.
     #[must_use]
     pub fn about(mut self, name: &str) -> Self {
         let message = format!("{name}: {}", self.0.message);
+        // Only this handle refers to the error, so its message can change in place.
         if let Some(inner) = Arc::get_mut(&mut self.0) {
             inner.message = message;
             return self;
@@ -140,7 +141,7 @@ impl Error {
         Self(Arc::new(Inner { kind, message, source: Some(Box::new(self)), refusal, may_pass }))
     }
 
-    /// The same error with the cause beneath it.
+    /// Adds the cause, which [`source`](StdError::source) returns. A previous cause is replaced.
     #[must_use]
     pub fn caused_by(self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         let Inner { kind, ref message, ref refusal, may_pass, .. } = *self.0;
@@ -148,60 +149,62 @@ impl Error {
         Self(Arc::new(Inner { kind, message, source, refusal, may_pass }))
     }
 
-    /// The refusal, if the store [refused](Refusal) what was to be written in a transaction of the
-    /// caller's own.
+    /// Returns the refusal, if the store [rejected](Refusal) a write in a transaction of the
+    /// caller.
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
         self.0.refusal.as_ref()
     }
 
-    /// The caller's input cannot be accepted; nothing was changed.
+    /// Returns whether the caller's input is invalid. Nothing was changed.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
         self.0.kind == Kind::Invalid
     }
 
-    /// A file or directory is missing.
+    /// Returns whether a file, directory or store does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.0.kind == Kind::NotFound
     }
 
-    /// The disk (or a limit) is full; after room is made the store goes on without being opened
-    /// again.
+    /// Returns whether the disk, or another resource, is full. The store continues when room is
+    /// made; it need not be opened again.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.0.kind == Kind::Full
     }
 
-    /// The store may not be written.
+    /// Returns whether the store cannot be written.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.0.kind == Kind::ReadOnly
     }
 
-    /// The store is damaged, or is not a store at all.
+    /// Returns whether the store is damaged, or the file is not a store.
     #[must_use]
     pub fn is_corrupt(&self) -> bool {
         self.0.kind == Kind::Corrupt
     }
 
-    /// The store belongs to another version of Onward.
+    /// Returns whether the store belongs to a version of Onward that this version does not support.
     #[must_use]
     pub fn is_version(&self) -> bool {
         self.0.kind == Kind::Version
     }
 
-    /// The file of the store is not the one that was opened: it was moved, removed, replaced or
-    /// overwritten. Or the file to be opened has the write-ahead log of another store beside it.
-    /// Trying again does not help; the text says what does.
+    /// Returns whether the store's file is not the one that was opened, because it was moved,
+    /// removed, replaced or overwritten. It also returns true for a file that cannot be opened
+    /// because the write-ahead log of another store is beside it. A retry does not help; the
+    /// message names the remedy.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
         self.0.kind == Kind::Replaced
     }
 
-    /// Worth trying again as it is: somebody else held the store, a passing fault of the disk, a
-    /// server that is away or takes no writes at the moment.
+    /// Returns whether a retry without changes may succeed: another process held the store, the
+    /// disk had a passing fault or was full, or the server is unreachable or accepts no writes at
+    /// the moment.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         self.0.may_pass || matches!(self.0.kind, Kind::Busy | Kind::Full | Kind::Io)

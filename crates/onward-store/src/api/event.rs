@@ -1,4 +1,4 @@
-//! What happened, as a stream that nobody can miss.
+//! Events: the stream of all transitions of tasks.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,75 +11,76 @@ use crate::api::name::Name;
 use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
 
-/// One transition of one task.
+/// An event: one transition of one task.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Event {
-    /// Reading after this cursor continues behind this event.
+    /// The cursor after this event. Reading after it continues with the next event.
     pub cursor: EventCursor,
-    /// When it happened, by the store's clock.
+    /// The time of the transition, by the store's clock.
     pub at: Timestamp,
     /// The task.
     pub task: TaskId,
-    /// The task's kind.
+    /// The kind of the task.
     pub kind: Name,
-    /// The task's queue.
+    /// The queue of the task.
     pub queue: Name,
-    /// What happened to it.
+    /// The transition.
     #[serde(flatten)]
     pub change: Change,
 }
 
-/// What can happen to a task.
+/// A transition of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case", tag = "change")]
 pub enum Change {
-    /// The store accepted it.
+    /// The store accepted the task.
     Submitted,
-    /// A session claimed it.
+    /// A session claimed the task.
     Started {
-        /// Which attempt, counted from 1.
+        /// The number of the attempt, counted from 1.
         attempt: u32,
     },
-    /// It ended well.
+    /// The task completed.
     Completed,
-    /// An attempt failed and another follows.
+    /// An attempt failed, and another follows.
     Retrying {
-        /// The attempt that failed.
+        /// The number of the failed attempt, counted from 1.
         attempt: u32,
-        /// How long until the next is due.
+        /// The delay until the next attempt is due.
         #[serde(with = "seconds")]
         after: Duration,
     },
-    /// It failed for good.
+    /// The task failed and is not retried.
     Failed,
-    /// It went to the dead letters.
+    /// The task became a dead letter.
     Dead,
-    /// Its worker was asked to stop.
+    /// The worker of the task, or the orchestration, was asked to stop.
     CancelRequested,
-    /// It ended because somebody asked for it.
+    /// The task was cancelled.
     Cancelled,
-    /// It ended because it had not started in time.
+    /// The task expired.
     Expired,
-    /// It was given back unstarted.
+    /// The task was released, as if it had not been claimed.
     Released,
-    /// Its worker lapsed; it waits again.
+    /// The session that ran the task lapsed, and the task waits again.
     LeaseLost,
-    /// Somebody made it wait again after it had ended.
+    /// The task had ended and was retried: it waits again.
     Retried,
-    /// A duplicate raised its priority.
+    /// A submit with the same key raised the priority of the task.
     PriorityRaised,
-    /// It was removed by a purge.
+    /// The task was removed by a purge, a deletion, or the start of an orchestration that replaces
+    /// it.
     Purged,
-    /// What it depended on, or waited for, has ended.
+    /// Everything for which the task was blocked has ended.
     Unblocked,
-    /// Its attempt ended, and it waits for its children, or for somebody to finish it from
-    /// elsewhere.
+    /// The task is blocked or parked: its attempt ended and it waits for children, an external
+    /// completion or its next turn; or it is an orchestration that was paused.
     Blocked,
-    /// It is in another queue now.
+    /// The task is in another queue.
     Moved,
-    /// It was handed over with others as one.
+    /// The task was delivered as an item of a batch.
     Bundled {
-        /// The task that they are now.
+        /// The batch.
         bundle: TaskId,
     },
 }
@@ -92,46 +93,48 @@ mod seconds {
     }
 }
 
-/// A place in the stream of events, to be kept and used later, also after a restart. Its text form
-/// is opaque.
+/// A position in the stream of events. A reader can store it and continue from it later, also after
+/// a restart. Its text form is opaque.
 ///
-/// The stream is ordered as the store made the changes durable. Submissions are not logged one by
-/// one: they are told from the tasks themselves, so a submission whose task has been pruned or
-/// purged is left out.
+/// Events are in the order in which the store made the changes durable. Submissions are not logged
+/// separately but derived from the tasks, so a submission disappears when its task is pruned or
+/// purged.
 ///
-/// Pruning forgets events, up to the last end that it removed
-/// ([`Write::Prune`](crate::Write::Prune)). A cursor from before that goes on with the oldest event
-/// that is still there, and the page [says](EventPage::forgotten_up_to) that some are missing
-/// between them: a reader that must see everything comes by more often than history is kept for.
+/// [`Write::Prune`](crate::Write::Prune) forgets events up to the last end that it removed. A read
+/// after an older cursor continues with the oldest event that is left, and
+/// [`EventPage::forgotten_up_to`] reports the gap. A reader that must see every event has to read
+/// more often than history is pruned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct EventCursor {
-    /// The log entry last read from.
+    /// The log entry read last.
     pub(crate) entry: i64,
-    /// How many changes of that entry were read.
+    /// The number of changes of that entry that were read.
     pub(crate) offset: u32,
-    /// Submissions of tasks below this number were read.
+    /// The lowest number of a task whose submission was not read.
     pub(crate) submitted: i64,
 }
 
 impl EventCursor {
-    /// Before the first event there is.
+    /// The position before the first event.
     pub const START: Self = Self { entry: 0, offset: 0, submitted: 0 };
 
-    /// The offset behind the last change of an entry.
+    /// The offset after the last change of an entry.
     pub(crate) const BEHIND: u32 = u32::MAX;
 
-    /// The offset behind so many of the changes of an entry.
+    /// Returns the offset after `read` of the `of` changes of an entry.
     pub(crate) fn offset(read: usize, of: usize) -> u32 {
         if read == of { Self::BEHIND } else { u32::try_from(read).unwrap_or(Self::BEHIND) }
     }
 
-    /// Whether some of the changes of its entry were read, and not all.
+    /// Returns whether some of the changes of the entry were read, but not all.
     pub(crate) fn is_within(self) -> bool {
         self.offset > 0 && self.offset < Self::BEHIND
     }
 
-    /// Where reading goes on if `oldest` is the first entry from its own on that is not forgotten.
+    /// Returns the position at which reading continues. `oldest` is the first entry from the
+    /// cursor's entry on that was not forgotten.
     pub(crate) fn resumed(self, oldest: i64) -> Resumed {
+        // Nothing is missing if the oldest entry follows the entry that was read completely.
         let is_next = oldest == self.entry + 1 && !self.is_within();
         if oldest == self.entry || is_next {
             return Resumed { at: self, forgotten_up_to: None };
@@ -141,11 +144,11 @@ impl EventCursor {
     }
 }
 
-/// Where a reader goes on.
+/// The position at which a reader continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Resumed {
     pub(crate) at: EventCursor,
-    /// As in [`EventPage::forgotten_up_to`].
+    /// The gap, as in [`EventPage::forgotten_up_to`].
     pub(crate) forgotten_up_to: Option<EventCursor>,
 }
 
@@ -189,13 +192,14 @@ impl<'de> Deserialize<'de> for EventCursor {
 pub struct EventPage {
     /// The events, oldest first.
     pub events: Vec<Event>,
-    /// Where to go on; equal to the cursor given if there was nothing.
+    /// The cursor for the next page. It is the given cursor if there were no events.
     pub next: EventCursor,
-    /// If events behind the cursor given have been forgotten: the cursor before the oldest that
-    /// there still are, with which the page begins. It is said once, by the page that leaves them
-    /// out, and never to a reader from the [start](EventCursor::START). On PostgreSQL a batch that
-    /// failed may leave a number out, which a prune that ends just there makes look like one
-    /// forgotten.
+    /// The end of a gap: if events after the given cursor were forgotten, the cursor before the
+    /// oldest event that is left. The page starts with that event.
+    ///
+    /// Only the page that skips the gap reports it. A read from [`START`](EventCursor::START)
+    /// reports none. On PostgreSQL a failed commit can leave a gap in the numbers, and a prune that
+    /// ends at it looks like forgotten events.
     pub forgotten_up_to: Option<EventCursor>,
 }
 

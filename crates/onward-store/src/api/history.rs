@@ -1,4 +1,4 @@
-//! How tasks ended, by day.
+//! Counts of ended tasks per day.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,14 +6,14 @@ use crate::api::name::Name;
 use crate::api::store::EndedCounts;
 use crate::api::timestamp::Timestamp;
 
-/// How many tasks of a queue ended on a day. What is pruned, purged or tried again later is counted
-/// all the same.
+/// The number of tasks of a queue that ended on one day. The counts include tasks that were pruned,
+/// purged or retried later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueDay {
-    /// The day, in UTC: its first moment.
+    /// The first moment of the day in UTC.
     pub day: Timestamp,
     /// The queue.
     pub queue: Name,
-    /// How they ended.
+    /// The number of tasks that ended in each state.
     pub ended: EndedCounts,
 }

@@ -1,25 +1,25 @@
-//! How many bytes a task moves.
+//! Counts of the bytes that a task moves.
 
 use serde::{Deserialize, Serialize};
 
-/// What bytes are moved by.
+/// A direction in which a task moves bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IoKind {
-    /// Read from disk.
+    /// Bytes read from disk.
     DiskRead = 0,
-    /// Written to disk.
+    /// Bytes written to disk.
     DiskWritten = 1,
-    /// Received from the network.
+    /// Bytes received from the network.
     NetworkReceived = 2,
-    /// Sent to the network.
+    /// Bytes sent to the network.
     NetworkSent = 3,
 }
 
 impl IoKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::DiskRead, Self::DiskWritten, Self::NetworkReceived, Self::NetworkSent];
 
-    /// As people read it.
+    /// Returns the name of the kind for people, such as `disk read`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -31,28 +31,28 @@ impl IoKind {
     }
 }
 
-/// Bytes that a task moves, by what.
+/// The number of bytes that a task moves, for each [`IoKind`]. Each count is 0 by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Io {
-    /// Read from disk.
+    /// Bytes read from disk.
     pub disk_read: u64,
-    /// Written to disk.
+    /// Bytes written to disk.
     pub disk_written: u64,
-    /// Received from the network.
+    /// Bytes received from the network.
     pub network_received: u64,
-    /// Sent to the network.
+    /// Bytes sent to the network.
     pub network_sent: u64,
 }
 
 impl Io {
-    /// Whether there is none.
+    /// Returns whether all counts are 0.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The bytes of a kind.
+    /// Returns the count of one kind, in bytes.
     #[must_use]
     pub fn get(&self, kind: IoKind) -> u64 {
         match kind {
@@ -63,7 +63,7 @@ impl Io {
         }
     }
 
-    /// Sets the bytes of a kind.
+    /// Sets the count of one kind, in bytes.
     pub fn set(&mut self, kind: IoKind, bytes: u64) {
         match kind {
             IoKind::DiskRead => self.disk_read = bytes,
@@ -74,28 +74,29 @@ impl Io {
     }
 }
 
-/// What completed tasks of a kind were expected to move, and what they moved: of those that
-/// [said](crate::NewTask::io) or [recorded](crate::Write::RecordIo) anything. Sums stop at the
-/// greatest number.
+/// Expected and recorded bytes of the completed tasks of one kind.
+///
+/// Only tasks that [expected](crate::NewTask::io) or [recorded](crate::Write::RecordIo) bytes are
+/// counted. A batch is counted instead of its items. Sums saturate at the largest `u64`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IoStatistics {
-    /// How many tasks that was.
+    /// The number of tasks counted.
     pub tasks: u64,
-    /// What their submitters said that an attempt would move, in all.
+    /// The sum of the bytes that one attempt of each task was expected to move.
     pub expected: Io,
-    /// What the last attempts that told it had moved, in all.
+    /// The sum of the bytes that each task recorded last.
     pub recorded: Io,
 }
 
 impl IoStatistics {
-    /// Whether no task said or recorded anything.
+    /// Returns whether no task is counted.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.tasks == 0
     }
 
-    /// Adds a completed task.
+    /// Adds a completed task. Ignores a task that neither expected nor recorded bytes.
     pub fn count(&mut self, expected: Io, recorded: Option<Io>) {
         if expected.is_none() && recorded.is_none() {
             return;

@@ -1,4 +1,4 @@
-//! Flow control: how many tasks run at once, and how fast they start.
+//! Limits: how many tasks run at once, and how fast they start.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use crate::api::name::Name;
 use crate::api::queue::ConcurrencyLimit;
 use crate::text::Shown;
 
-/// What a limit is on. Limits of different scopes combine: a task starts when every limit that it
-/// falls under lets it.
+/// The scope of a limit. Limits of different scopes combine: a task starts only if every limit that
+/// applies to it allows the start.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "scope", content = "name")]
 pub enum LimitScope {
@@ -22,14 +22,14 @@ pub enum LimitScope {
     Kind(Name),
     /// The tasks of one group together.
     Group(Name),
-    /// The tasks of each group whose name begins so, each group by itself, unless a
-    /// [`Group`](Self::Group) of that name or a longer beginning has a limit. The empty text is the
-    /// beginning of every name.
+    /// The tasks of each group whose name has this prefix, each group separately. A limit of
+    /// [`Group`](Self::Group) or of a longer prefix replaces it for a group. The empty prefix
+    /// matches every group.
     Groups(String),
 }
 
 impl LimitScope {
-    /// Whether it is one group, or groups by the beginning of their names.
+    /// Returns whether the scope is one group, or groups by the prefix of their names.
     #[must_use]
     pub fn is_of_groups(&self) -> bool {
         matches!(self, Self::Group(_) | Self::Groups(_))
@@ -48,23 +48,24 @@ impl fmt::Display for LimitScope {
     }
 }
 
-/// How fast tasks may start: a token bucket. It holds at most `burst` tokens and gets `tasks` of
-/// them every `per`; a task that starts takes one. So in any time the tasks that start are at most
-/// `burst` and what that time brings.
+/// A limit on the speed of starts, as a token bucket. The bucket holds at most `burst` tokens and
+/// gains `tasks` tokens every `per`. Each start takes a token.
 ///
-/// A task starts, here, when a claim hands it to a worker.
+/// In any period, at most `burst` tasks plus the tokens gained in the period start. A task starts,
+/// in this sense, when a worker claims it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Rate {
-    /// How many tasks: 1 to 1 000 000.
+    /// The number of tokens gained every [`per`](Self::per): 1 to 1 000 000.
     pub tasks: u32,
-    /// In what time: 1 ms to 30 days; at most 1 000 000 tasks a second.
+    /// The period: 1 ms to 30 days. The rate is at most 1 000 000 tasks a second.
     pub per: Duration,
-    /// How many may start at once after a pause: 1 to 1 000 000.
+    /// The largest number of tasks that start at once after a pause: 1 to 1 000 000.
     pub burst: u32,
 }
 
 impl Rate {
-    /// So many tasks in a time, with a burst of as many as start in a second, and one at least.
+    /// Creates a rate of `tasks` tasks in `per`. Its burst is the number of tasks that start in a
+    /// second, at least 1.
     #[must_use]
     pub fn new(tasks: u32, per: Duration) -> Self {
         let in_a_second = f64::from(tasks) / per.as_secs_f64().max(f64::MIN_POSITIVE);
@@ -77,7 +78,7 @@ impl Rate {
         Self { tasks, per, burst }
     }
 
-    /// The same rate with another burst.
+    /// Sets the burst, 1 to 1 000 000.
     #[must_use]
     pub fn burst(self, burst: u32) -> Self {
         Self { burst, ..self }
@@ -87,55 +88,56 @@ impl Rate {
 /// A limit on the tasks of one scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 pub struct Limit {
-    /// The most that run at once, in all processes of the store together: 1 to 1 000 000; `None`
-    /// for any number. A task that is claimed counts as running.
+    /// The largest number of tasks that run at once, in all processes of the store together: 1 to 1
+    /// 000 000. `None` sets no limit. A claimed task counts as running.
     pub concurrency: Option<u32>,
-    /// How fast they start; `None` for as fast as they can.
+    /// The speed of starts; `None` sets no limit.
     pub rate: Option<Rate>,
-    /// Of groups alone: the share of starts in each queue, beside the other groups that have work
-    /// there: 1 to 1000; `None` counts as 1.
+    /// The weight of a group: its share of the starts in each queue, relative to the other groups
+    /// that have work there. 1 to 1000; `None` counts as 1. Only scopes of groups have one.
     #[serde(default)]
     pub weight: Option<u32>,
-    /// Of groups alone: while fewer than so many of its tasks run, in all queues together, it goes
-    /// before groups that have theirs: 1 to 1 000 000; `None` for none.
+    /// The minimum of a group. While fewer of its tasks run, in all queues together, the group goes
+    /// before groups that have their minimum. 1 to 1 000 000; `None` sets none. Only scopes of
+    /// groups have one.
     #[serde(default)]
     pub minimum: Option<u32>,
 }
 
 impl Limit {
-    /// Whether it limits nothing.
+    /// Returns whether nothing is set.
     #[must_use]
     pub fn is_none(self) -> bool {
         self == Self::default()
     }
 }
 
-/// What is to change about the limit of a scope.
+/// A change of the limit of a scope. Each field that is `None` leaves its value unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetLimit {
-    /// What the limit is on.
+    /// The scope of the limit.
     pub scope: LimitScope,
-    /// How many may run at once from now on; `None` leaves that as it is.
+    /// The number of tasks that run at once.
     pub concurrency: Option<ConcurrencyLimit>,
-    /// How fast they may start from now on; `None` leaves that as it is.
+    /// The speed of starts.
     pub rate: Option<RateLimit>,
-    /// The weight from now on; `None` leaves that as it is. For scopes of groups.
+    /// The weight. Only for scopes of groups.
     pub weight: Option<GroupShare>,
-    /// The minimum from now on; `None` leaves that as it is. For scopes of groups.
+    /// The minimum. Only for scopes of groups.
     pub minimum: Option<GroupShare>,
 }
 
-/// A weight or a minimum of a group.
+/// A weight or a minimum of a group, in a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GroupShare {
-    /// None of its own.
+    /// Removes the value.
     Unset,
-    /// So much.
+    /// Sets the value.
     Of(u32),
 }
 
 impl GroupShare {
-    /// How much, if something is set.
+    /// Returns the value; `None` if the change removes it.
     #[must_use]
     pub fn value(self) -> Option<u32> {
         match self {
@@ -145,17 +147,17 @@ impl GroupShare {
     }
 }
 
-/// How fast tasks may start.
+/// A limit on the speed of starts, in a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RateLimit {
-    /// As fast as they can.
+    /// Removes the limit.
     Unlimited,
-    /// At most so fast.
+    /// Sets the limit.
     AtMost(Rate),
 }
 
 impl RateLimit {
-    /// The rate, if there is one.
+    /// Returns the rate; `None` if the change removes it.
     #[must_use]
     pub fn limit(self) -> Option<Rate> {
         match self {
@@ -166,13 +168,13 @@ impl RateLimit {
 }
 
 impl SetLimit {
-    /// A change of nothing, to be filled in.
+    /// Creates a change without values. A store rejects it until at least one is set.
     #[must_use]
     pub fn new(scope: LimitScope) -> Self {
         Self { scope, concurrency: None, rate: None, weight: None, minimum: None }
     }
 
-    /// A change of the limit of one group, to be filled in.
+    /// Creates a change of the limit of one group, without values.
     #[must_use]
     pub fn group(name: Name) -> Self {
         Self::new(LimitScope::Group(name))
@@ -190,23 +192,25 @@ impl SetLimit {
         Self { rate: Some(RateLimit::AtMost(rate)), ..self }
     }
 
-    /// Gives groups a weight: 1 to 1000. Groups that have work share the starts of their queue in
-    /// proportion to their weights; one without a weight has 1, and so have the tasks without a
-    /// group, together. As soon as any group has a weight or a minimum, all share so.
+    /// Sets the weight of groups: 1 to 1000.
+    ///
+    /// Groups that have work share the starts of their queue in proportion to their weights. A
+    /// group without a weight counts as 1, and so do all tasks without a group together. As soon as
+    /// any group has a weight or a minimum, all groups share in this way.
     #[must_use]
     pub fn weight(self, weight: u32) -> Self {
         Self { weight: Some(GroupShare::Of(weight)), ..self }
     }
 
-    /// Guarantees groups how many tasks run at once, as far as there are slots: 1 to 1 000 000. A
-    /// group of which fewer run goes before those that have their minimum.
+    /// Sets the minimum of groups: the number of tasks that run at once, 1 to 1 000 000, as far as
+    /// workers have slots. A group below its minimum goes before those that have theirs.
     #[must_use]
     pub fn minimum(self, tasks: u32) -> Self {
         Self { minimum: Some(GroupShare::Of(tasks)), ..self }
     }
 
-    /// Takes every limit of the scope away, weight and minimum too. For a group, what its name
-    /// begins with counts then.
+    /// Removes every limit of the scope, including weight and minimum. A limit on the prefix of a
+    /// group's name then applies to that group.
     #[must_use]
     pub fn unlimited(self) -> Self {
         let share = self.scope.is_of_groups().then_some(GroupShare::Unset);
@@ -223,16 +227,16 @@ impl SetLimit {
 /// A limit in force, and how far it is used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitRecord {
-    /// What it is on.
+    /// The scope.
     #[serde(flatten)]
     pub scope: LimitScope,
     /// The limit.
     #[serde(flatten)]
     pub limit: Limit,
-    /// How many of its tasks run; `None` for [`LimitScope::Groups`], whose groups count each for
-    /// itself.
+    /// The number of running tasks of the scope. `None` for [`LimitScope::Groups`], because each of
+    /// its groups is counted separately.
     pub running: Option<u64>,
-    /// How many more the rate lets start now; `None` without a rate, and for
+    /// The number of tasks that the rate allows to start now. `None` without a rate, and for
     /// [`LimitScope::Groups`].
     pub tokens: Option<u32>,
 }

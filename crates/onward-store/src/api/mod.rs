@@ -1,5 +1,5 @@
-//! The storage interface: values that describe tasks and changes, and the trait that a store
-//! implements. Nothing here decides or stores anything.
+//! The storage interface: the values that describe tasks and changes, and the trait that a store
+//! implements. This module decides nothing and stores nothing.
 
 pub(crate) mod aggregate;
 pub(crate) mod bulk;
@@ -15,6 +15,7 @@ pub(crate) mod news;
 pub(crate) mod orchestration;
 pub(crate) mod outcome;
 pub(crate) mod queue;
+pub(crate) mod read;
 pub(crate) mod reason;
 pub(crate) mod result;
 pub(crate) mod schedule;

@@ -12,49 +12,53 @@ use crate::api::error::{Error, Result};
 use crate::bounds;
 use crate::text::{self, Shown};
 
-/// The name of a kind, a queue, a group, a schedule or an event: 1 to 128 bytes, without white
-/// space at either end and without characters that are not seen (controls, marks of direction such
-/// as U+202E, characters without a shape such as U+200B).
+/// The name of a kind, a queue, a group, a schedule or an event.
 ///
-/// Cheap to clone; one of up to 23 bytes needs no memory of its own.
+/// A name has 1 to 128 bytes. It has no white space at either end and no invisible characters:
+/// controls, direction marks such as U+202E, and characters without a shape such as U+200B.
+/// [`is_hidden`](crate::text::is_hidden) lists them.
+///
+/// A name is cheap to clone. A name of up to 23 bytes is stored without an allocation.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Name(SmolStr);
 
 impl Name {
-    /// Checks and takes a name.
+    /// Creates a name after checking the text.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if `text` is empty or too long, has a character that is
-    /// not seen, or white space at its ends. The text names the character and its place.
+    /// [`is_invalid`](Error::is_invalid) if `text` is empty, has more than 128 bytes, has an
+    /// invisible character, or has white space at an end. For an invisible character, the message
+    /// states its code and position.
     pub fn new(text: impl AsRef<str>) -> Result<Self> {
         let text = text.as_ref();
         check(text)?;
         Ok(Self(text.into()))
     }
 
-    /// The queue that a task is in unless it names another: `default`.
+    /// Returns the name of the queue of tasks that name no other: `default`.
     #[must_use]
     pub fn default_queue() -> Self {
         Self(SmolStr::new_static("default"))
     }
 
-    /// The queue of orchestrations that were never started.
+    /// Returns the name of the queue of orchestrations that were never started.
     pub(crate) fn unstarted_queue() -> Self {
         Self(SmolStr::new_static(bounds::UNSTARTED_QUEUE))
     }
 
-    /// Returns true if the name begins as those that Onward keeps for itself
-    /// ([`bounds::RESERVED_PREFIX`]).
+    /// Returns whether the name begins with [`bounds::RESERVED_PREFIX`], which is reserved for
+    /// Onward.
     #[must_use]
     pub fn is_reserved(&self) -> bool {
         self.0.starts_with(bounds::RESERVED_PREFIX)
     }
 
-    /// Checks that a kind or a queue (`what`) is none of Onward's own.
+    /// Checks that a kind or a queue is not reserved for Onward. `what` names the thing in the
+    /// message.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if its name begins with [`bounds::RESERVED_PREFIX`].
+    /// [`is_invalid`](Error::is_invalid) if the name begins with [`bounds::RESERVED_PREFIX`].
     pub fn check_own(&self, what: &str) -> Result<()> {
         if self.is_reserved() {
             return Err(Error::invalid(format!(
@@ -65,7 +69,7 @@ impl Name {
         Ok(())
     }
 
-    /// The text of the name.
+    /// Returns the text of the name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -92,10 +96,10 @@ fn check(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Checks that what names something has no character that is not seen.
+/// Checks that a text has no invisible character. `what` names the text in the message.
 ///
 /// # Errors
-/// [`is_invalid`](Error::is_invalid) with the code of the first such character and its place.
+/// [`is_invalid`](Error::is_invalid) with the code and the position of the first such character.
 pub(crate) fn check_seen(what: &str, text: &str) -> Result<()> {
     text::hidden_in(text).map_or(Ok(()), |wrong| Err(Error::invalid(format!("the {what} {wrong}"))))
 }

@@ -1,4 +1,4 @@
-//! What a store tells of tasks that end.
+//! Notifications of tasks that end.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,74 +9,76 @@ use tokio::sync::broadcast;
 use crate::api::task::TaskId;
 use crate::bounds;
 
-/// Something that became of a task and is durable.
+/// A notification of a durable change of one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TaskNews {
-    /// It completed.
+    /// The task completed.
     Completed {
         /// The task.
         task: TaskId,
-        /// Its result.
+        /// The result.
         result: Option<Bytes>,
     },
-    /// It ended in another way, or was purged: read it to learn which.
+    /// The task ended in another state, was removed, or completed as an item of a batch. A reader
+    /// reads the task to learn which.
     Ended {
         /// The task.
         task: TaskId,
     },
-    /// It had ended and is to be done again: what was told of it before is over.
+    /// The task had ended and was retried. Earlier notifications of its end are obsolete.
     Retried {
         /// The task.
         task: TaskId,
     },
 }
 
-/// What a [`NewsReceiver`] hears.
+/// A message to a [`NewsReceiver`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
-    /// What one commit of this process brought, in the order in which it happened.
+    /// The notifications of one commit of this process, in the order of the changes.
     News(Arc<[TaskNews]>),
-    /// Any task may have ended or be live again without being told of: another process wrote, or
-    /// the receiver was too slow.
+    /// Notifications are missing, because another process wrote or the receiver was too slow. Any
+    /// task may have ended or may be live again.
     Missed,
 }
 
-/// The end at which a store tells. Telling never waits.
+/// The sending end, which a store holds. Sending never waits.
 #[derive(Debug, Clone)]
 pub struct NewsSender(broadcast::Sender<Heard>);
 
 impl NewsSender {
-    /// A sender that nobody listens to yet.
+    /// Creates a sender without receivers. A receiver can be up to [`bounds::NEWS`] messages
+    /// behind.
     #[must_use]
     pub fn new() -> Self {
         Self(broadcast::Sender::new(bounds::NEWS))
     }
 
-    /// Whether somebody listens, so that it is worth while to gather news.
+    /// Returns whether there are receivers. A store need not collect notifications without them.
     #[must_use]
     pub fn is_heard(&self) -> bool {
         self.0.receiver_count() > 0
     }
 
-    /// Tells what one commit brought; nothing, if it brought nothing.
+    /// Sends the notifications of one commit. An empty list sends nothing.
     pub fn tell(&self, news: Vec<TaskNews>) {
         if !news.is_empty() {
             self.send(Heard::News(news.into()));
         }
     }
 
-    /// Tells that there may be more than was told.
+    /// Sends [`Heard::Missed`].
     pub fn tell_missed(&self) {
         self.send(Heard::Missed);
     }
 
     fn send(&self, heard: Heard) {
-        // Without a receiver there is nobody to tell.
+        // Sending fails only if there is no receiver, which needs no handling.
         let _ = self.0.send(heard);
     }
 
-    /// Listens from now on.
+    /// Creates a receiver of all messages from now on.
     #[must_use]
     pub fn subscribe(&self) -> NewsReceiver {
         NewsReceiver { receiver: self.0.subscribe(), maps: Vec::new() }
@@ -89,13 +91,13 @@ impl Default for NewsSender {
     }
 }
 
-/// What a decorator makes of news.
+/// A function by which a decorator changes each notification.
 pub type NewsMap = Arc<dyn Fn(&TaskNews) -> TaskNews + Send + Sync>;
 
-/// The end at which an engine listens.
+/// The receiving end, which an engine holds.
 pub struct NewsReceiver {
     receiver: broadcast::Receiver<Heard>,
-    /// What decorators make of it, the innermost first.
+    /// The functions of decorators, the innermost first.
     maps: Vec<NewsMap>,
 }
 
@@ -106,8 +108,10 @@ impl fmt::Debug for NewsReceiver {
 }
 
 impl NewsReceiver {
-    /// Waits for the next news; `None` when the store is gone. Cancel-safe: a dropped wait misses
-    /// nothing.
+    /// Waits for the next message. Returns `None` when the store is gone. The method is
+    /// cancel-safe: a wait that is dropped loses no message.
+    ///
+    /// Returns [`Heard::Missed`] if the receiver is more than [`bounds::NEWS`] messages behind.
     pub async fn next(&mut self) -> Option<Heard> {
         match self.receiver.recv().await {
             Ok(Heard::News(news)) if !self.maps.is_empty() => Some(Heard::News(self.map(&news))),
@@ -117,7 +121,7 @@ impl NewsReceiver {
         }
     }
 
-    /// The same, with what `map` makes of each.
+    /// Applies `map` to each notification that the receiver returns.
     #[must_use]
     pub fn mapped(mut self, map: NewsMap) -> Self {
         self.maps.push(map);

@@ -1,4 +1,4 @@
-//! What writes answer.
+//! Outcomes: the results of writes.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,111 +15,110 @@ use crate::api::schedule::{Fired, ScheduleSet};
 use crate::api::task::{ClaimedTask, Lease, SessionId, TaskId, TaskState};
 use crate::text::Shown;
 
-/// What became of one [`Write`](crate::Write).
+/// The result of one [`Write`](crate::Write).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// It was done, and there is no more to say.
+    /// The write was applied and has no further result.
     Done,
-    /// It was not done and left no trace.
+    /// The write was rejected and changed nothing.
     Refused(Refusal),
-    /// A session is open under this number.
+    /// The session was opened with this number.
     SessionOpened(SessionId),
     /// The session's lease was extended.
     Renewed {
-        /// Its running tasks that somebody wants stopped.
+        /// The running tasks of the session that are to be cancelled.
         cancel: Vec<TaskId>,
     },
-    /// What became of a submitted task.
+    /// The result of a submit.
     Submitted(Submitted),
-    /// What a claim handed out.
+    /// The result of a claim.
     Claimed(Claimed),
-    /// Where a task stands that was to wait for its children: blocked; waiting, if none was live;
-    /// or ended, because of a child that did not complete or because its cancellation was
-    /// requested.
+    /// The result of a wait for children.
     AwaitsChildren {
-        /// Its state now.
+        /// The new state of the task: blocked; waiting, if no child is live; or ended, if a child
+        /// did not complete or a cancellation was requested.
         state: TaskState,
     },
-    /// Where a task stands that was to wait to be finished from elsewhere: blocked, or cancelled,
-    /// if that was requested.
+    /// The result of a wait for external completion.
     AwaitsCompletion {
-        /// Its state now.
+        /// The new state of the task: blocked, or cancelled if that was requested.
         state: TaskState,
     },
-    /// Where a task stands that somebody finished from elsewhere.
+    /// The result of an external completion.
     Finished {
-        /// Its state now.
+        /// The new state of the task.
         state: TaskState,
     },
     /// The task is in the queue.
     Moved,
-    /// The task runs, and goes on in the queue if it does not end with the attempt that runs.
+    /// The task runs. It moves to the queue after the attempt, unless it ends with it.
     MoveRequested,
-    /// What a turn of an orchestration did.
+    /// The result of a turn of an orchestration.
     Turned(Turned),
-    /// Where a task stands after a failed attempt.
+    /// The result of a failed attempt.
     Failed(Failed),
-    /// A task that had not started has ended.
+    /// The task, which did not run, has ended as cancelled.
     Cancelled,
-    /// The worker of a running task will be told.
+    /// The task runs, and its worker is notified of the request to cancel. Or the task is an
+    /// orchestration, and the request is a message in its mailbox.
     CancelRequested,
     /// Tasks were removed.
     Removed {
-        /// How many.
+        /// The number of tasks removed.
         tasks: u64,
-        /// Whether the limit left some that would have been removed too.
+        /// True if the limit of the write left further tasks that match.
         more: bool,
     },
-    /// What a chunk of a change of many tasks did.
+    /// The result of one chunk of a bulk change.
     Bulk(BulkDone),
-    /// How the queue is worked off from now on.
+    /// The settings of the queue after the change.
     QueueSet(QueueSettings),
-    /// What limits the scope from now on.
+    /// The limit of the scope after the change.
     LimitSet(Limit),
-    /// What setting a schedule did.
+    /// The result of setting a schedule.
     ScheduleSet(ScheduleSet),
-    /// What a schedule's firing did.
+    /// The result of a schedule's firing.
     ScheduleFired(Fired),
-    /// What time had brought.
+    /// The result of a sweep.
     Swept(Swept),
-    /// The outcomes of the members of a [`Write::All`](crate::Write::All), in order; none of them
-    /// is a refusal.
+    /// The outcomes of the writes of a [`Write::All`](crate::Write::All), in order. None of them is
+    /// a refusal.
     All(Vec<Outcome>),
 }
 
-/// What became of a submitted task.
+/// The result of a submit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case", tag = "outcome")]
 pub enum Submitted {
-    /// It is a task of its own.
+    /// The task was inserted.
     Inserted {
-        /// Its number.
+        /// The number of the new task.
         id: TaskId,
     },
-    /// A task with its key exists, or ended so recently that the key is still kept; nothing was
-    /// changed.
+    /// A task with the key is active, or its key is still kept after its end. Nothing was changed.
     Duplicate {
         /// The existing task.
         id: TaskId,
     },
-    /// A task with its key waits, and is now as urgent as the new one.
+    /// A task with the key has not started. Its priority was raised to that of the submitted task.
     PriorityRaised {
         /// The existing task.
         id: TaskId,
     },
-    /// A task with its key is running; the new one is taken when that ends.
+    /// A task with the key runs. The submitted task is inserted when it ends.
     Requeued {
         /// The running task.
         id: TaskId,
     },
-    /// It took the place of the task that had its key.
+    /// The task was inserted and replaces the task that had the key.
     Superseded {
-        /// Its number.
+        /// The number of the new task.
         id: TaskId,
-        /// The task that was cancelled, or asked to stop.
+        /// The replaced task, which was cancelled or asked to stop.
         old: TaskId,
     },
-    /// A task with its key exists, and the submitter asked for a rejection.
+    /// A task with the key exists, and the submitter requested a rejection
+    /// ([`OnDuplicate::Reject`](crate::OnDuplicate::Reject)).
     Rejected {
         /// The existing task.
         id: TaskId,
@@ -127,7 +126,7 @@ pub enum Submitted {
 }
 
 impl Submitted {
-    /// The task that now stands for what was submitted: the new one, or the one that has its key.
+    /// Returns the task that represents the submit: the new one, or the one that has the key.
     #[must_use]
     pub fn id(self) -> TaskId {
         match self {
@@ -140,141 +139,145 @@ impl Submitted {
         }
     }
 
-    /// Whether a new task was made.
+    /// Returns whether a new task was inserted.
     #[must_use]
     pub fn is_new(self) -> bool {
         matches!(self, Self::Inserted { .. } | Self::Superseded { .. })
     }
 }
 
-/// What a claim handed out.
+/// The result of a claim.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Claimed {
     /// The tasks, in the order in which they are to start.
     pub tasks: Vec<ClaimedTask>,
-    /// Tasks this session runs that somebody wants stopped.
+    /// The running tasks of the session that are to be cancelled.
     pub cancel: Vec<TaskId>,
-    /// How long until time alone changes something (a task becomes due or expires, a lease lapses,
-    /// a pause ends, a rate lets another start); `None` if nothing is pending.
+    /// The time until something changes without a write: a task becomes due or expires, a lease
+    /// lapses, a pause ends, or a rate allows another start. `None` if nothing is pending.
     pub next_due: Option<Duration>,
-    /// How long until a [rate](crate::Rate) lets a task start that this claim would take otherwise;
-    /// `None` if no such task waits. It is in `next_due` too.
+    /// The time until a [rate](crate::Rate) allows the start of a task that this claim selects.
+    /// `None` if no such task waits. It is included in [`next_due`](Self::next_due).
     pub next_token: Option<Duration>,
-    /// How long until the first of the tasks that it left because they are not [urgent
-    /// enough](crate::Claim::least) will be, if nothing else holds that back; `None` if there is
-    /// none, and where it handed out as many as were asked for. It is in `next_due` too.
+    /// The time until the first task below the claim's [lowest priority](crate::Claim::least)
+    /// reaches it, if nothing else holds that task back. `None` if there is no such task, or if the
+    /// claim returned as many tasks as it asked for. It is included in
+    /// [`next_due`](Self::next_due).
     pub next_aged: Option<Duration>,
-    /// How it was chosen among queues.
+    /// The mode by which queues were chosen.
     pub mode: QueueMode,
-    /// Whether groups share queues by weights and minimums: then it is not the most urgent that
-    /// starts first, but the one whose group's turn it is.
+    /// True if groups share queues by weights and minimums. Then the next group by its share starts
+    /// first, instead of the most urgent task.
     pub groups_share: bool,
-    /// Where the round of the claimer stands now, for its next claim.
+    /// The position in the round of the interleaved mode, for the claimer's next claim.
     pub turn: QueueTurn,
-    /// Counts changes of pauses, weights, limits and the mode: what was claimed when it was another
-    /// number might not be claimed now, and what of it has not started had better be given back.
+    /// A number that changes with every change of pauses, queue settings, limits or the mode. A
+    /// task that was claimed under another number might not be claimable now, so a worker should
+    /// release it if it has not started.
     pub configuration: u64,
 }
 
-/// Where a task stands after a failed attempt.
+/// The result of a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failed {
-    /// Its state now.
+    /// The new state of the task.
     pub state: TaskState,
-    /// The lease of the next attempt, where the session kept the task.
+    /// The lease of the next attempt, if the session keeps the task.
     pub lease: Option<Lease>,
 }
 
-/// What time had brought.
+/// The result of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Swept {
-    /// Tasks that became due.
+    /// The number of tasks and batches that became due.
     pub due: u64,
-    /// Tasks that expired.
+    /// The number of tasks that expired.
     pub expired: u64,
-    /// Leases taken back from sessions that lapsed.
+    /// The number of tasks taken back from lapsed sessions.
     pub lost: u64,
-    /// As in [`Claimed::next_due`].
+    /// The time until the next sweep is worthwhile, as in [`Claimed::next_due`].
     pub next_due: Option<Duration>,
 }
 
-/// Why a write was not done.
+/// The reason for which a store rejected a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// Input that no store accepts. The text names the thing and the remedy.
+    /// The input is invalid for every store, or exceeds a bound of this one. The message names the
+    /// thing and the remedy.
     Invalid(String),
-    /// There is no such task.
+    /// The task does not exist, or its record was removed.
     TaskNotFound(TaskId),
-    /// There is no such task for another to depend on.
+    /// A dependency of the submitted task does not exist, or its record was removed.
     DependencyNotFound(TaskId),
-    /// There is no such queue.
+    /// The queue does not exist.
     QueueNotFound(Name),
-    /// The session has lapsed, was closed, or never was.
+    /// The session has lapsed, was closed, or never existed.
     SessionLost(SessionId),
-    /// The lease no longer holds: the task was taken back, ended, or claimed again.
+    /// The lease is not current: the task was taken back, has ended, or was claimed again.
     LeaseLost(Lease),
-    /// The task has ended already.
+    /// The task has already ended.
     AlreadyEnded {
         /// The task.
         task: TaskId,
-        /// How it ended.
+        /// The state in which it ended.
         state: TaskState,
     },
-    /// The task has not ended.
+    /// The task has not ended, and only ended tasks can be retried.
     NotEnded {
         /// The task.
         task: TaskId,
-        /// Where it stands.
+        /// Its current state.
         state: TaskState,
     },
-    /// The task runs, and so cannot be killed, deleted or made due.
+    /// The task runs, so it cannot be killed, deleted or made due.
     Running(TaskId),
-    /// The task waits for other tasks, and so cannot be made due.
+    /// The task waits for something other than its due time, so it cannot be made due.
     Blocked(TaskId),
-    /// Another task has the key by now.
+    /// Another task has the key.
     KeyTaken {
-        /// The task that could not be tried again, or whose key could not be taken over.
+        /// The task that could not be retried, or whose key could not be taken over.
         task: TaskId,
-        /// The one that has its key.
+        /// The task that has the key.
         by: TaskId,
     },
-    /// There are live tasks in the queue.
+    /// Live tasks are in the queue.
     QueueInUse {
         /// The queue.
         queue: Name,
-        /// How many.
+        /// The number of live tasks.
         live: u64,
     },
-    /// There is no such schedule.
+    /// The schedule does not exist.
     ScheduleNotFound(Name),
-    /// The schedule has fired, or was changed, since it was read.
+    /// The schedule has fired or was changed since the caller read it.
     ScheduleChanged(Name),
-    /// No attempt of the task waits to be finished from elsewhere.
+    /// No attempt of the task waits for external completion.
     NotAwaited {
         /// The task.
         task: TaskId,
-        /// Where it stands.
+        /// Its current state.
         state: TaskState,
     },
-    /// The token is that of an earlier attempt.
+    /// The token names an earlier attempt.
     TokenOutdated(CompletionToken),
-    /// The task is no orchestration, so it has neither turns nor a mailbox.
+    /// The task is not an orchestration, so it has neither turns nor a mailbox.
     NotAnOrchestration(TaskId),
-    /// The history of the orchestration is not what the turn was made from.
+    /// The history of the orchestration has another length than the turn states.
     HistoryMoved {
         /// The orchestration.
         task: TaskId,
-        /// How many events its history has.
+        /// The number of events in its history.
         length: u64,
     },
-    /// Messages wait for the orchestration that its code was not offered, so a turn cannot end it.
+    /// The turn cannot end the orchestration, because messages wait that its code was not offered.
     Unread {
         /// The orchestration.
         task: TaskId,
         /// The number of messages that wait.
         waiting: u64,
     },
-    /// Too many messages wait for the orchestration.
+    /// The mailbox of the orchestration is full ([`bounds::MAILBOX`](crate::bounds::MAILBOX), or
+    /// [`bounds::UNSTARTED_EVENTS`](crate::bounds::UNSTARTED_EVENTS) before its start).
     MailboxFull(TaskId),
     /// No active orchestration of the kind has the key.
     NoneWithKey {
@@ -283,11 +286,11 @@ pub enum Refusal {
         /// The key.
         key: String,
     },
-    /// A member of a [`Write::All`](crate::Write::All) was refused, and so none was done.
+    /// One write of a [`Write::All`](crate::Write::All) was rejected, so none was applied.
     Member {
-        /// Which one, counted from 0.
+        /// The position of the rejected write, counted from 0.
         index: usize,
-        /// Why.
+        /// The reason for which it was rejected.
         refusal: Box<Refusal>,
     },
 }

@@ -1,4 +1,4 @@
-//! How queues are worked off: weights, concurrency, and the mode of choosing among them.
+//! Settings of queues: weights, concurrency, and the mode by which claims choose among queues.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,18 +10,18 @@ use crate::api::error::{Error, Result};
 use crate::api::name::Name;
 use crate::bounds;
 
-/// How a claim chooses among queues that have work for it. Within a queue the most urgent task goes
-/// first, then the oldest, whatever the mode.
+/// The mode by which a claim chooses among queues that have work for it. Within a queue the most
+/// urgent task goes first, then the oldest, in every mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueueMode {
-    /// The queue with the highest weight first: while it has work, those of a lower weight wait.
-    /// Queues of the same weight are one line, in which the most urgent task goes first, then the
-    /// oldest. With weights left alone, that is all there is to it.
+    /// The queue with the highest weight goes first. While it has work, queues of lower weights
+    /// wait. Queues of one weight are treated as one queue, in which the most urgent task goes
+    /// first, then the oldest. The default.
     #[default]
     Strict,
-    /// Each turn goes to a queue drawn at random, by weight: one of weight 3 gets three times as
-    /// many as one of weight 1.
+    /// Each turn goes to a random queue by weight: a queue of weight 3 gets three times as many
+    /// turns as one of weight 1.
     Lenient,
     /// Interleaved weighted round robin: in a round each queue gets as many turns as its weight,
     /// spread over the round. No queue with work waits longer than a round.
@@ -29,10 +29,10 @@ pub enum QueueMode {
 }
 
 impl QueueMode {
-    /// Every mode.
+    /// All modes.
     pub const ALL: [Self; 3] = [Self::Strict, Self::Lenient, Self::Interleaved];
 
-    /// The word for it: `strict`, `lenient` or `interleaved`.
+    /// Returns the name of the mode: `strict`, `lenient` or `interleaved`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -59,18 +59,19 @@ impl FromStr for QueueMode {
     }
 }
 
-/// How one queue is worked off.
+/// The settings of one queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct QueueSettings {
-    /// Its share among the queues that have work: 1 to 1000, default 1. What it means depends on
-    /// the [mode](QueueMode).
+    /// The weight among queues that have work: 1 to 1000, default 1. Its effect depends on the
+    /// [mode](QueueMode).
     pub weight: u32,
-    /// The most tasks of it that run at once, in all processes of the store together: 1 to 1 000
-    /// 000; `None`, the default, for any number. A task that is claimed counts as running.
+    /// The largest number of tasks of the queue that run at once, in all processes of the store
+    /// together: 1 to 1 000 000. `None`, the default, sets no limit. A claimed task counts as
+    /// running.
     pub concurrency: Option<u32>,
-    /// For how long a task of a [series](crate::NewTask::affinity), counted from when it became
-    /// due, waits for the session that ran the series last before it goes to any: 0 (never) to an
-    /// hour, default 5 seconds.
+    /// The time for which a task with an [affinity key](crate::NewTask::affinity) waits for the
+    /// session that last ran the key, counted from its due time. After it, any session takes the
+    /// task. 0 (no wait) to an hour, default 5 seconds.
     pub affinity_wait: Duration,
 }
 
@@ -80,22 +81,21 @@ impl Default for QueueSettings {
     }
 }
 
-/// What is to change about how a queue is worked off.
+/// A change of the settings of a queue. Each field that is `None` leaves its value unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetQueue {
-    /// The queue; it is made if it is not there yet.
+    /// The queue. It is created if it does not exist.
     pub queue: Name,
-    /// Its weight from now on, 1 to 1000; `None` leaves it as it is.
+    /// The weight, 1 to 1000.
     pub weight: Option<u32>,
-    /// Its concurrency from now on; `None` leaves it as it is.
+    /// The number of tasks that run at once.
     pub concurrency: Option<ConcurrencyLimit>,
-    /// How long its tasks wait for the session that their series prefers from now on, 0 to an hour;
-    /// `None` leaves it as it is.
+    /// The time for which tasks wait for the session that their affinity key prefers, 0 to an hour.
     pub affinity_wait: Option<Duration>,
 }
 
 impl SetQueue {
-    /// A change of nothing, to be filled in.
+    /// Creates a change without values. A store rejects it until at least one is set.
     #[must_use]
     pub fn new(queue: Name) -> Self {
         Self { queue, weight: None, concurrency: None, affinity_wait: None }
@@ -113,31 +113,31 @@ impl SetQueue {
         Self { concurrency: Some(ConcurrencyLimit::AtMost(tasks)), ..self }
     }
 
-    /// Sets how long a task waits for the session that its series prefers: 0 (never) to an hour, to
-    /// the microsecond.
+    /// Sets the time for which a task waits for the session that its affinity key prefers: 0 (no
+    /// wait) to an hour, with microsecond precision.
     #[must_use]
     pub fn affinity_wait(self, wait: Duration) -> Self {
         Self { affinity_wait: Some(wait), ..self }
     }
 
-    /// Takes the limit on tasks that run at once away.
+    /// Removes the limit on tasks that run at once.
     #[must_use]
     pub fn unlimited(self) -> Self {
         Self { concurrency: Some(ConcurrencyLimit::Unlimited), ..self }
     }
 }
 
-/// How many may run at once.
+/// A limit on tasks that run at once, in a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ConcurrencyLimit {
-    /// Any number.
+    /// Removes the limit.
     Unlimited,
-    /// At most so many: 1 to 1 000 000.
+    /// Sets the limit: 1 to 1 000 000.
     AtMost(u32),
 }
 
 impl ConcurrencyLimit {
-    /// The number, if there is one.
+    /// Returns the limit; `None` if the change removes it.
     #[must_use]
     pub fn limit(self) -> Option<u32> {
         match self {
@@ -147,20 +147,20 @@ impl ConcurrencyLimit {
     }
 }
 
-/// How a claim is to choose among queues.
+/// The choice among queues, for one claim.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueueChoice {
-    /// The mode of this claim; `None` for the store's.
+    /// The mode of this claim; `None` for that of the store.
     pub mode: Option<QueueMode>,
-    /// Where the claimer's round stands: what its last claim answered. Matters to
-    /// [`QueueMode::Interleaved`].
+    /// The position in the round, which the claimer's last claim returned. Only
+    /// [`QueueMode::Interleaved`] uses it.
     pub turn: QueueTurn,
-    /// A number drawn at random for this claim. Matters to [`QueueMode::Lenient`].
+    /// A random number for this claim. Only [`QueueMode::Lenient`] uses it.
     pub random: u64,
 }
 
-/// Where a round stands: to be handed to the next claim as it came from the last one. The default
-/// begins a round.
+/// The position in a round. A claimer passes the one that its last claim returned to the next
+/// claim. The default starts a round.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueueTurn {
     /// The cycle of the round, counted from 1; 0 before the first turn.

@@ -1,4 +1,4 @@
-//! Why a task waits.
+//! Reasons for which a task waits.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,174 +15,176 @@ use crate::api::write::Scope;
 use crate::bounds;
 use crate::text::Shown;
 
-/// How many of the tasks that another waits for are named in a text.
+/// The largest number of awaited tasks that a text names.
 const SHOWN_TASKS: usize = 10;
 
-/// One reason why a live task does not run now. As text it says what holds the task back and what
-/// would release it.
+/// A reason for which a live task does not run now. Its text states what holds the task back and
+/// what releases it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "reason")]
 pub enum WaitReason {
-    /// It is not due yet.
+    /// The task is not due yet.
     NotDue {
-        /// When it will be.
+        /// The time at which it is due.
         run_at: Timestamp,
     },
-    /// It runs when other tasks have ended: those it depends on, or its children.
+    /// The task waits until other tasks have ended: its dependencies or its children.
     Blocked {
-        /// Which of them have not ended.
+        /// The tasks that have not ended.
         by: Vec<TaskId>,
     },
-    /// It is an orchestration whose code waits for something.
+    /// The task is an orchestration whose code waits for something.
     Parked {
-        /// When its next timer is due, if it has one.
+        /// The time at which its next timer is due, if it has one.
         until: Option<Timestamp>,
-        /// The names of the events that it waits for, so far as it has told; at most
+        /// The names of the events for which it waits, as far as its turns stated them; at most
         /// [`bounds::AWAITED_NAMES`].
         events: Vec<Name>,
-        /// The activities and orchestrations that it has started and that have not ended, by
-        /// number; at most [`bounds::NAMED_TASKS`].
+        /// The live activities and orchestrations that it started, by number; at most
+        /// [`bounds::NAMED_TASKS`].
         tasks: Vec<TaskId>,
     },
-    /// It is no more than what was sent to a key, and is kept for an orchestration that starts with
-    /// it.
+    /// The orchestration was never started. It keeps signals to a key for the orchestration that is
+    /// submitted with it.
     Unstarted {
-        /// Until when it is kept.
+        /// The time until which the signals are kept.
         until: Option<Timestamp>,
     },
-    /// It is an orchestration that somebody has paused.
+    /// The orchestration is paused.
     OrchestrationPaused {
         /// Its number.
         task: TaskId,
     },
-    /// It falls under a pause.
+    /// A pause applies to the task.
     Paused {
-        /// What is paused.
+        /// The scope of the pause.
         #[serde(flatten)]
         scope: Scope,
-        /// When the pause ends by itself.
+        /// The time at which the pause ends by itself; `None` if it has to be resumed.
         until: Option<Timestamp>,
     },
     /// As many tasks run as a limit allows.
     Concurrency {
-        /// What the limit was set on.
+        /// The scope on which the limit was set.
         limit_on: LimitScope,
         /// The limit.
         concurrency: u32,
-        /// How many tasks under it run.
+        /// The number of running tasks that count towards it.
         running: u64,
     },
-    /// A rate lets nothing start now.
+    /// A rate allows no start now.
     Rate {
-        /// What the rate was set on.
+        /// The scope on which the rate was set.
         limit_on: LimitScope,
         /// The rate.
         rate: Rate,
-        /// How long until it lets another task start.
+        /// The time until it allows another start.
         next: Duration,
     },
-    /// It is reserved for the session that ran its [series](crate::NewTask::affinity) last.
+    /// The task is reserved for the session that last ran its [affinity
+    /// key](crate::NewTask::affinity).
     Reserved {
         /// The session.
         session: SessionId,
-        /// When it goes to any session.
+        /// The time from which on any session can take the task.
         until: Timestamp,
     },
-    /// Others of its queue, kind, group and series go first.
+    /// Other tasks of its queue, kind, group and affinity key go first.
     Behind {
-        /// How many; [`bounds::AHEAD`] stands for that many and more.
+        /// The number of these tasks. [`bounds::AHEAD`] stands for that many or more.
         tasks: u64,
     },
-    /// Groups share the queue, and it is the turn of others.
+    /// Groups share the queue, and other groups go first.
     Turn {
-        /// How many groups with tasks of its queue and kind go before its own, the tasks without a
-        /// group counted as one; [`bounds::AHEAD`] stands for that many and more.
+        /// The number of groups with tasks of its queue and kind that go before its own. The tasks
+        /// without a group count as one group. [`bounds::AHEAD`] stands for that many or more.
         groups: u64,
     },
-    /// Nothing else holds it back but those before it, and every worker that
-    /// [serves](crate::Served) it has tasks in hand. How many slots a worker has, a store does not
-    /// know.
+    /// Only tasks before it hold the task back, and every worker that [serves](crate::Served) it
+    /// runs tasks. A store does not know the number of slots of a worker.
     Slot {
-        /// How many workers serve it.
+        /// The number of workers that serve the task.
         workers: u64,
-        /// How many tasks they have in hand.
+        /// The number of tasks that they run.
         running: u64,
     },
     /// No worker has the store open.
     NoWorker,
-    /// It is an orchestration, and no worker that serves its queue has code that goes on with it.
+    /// The task is an orchestration, and no worker that serves its queue has code that continues
+    /// it.
     NoCode {
-        /// Its kind.
+        /// The kind.
         kind: Name,
-        /// Its queue.
+        /// The queue.
         queue: Name,
         /// The version of the code that began it; `None` if it has not begun.
         version: Option<u32>,
         /// The versions of the code of its kind that workers of its queue have; at most
         /// [`bounds::NAMED_WORKERS`].
         versions: Vec<ServedCode>,
-        /// The names of workers that have code that goes on with it, in other queues; at most
+        /// The names of workers of other queues that have code which continues it; at most
         /// [`bounds::NAMED_WORKERS`].
         code_served_by: Vec<String>,
     },
-    /// It expires unless an attempt has started by then. This stands behind the reasons for which
-    /// none starts.
+    /// The task expires unless an attempt has started by then. This reason follows those that
+    /// prevent a start.
     Expires {
-        /// When.
+        /// The time.
         at: Timestamp,
-        /// True if that is its deadline, and false if it is the end of its time to live.
+        /// True if the time is its deadline, false if it is the end of its time to live.
         deadline: bool,
     },
-    /// It has expired and will not run.
+    /// The task has expired and will not run.
     Expired {
-        /// When.
+        /// The time.
         at: Timestamp,
-        /// True if that was its deadline, and false if it was the end of its time to live.
+        /// True if the time was its deadline, false if it was the end of its time to live.
         deadline: bool,
     },
-    /// The engine that was asked is under pressure and starts nothing that is so little urgent.
-    /// Only an engine tells it, not a store.
+    /// The engine is under pressure and starts no task of this urgency. Only engines report this
+    /// reason; stores do not.
     Pressure {
         /// The source of the pressure.
         source: String,
-        /// How high it is, in percent.
+        /// The pressure, in percent.
         percent: u8,
-        /// How urgent a task must be to start.
+        /// The lowest priority that starts.
         least: Priority,
-        /// When the task will count as that urgent, by waiting.
+        /// The time at which the task, by waiting, counts as that urgent.
         until: Timestamp,
     },
-    /// Its handler has let go of it, and somebody is to finish it from elsewhere.
+    /// The handler has left the task to an external completion.
     Completion {
-        /// What names the attempt for that.
+        /// The token of the attempt.
         token: CompletionToken,
-        /// When the attempt has failed unless it was finished or extended.
+        /// The time at which the attempt has failed, unless it is completed or extended before;
+        /// `None` for no limit.
         until: Option<Timestamp>,
     },
-    /// It is collected with others, to be handed over with them as one.
+    /// The task is an item of a pending batch.
     Collecting {
-        /// How many there are, with it.
+        /// The number of items, including the task.
         members: u32,
-        /// How many are enough.
+        /// The number of items that makes the batch ready.
         size: u32,
-        /// When they are handed over if no more come.
+        /// The time at which the batch is ready if no more items arrive.
         ripe_at: Timestamp,
     },
-    /// It ends with the bundle of which it is a member.
+    /// The task is an item of a batch and ends with it.
     InBundle {
-        /// The bundle.
+        /// The batch.
         bundle: TaskId,
     },
-    /// Workers have the store open, and none of them [serves](crate::Served) its kind in its queue.
+    /// Workers have the store open, but none of them [serves](crate::Served) its kind in its queue.
     NotServed {
-        /// Its kind.
+        /// The kind.
         kind: Name,
-        /// Its queue.
+        /// The queue.
         queue: Name,
-        /// The names of workers that serve the kind, in other queues; at most
+        /// The names of workers that serve the kind in other queues; at most
         /// [`bounds::NAMED_WORKERS`].
         kind_served_by: Vec<String>,
-        /// The names of workers that serve the queue, for other kinds; at most
+        /// The names of workers that serve the queue for other kinds; at most
         /// [`bounds::NAMED_WORKERS`].
         queue_served_by: Vec<String>,
     },
@@ -196,14 +198,14 @@ impl fmt::Display for WaitReason {
             Self::Blocked { by } => blocked(f, by),
             Self::Parked { until, events, tasks } => parked(f, *until, events, tasks),
             Self::Unstarted { until } => {
-                let until = until.map_or_else(|| "for ever".to_owned(), |until| format!("until {until}"));
+                let until = until.map_or_else(|| "forever".to_owned(), |until| format!("until {until}"));
                 write!(
                     f,
-                    "nobody has started it: what was sent to its key is kept, {until}, for an orchestration that starts with it"
+                    "it was never started: signals to its key are kept {until} for the orchestration that is submitted with the key"
                 )
             }
             Self::OrchestrationPaused { task } => {
-                write!(f, "it is paused until somebody resumes it: `onward orchestration resume {task}`")
+                write!(f, "it is paused; resume it with `onward orchestration resume {task}`")
             }
             Self::Paused { scope, until } => paused(f, scope, *until),
             Self::Concurrency { limit_on, concurrency, running } => write!(
@@ -217,7 +219,7 @@ impl fmt::Display for WaitReason {
             ),
             Self::Reserved { session, until } => write!(
                 f,
-                "it is reserved until {until} for session {session}, which ran its series last; when that session ends it goes to any at once"
+                "it is reserved until {until} for session {session}, which ran its affinity key last; if that session ends, any session can take it at once"
             ),
             Self::Behind { tasks } => behind(f, *tasks),
             Self::Turn { groups } => {
@@ -228,15 +230,15 @@ impl fmt::Display for WaitReason {
                 )
             }
             Self::Completion { token, until } => {
-                let limit = until.map_or_else(|| "for ever".to_owned(), |until| format!("until {until}"));
-                write!(f, "it waits, {limit}, for somebody to finish it: `onward task complete {token}`, or `fail`")
+                let limit = until.map_or_else(|| "forever".to_owned(), |until| format!("until {until}"));
+                write!(f, "it waits {limit} for its external completion: `onward task complete {token}`, or `fail`")
             }
             Self::Collecting { members, size, ripe_at } => write!(
                 f,
-                "it is collected in a bundle, which has {members} of {size} members and is handed over at {ripe_at} if no more come"
+                "it is an item of a pending batch, which has {members} of {size} items and is ready at {ripe_at} if no more arrive"
             ),
             Self::InBundle { bundle } => {
-                write!(f, "it was handed over as a member of task {bundle}, and ends with that")
+                write!(f, "it is an item of task {bundle}, a batch, and ends with it")
             }
             Self::Slot { workers, running } => slot(f, *workers, *running),
             Self::NoWorker => f.write_str("no worker has the store open; start one"),
@@ -252,7 +254,7 @@ impl fmt::Display for WaitReason {
     }
 }
 
-/// That the pressure is too high for a task that is no more urgent.
+/// Writes that the pressure is too high for the task.
 fn pressure(f: &mut fmt::Formatter<'_>, source: &str, percent: u8, least: Priority, until: Timestamp) -> fmt::Result {
     write!(
         f,
@@ -263,7 +265,7 @@ fn pressure(f: &mut fmt::Formatter<'_>, source: &str, percent: u8, least: Priori
     )
 }
 
-/// What the code of an orchestration waits for.
+/// Writes for what an orchestration waits.
 fn parked(f: &mut fmt::Formatter<'_>, until: Option<Timestamp>, events: &[Name], tasks: &[TaskId]) -> fmt::Result {
     let mut awaited: Vec<String> = events.iter().map(event).collect();
     if !tasks.is_empty() {
@@ -278,7 +280,7 @@ fn parked(f: &mut fmt::Formatter<'_>, until: Option<Timestamp>, events: &[Name],
     write!(f, "it waits for {}", awaited.join(", or "))
 }
 
-/// An event, or an update, which is an event that is answered.
+/// Returns the name of an event, or of an update, which is an event with a reply.
 fn event(name: &Name) -> String {
     match name.strip_prefix("update.") {
         Some(update) => format!("the update `{update}`"),
@@ -286,14 +288,14 @@ fn event(name: &Name) -> String {
     }
 }
 
-/// For which tasks it waits.
+/// Writes for which tasks a task waits.
 fn blocked(f: &mut fmt::Formatter<'_>, by: &[TaskId]) -> fmt::Result {
     let shown: Vec<String> = by.iter().take(SHOWN_TASKS).map(ToString::to_string).collect();
     let more = if by.len() > SHOWN_TASKS { format!(" and {} more", by.len() - SHOWN_TASKS) } else { String::new() };
     write!(f, "it waits for the end of {} tasks: {}{more}", by.len(), shown.join(", "))
 }
 
-/// What is paused, and for how long.
+/// Writes what is paused, and until when.
 fn paused(f: &mut fmt::Formatter<'_>, scope: &Scope, until: Option<Timestamp>) -> fmt::Result {
     let what = match scope {
         Scope::All => "everything is paused".to_owned(),
@@ -303,11 +305,11 @@ fn paused(f: &mut fmt::Formatter<'_>, scope: &Scope, until: Option<Timestamp>) -
     };
     match until {
         Some(until) => write!(f, "{what} until {until}"),
-        None => write!(f, "{what} until somebody resumes it"),
+        None => write!(f, "{what} until it is resumed"),
     }
 }
 
-/// That those who serve a task are at work.
+/// Writes that all workers that serve a task are busy.
 fn slot(f: &mut fmt::Formatter<'_>, workers: u64, running: u64) -> fmt::Result {
     write!(
         f,
@@ -328,7 +330,7 @@ fn expires(f: &mut fmt::Formatter<'_>, at: Timestamp, deadline: bool) -> fmt::Re
     write!(f, "its {what} {at}: it expires then unless an attempt has started")
 }
 
-/// Writes when a task expired, and what has it run all the same.
+/// Writes when a task expired, and how it can still run.
 fn expired(f: &mut fmt::Formatter<'_>, at: Timestamp, deadline: bool) -> fmt::Result {
     if deadline {
         write!(f, "it expired at {at}, its deadline, and will not run; submit it again with a later one")
@@ -337,7 +339,7 @@ fn expired(f: &mut fmt::Formatter<'_>, at: Timestamp, deadline: bool) -> fmt::Re
     }
 }
 
-/// Writes that no worker has the code of an orchestration, and which other versions there are.
+/// Writes that no worker has the code of an orchestration, and which other versions workers have.
 fn no_code(
     f: &mut fmt::Formatter<'_>,
     (kind, queue): (&Name, &Name),
@@ -366,7 +368,7 @@ fn no_code(
     }
 }
 
-/// Returns the version of some code, and from which one on it goes on with orchestrations.
+/// Returns the version of some code, and the oldest version whose orchestrations it continues.
 fn version_text(code: &ServedCode) -> String {
     if code.since == code.version {
         format!("version {}", code.version)
@@ -375,7 +377,7 @@ fn version_text(code: &ServedCode) -> String {
     }
 }
 
-/// That no worker serves a task, and who serves its kind or its queue alone.
+/// Writes that no worker serves a task, and which workers serve only its kind or only its queue.
 fn not_served(
     f: &mut fmt::Formatter<'_>,
     (kind, queue): (&Name, &Name),

@@ -1,28 +1,28 @@
-//! The result of a task, as far as it was read.
+//! The result of a task in a record.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// The result of a task in a [`TaskRecord`](crate::TaskRecord): that a listing did not read it is
-/// another thing than that there is none.
+/// The result of a task in a [`TaskRecord`](crate::TaskRecord). It distinguishes a result that was
+/// not read from a result that does not exist.
 ///
-/// As JSON it is the result, or `null` where there is none; where it was not read the field is left
-/// out.
+/// In JSON it is the result, or `null` if the task has none. The field is omitted if the result was
+/// not read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(from = "Option<Bytes>", into = "Option<Bytes>")]
 pub enum TaskResult {
-    /// The listing was asked to leave payloads and results out
+    /// The result was not read, because the listing excluded payloads and results
     /// ([`TaskFilter::with_payload`](crate::TaskFilter::with_payload)).
     #[default]
     NotRead,
-    /// The task has none: it has not completed, or its handler returned none.
+    /// The task has no result: it has not completed, or its handler returned none.
     None,
     /// The result.
     Value(Bytes),
 }
 
 impl TaskResult {
-    /// Returns the result, if it was read and there is one.
+    /// Returns the result, if it was read and the task has one.
     #[must_use]
     pub fn bytes(&self) -> Option<&Bytes> {
         match self {
@@ -31,13 +31,13 @@ impl TaskResult {
         }
     }
 
-    /// Returns the result as a slice, if it was read and there is one.
+    /// Returns the result as a slice, if it was read and the task has one.
     #[must_use]
     pub fn as_deref(&self) -> Option<&[u8]> {
         self.bytes().map(AsRef::as_ref)
     }
 
-    /// Returns the result itself, if it was read and there is one.
+    /// Converts into the result, if it was read and the task has one.
     #[must_use]
     pub fn into_bytes(self) -> Option<Bytes> {
         match self {
@@ -46,7 +46,7 @@ impl TaskResult {
         }
     }
 
-    /// Returns whether it was read, whether or not there is one.
+    /// Returns whether the result was read. A task without a result counts as read.
     #[must_use]
     pub fn is_read(&self) -> bool {
         *self != Self::NotRead
@@ -56,7 +56,7 @@ impl TaskResult {
         !self.is_read()
     }
 
-    /// The result that a listing with or without payloads shows.
+    /// Returns the result of a listing: calls `result` only if the listing reads payloads.
     pub(crate) fn shown(with_payload: bool, result: impl FnOnce() -> Option<Bytes>) -> Self {
         if with_payload { result().into() } else { Self::NotRead }
     }

@@ -1,7 +1,8 @@
-//! Schedules: tasks that recur, as data.
+//! Schedules: recurring tasks, as data.
 //!
-//! A store keeps schedules and fires them when it is told to; it computes no moments. Time zones
-//! and cron text mean nothing to it: who sets or fires a schedule says when the next firing is.
+//! A store keeps schedules and applies their firings, but it computes no times. It does not
+//! interpret time zones or cron expressions: the caller that sets or fires a schedule states the
+//! next firing.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,18 +15,18 @@ use crate::api::name::Name;
 use crate::api::task::{NewTask, TaskId};
 use crate::api::timestamp::Timestamp;
 
-/// When a schedule fires.
+/// The times at which a schedule fires.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recurrence {
-    /// At every whole multiple of the interval since [`starts_at`](NewSchedule::starts_at), or
-    /// since 1970-01-01T00:00:00Z where there is none; so the moments do not depend on who set the
-    /// schedule when. 100 ms to 3660 days.
+    /// Every whole multiple of the interval since [`starts_at`](NewSchedule::starts_at), or since
+    /// 1970-01-01T00:00:00Z without a start. So the times do not depend on when a schedule was set.
+    /// The interval is 100 ms to 3660 days.
     Every(Duration),
-    /// At the moments of a cron expression in a time zone.
+    /// The times of a cron expression in a time zone.
     Cron {
-        /// Five fields (minute, hour, day of month, month, day of week), or six with seconds before
-        /// them; at most 256 bytes.
+        /// Five fields (minute, hour, day of month, month, day of week), or six with seconds first;
+        /// at most 256 bytes.
         expression: String,
         /// The name of a zone in the IANA database, such as `Europe/Berlin` or `UTC`; at most 64
         /// bytes.
@@ -33,27 +34,29 @@ pub enum Recurrence {
     },
 }
 
-/// What to do when a firing comes while the task of the one before has not ended.
+/// The effect of a firing while the task of the previous firing is live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overlap {
-    /// Leave the new one out.
+    /// Skips the firing. The default.
     #[default]
     Skip,
-    /// Submit the new one all the same.
+    /// Submits the task anyway.
     Allow,
-    /// Submit the new one when the task has ended. One waits so; further ones are left out.
+    /// Holds the firing and submits its task when the previous one has ended. One firing is held;
+    /// further firings are skipped.
     QueueOne,
-    /// Cancel the task, and submit the new one when it has ended. A newer one takes the place of
-    /// one that waits so.
+    /// Cancels the previous task. A task that has not started is replaced at once. If it runs, the
+    /// firing is held until it has ended. A newer firing replaces a held one, which counts as
+    /// skipped.
     CancelRunning,
 }
 
 impl Overlap {
-    /// Every policy.
+    /// All policies.
     pub const ALL: [Self; 4] = [Self::Skip, Self::Allow, Self::QueueOne, Self::CancelRunning];
 
-    /// The word for it: `skip`, `allow`, `queue-one` or `cancel-running`.
+    /// Returns the name of the policy: `skip`, `allow`, `queue-one` or `cancel-running`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -82,16 +85,16 @@ impl FromStr for Overlap {
     }
 }
 
-/// What becomes of firings that were missed, because nobody ran when they were due.
+/// The effect of firings that were missed because no scheduler ran when they were due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CatchUp {
-    /// They are left out.
+    /// Missed firings are skipped.
     None,
-    /// The last of them fires, once.
+    /// Only the last missed firing fires. The default.
     #[default]
     Last,
-    /// The last so many of them fire, oldest first: 1 to 1000.
+    /// The last n missed firings fire, oldest first: 1 to 1000.
     All(u32),
 }
 
@@ -108,7 +111,7 @@ impl fmt::Display for CatchUp {
 impl FromStr for CatchUp {
     type Err = Error;
 
-    /// `none`, `last`, or a number: the last so many.
+    /// Parses `none`, `last`, or the number of missed firings that fire.
     fn from_str(text: &str) -> Result<Self> {
         let wrong = || {
             Error::invalid(format!(
@@ -123,34 +126,35 @@ impl FromStr for CatchUp {
     }
 }
 
-/// A schedule as whoever sets it describes it.
+/// A schedule, as the caller that sets it describes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NewSchedule {
-    /// Its name.
+    /// The name.
     pub name: Name,
-    /// When it fires.
+    /// The times at which it fires.
     pub recurrence: Recurrence,
-    /// What it submits. Without a key of its own, each firing's task gets the key
-    /// `schedule:NAME:MOMENT`. It may wait ([`When::After`](crate::When::After)), but may have no
-    /// moment or deadline of its own.
+    /// The task that each firing submits. If the task has no key, its key is `schedule:NAME:TIME`.
+    /// The task may have a delay ([`When::After`](crate::When::After)), but neither a due time nor
+    /// a deadline.
     pub task: NewTask,
-    /// What to do while the task of the firing before is active. Default: skip.
+    /// The effect of a firing while the previous task is live. Default: skip.
     pub overlap: Overlap,
-    /// What becomes of missed firings. Default: the last one fires.
+    /// The effect of missed firings. Default: the last one fires.
     pub catch_up: CatchUp,
-    /// Each firing is put off by a part of this that depends on its name and moment: at most a day.
-    /// Default: none.
+    /// The largest delay that is added to each firing, at most a day. The delay depends on the
+    /// schedule's name and the time of the firing. Default: none.
     pub jitter: Duration,
-    /// No firing is before this moment.
+    /// The time before which the schedule does not fire. Default: none.
     pub starts_at: Option<Timestamp>,
-    /// No firing is at or after this moment.
+    /// The time from which on the schedule does not fire. Default: none.
     pub ends_at: Option<Timestamp>,
-    /// The provider that it comes from, which alone may change it.
+    /// The provider of the schedule. Only a caller that states the same provider may change it.
+    /// Default: none.
     pub provider: Option<Name>,
 }
 
 impl NewSchedule {
-    /// A schedule with the default of everything else.
+    /// Creates a schedule with defaults for all other fields.
     #[must_use]
     pub fn new(name: Name, recurrence: Recurrence, task: NewTask) -> Self {
         Self {
@@ -166,7 +170,7 @@ impl NewSchedule {
         }
     }
 
-    /// Whether both fire at the same moments.
+    /// Returns whether both schedules fire at the same times.
     #[must_use]
     pub fn fires_as(&self, other: &Self) -> bool {
         let timing = |it: &Self| (it.recurrence.clone(), it.jitter, it.starts_at, it.ends_at);
@@ -174,22 +178,22 @@ impl NewSchedule {
     }
 }
 
-/// A firing to come.
+/// A firing in the future.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NextFiring {
-    /// The moment in the schedule's terms.
+    /// The time of the firing, without jitter.
     pub at: Timestamp,
-    /// When it is to be done: the moment and its jitter.
+    /// The time at which the firing is due: `at` plus its jitter.
     pub due: Timestamp,
 }
 
-/// A schedule to be made or changed.
+/// A request to create or change a schedule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SetSchedule {
-    /// What it is to be.
+    /// The schedule.
     pub schedule: NewSchedule,
-    /// Its next firing, where it is new or fires at other moments than before; else what was due
-    /// stays due.
+    /// The next firing. It is used if the schedule is new or fires at other times than before;
+    /// otherwise the stored next firing stays.
     pub next: Option<NextFiring>,
 }
 
@@ -198,77 +202,77 @@ pub struct SetSchedule {
 pub struct FireSchedule {
     /// The schedule.
     pub name: Name,
-    /// Its [revision](ScheduleRecord::revision) when it was decided to fire it.
+    /// The [revision](ScheduleRecord::revision) of the schedule from which the caller decided to
+    /// fire it.
     pub revision: u64,
-    /// The moments for which it fires, in order; at most 1000. One that was held until now is not
-    /// held any more, or again.
+    /// The times for which the schedule fires, in order; at most 1000. A held firing of one of
+    /// these times is no longer held, unless this write holds it again.
     pub firings: Vec<Timestamp>,
-    /// What to do while the task of the firing before is active; `None` for the schedule's own
-    /// policy.
+    /// The overlap policy of these firings; `None` for that of the schedule.
     pub overlap: Option<Overlap>,
-    /// How many firings were missed and are left out.
+    /// The number of missed firings that are skipped.
     pub missed: u64,
-    /// What went wrong before it came to a firing.
+    /// An error that prevented a firing. The schedule stores it.
     pub error: Option<String>,
-    /// What is next.
+    /// The next firing.
     pub then: AfterFiring,
 }
 
-/// What comes after a firing.
+/// The next firing after a write that fires a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterFiring {
-    /// What was next before it: this was an extra one.
+    /// The next firing stays as it was, because this was an extra firing.
     AsBefore,
-    /// This one.
+    /// This firing is next.
     Next(NextFiring),
-    /// Nothing: the schedule is over.
+    /// No firing is next: the schedule is over.
     Over,
 }
 
-/// What became of one moment of a [`FireSchedule`].
+/// The result of one time of a [`FireSchedule`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "firing")]
 pub enum Firing {
-    /// Its task was submitted.
+    /// The task was submitted.
     Submitted {
         /// The task.
         task: TaskId,
     },
-    /// It was left out.
+    /// The firing was skipped.
     Skipped {
-        /// The task that is active.
+        /// The live task because of which it was skipped.
         active: TaskId,
     },
-    /// It waits until a task has ended.
+    /// The firing is held until a task has ended.
     Held {
-        /// That task.
+        /// The task.
         behind: TaskId,
     },
-    /// Its task could not be submitted; the schedule says why and goes on.
+    /// The task could not be submitted. The schedule stores the error and continues.
     Failed {
-        /// What was wrong.
+        /// The error message.
         message: String,
     },
 }
 
-/// What became of a [`FireSchedule`].
+/// The result of a [`FireSchedule`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fired {
-    /// What became of each moment, in order.
+    /// The result of each time, in order.
     pub firings: Vec<Firing>,
-    /// The schedule's revision now.
+    /// The revision of the schedule after the write.
     pub revision: u64,
 }
 
-/// What setting a schedule did.
+/// The result of setting a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScheduleSet {
-    /// There was none of that name.
+    /// The schedule was created.
     Created,
-    /// It is another one now.
+    /// The schedule was changed.
     Changed,
-    /// It was so already.
+    /// The schedule was already as requested.
     Unchanged,
 }
 
@@ -282,68 +286,71 @@ impl fmt::Display for ScheduleSet {
     }
 }
 
-/// The last firing of a schedule whose task was submitted.
+/// The last firing that submitted a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LastFiring {
-    /// The moment in the schedule's terms.
+    /// The time of the firing, without jitter.
     pub at: Timestamp,
-    /// When it was done.
+    /// The time at which the task was submitted.
     pub fired_at: Timestamp,
-    /// Its task.
+    /// The task.
     pub task: TaskId,
 }
 
-/// What went wrong with a schedule.
+/// An error of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ScheduleError {
-    /// When.
+    /// The time of the error.
     pub at: Timestamp,
-    /// What was wrong.
+    /// The error message; cut at 8 KiB.
     pub message: String,
 }
 
-/// Everything a store knows of one schedule.
+/// The record of a schedule: everything that a store knows about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScheduleRecord {
-    /// What it is.
+    /// The schedule.
     pub schedule: NewSchedule,
-    /// Another number after every change and every firing, never the same twice in a store.
+    /// The revision. It changes with every change and every firing, and a store never uses a number
+    /// twice.
     pub revision: u64,
-    /// Whether it is paused.
+    /// True if the schedule is paused.
     pub paused: bool,
-    /// Its next firing; `None` once it is over.
+    /// The next firing; `None` if the schedule is over.
     pub next: Option<NextFiring>,
-    /// The moment of a firing that waits until the task of the one before has ended.
+    /// The time of a firing that is held until the previous task has ended.
     pub held: Option<Timestamp>,
-    /// Its last firing.
+    /// The last firing that submitted a task. Extra firings that may overlap are not included,
+    /// unless the schedule itself allows overlaps.
     pub last: Option<LastFiring>,
-    /// What went wrong since its last good firing.
+    /// The last error since a firing submitted a task.
     pub error: Option<ScheduleError>,
-    /// How many firings submitted a task.
+    /// The number of firings that submitted a task.
     pub fired: u64,
-    /// How many were left out because a task was active.
+    /// The number of firings that were skipped because a task was live.
     pub skipped: u64,
-    /// How many were missed and left out.
+    /// The number of firings that were missed and skipped.
     pub missed: u64,
-    /// How many could not submit their task.
+    /// The number of firings whose task could not be submitted.
     pub failed: u64,
-    /// When it was first set.
+    /// The time at which the schedule was created.
     pub created_at: Timestamp,
 }
 
-/// Which schedules to read.
+/// The schedules that a listing returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScheduleSelection {
-    /// All, by name.
+    /// All schedules, by name.
     All,
-    /// One.
+    /// The schedule with this name.
     Named(Name),
-    /// Those that fire next, by when that is due; paused ones and those that are over are left out.
+    /// The schedules that fire next, by due time. Paused schedules and schedules that are over are
+    /// excluded.
     Next {
-        /// At most so many.
+        /// The largest number of schedules.
         limit: usize,
     },
-    /// Those that hold a firing and are not paused, by name.
+    /// The schedules that hold a firing and are not paused, by name.
     Held,
 }
 

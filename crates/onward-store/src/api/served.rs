@@ -1,4 +1,4 @@
-//! What workers serve.
+//! The tasks that a worker serves.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,37 +9,37 @@ use crate::api::error::Result;
 use crate::api::name::{Name, check_seen};
 use crate::api::write::{Claim, KindSelection, QueueSelection};
 
-/// How many kinds or queues are named in a text.
+/// The largest number of kinds or queues that a text names.
 const SHOWN: usize = 5;
 
-/// From which queues and of which kinds a worker takes tasks, as it said when it opened its
-/// session. It lets people know who is there for what; claims are not held to it.
+/// The queues and kinds that a worker serves, as it stated when it opened its session. Diagnostics
+/// use it; claims are not restricted by it. By default a worker serves everything.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Served {
-    /// From these queues; `None` for every one there is or will be.
+    /// The queues; `None` for all queues, including future ones.
     pub queues: Option<Vec<Name>>,
-    /// Of these kinds.
+    /// The kinds.
     pub kinds: KindSelection,
-    /// The code of orchestrations that it has. `None`, the default, for every version of those of
-    /// `kinds`.
+    /// The code of orchestrations that the worker has. `None`, the default, stands for every
+    /// version of the orchestrations among `kinds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Vec<ServedCode>>,
 }
 
-/// Code of an orchestration that a worker has.
+/// The code of an orchestration that a worker has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServedCode {
     /// The kind of the orchestration.
     pub kind: Name,
-    /// The first version whose orchestrations the code goes on with.
+    /// The oldest version whose orchestrations the code continues.
     pub since: u32,
     /// The version of the code.
     pub version: u32,
 }
 
 impl ServedCode {
-    /// Returns whether the code goes on with an orchestration of a kind that a version began;
-    /// `None` for one that has not begun, which any version begins.
+    /// Returns whether the code continues an orchestration of this kind that `version` began.
+    /// `None` stands for an orchestration that has not begun, which any version can begin.
     #[must_use]
     pub fn goes_on_with(&self, kind: &Name, version: Option<u32>) -> bool {
         self.kind == *kind && version.is_none_or(|version| (self.since..=self.version).contains(&version))
@@ -47,7 +47,7 @@ impl ServedCode {
 }
 
 impl Served {
-    /// What a claim takes, however little there is room for now.
+    /// Returns what a claim selects, including queues for which its current limit is 0.
     #[must_use]
     pub fn by(claim: &Claim) -> Self {
         let queues = match &claim.queues {
@@ -58,26 +58,26 @@ impl Served {
         Self { queues, kinds: claim.kinds.clone(), code }
     }
 
-    /// Whether it is everything.
+    /// Returns whether it includes everything.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         self.queues.is_none() && self.kinds == KindSelection::All && self.code.is_none()
     }
 
-    /// Whether tasks of a queue are among it, of whatever kind.
+    /// Returns whether it includes tasks of a queue, of any kind.
     #[must_use]
     pub fn has_queue(&self, queue: &Name) -> bool {
         self.queues.as_ref().is_none_or(|queues| queues.contains(queue))
     }
 
-    /// Whether tasks of a kind are among it, in whatever queue.
+    /// Returns whether it includes tasks of a kind, in any queue.
     #[must_use]
     pub fn has_kind(&self, kind: &Name) -> bool {
         self.kinds.selects(kind)
     }
 
-    /// Returns whether it has the code of an orchestration of a kind that a version began, in
-    /// whatever queue; `None` for one that has not begun.
+    /// Returns whether it includes the code of an orchestration of this kind that `version` began,
+    /// in any queue. `None` stands for an orchestration that has not begun.
     #[must_use]
     pub fn has_code(&self, kind: &Name, version: Option<u32>) -> bool {
         match &self.code {
@@ -86,7 +86,10 @@ impl Served {
         }
     }
 
-    /// Checks that kinds may begin as it says.
+    /// Checks the prefixes of kinds.
+    ///
+    /// # Errors
+    /// [`is_invalid`](crate::Error::is_invalid) for a prefix with an invisible character.
     pub(crate) fn check(&self) -> Result<()> {
         match &self.kinds {
             KindSelection::Matching(matching) => {
@@ -96,7 +99,7 @@ impl Served {
         }
     }
 
-    /// How many names it has.
+    /// Returns the number of names of queues, kinds and code.
     pub(crate) fn names(&self) -> usize {
         let kinds = match &self.kinds {
             KindSelection::All => 0,
@@ -106,13 +109,14 @@ impl Served {
         self.queues.as_ref().map_or(0, Vec::len) + kinds + self.code.as_ref().map_or(0, Vec::len)
     }
 
-    /// Returns the kinds of the orchestrations whose code it has, as text; `None` for none.
+    /// Returns the kinds of the orchestrations whose code is included, as text; `None` if there are
+    /// none.
     fn code_text(&self) -> Option<String> {
         let kinds: BTreeSet<&Name> = self.code.iter().flatten().map(|code| &code.kind).collect();
         (!kinds.is_empty()).then(|| format!("orchestrations {}", shown(kinds.into_iter().map(ToString::to_string))))
     }
 
-    /// Returns its kinds, as text; `None` for none.
+    /// Returns the kinds as text; `None` if there are none.
     fn kinds_text(&self) -> Option<String> {
         let names: Vec<String> = match &self.kinds {
             KindSelection::All => return Some("every kind".to_owned()),
@@ -138,7 +142,7 @@ impl fmt::Display for Served {
     }
 }
 
-/// The first of some names, and how many more there are.
+/// Returns the first names, and the number of the others.
 fn shown(names: impl Iterator<Item = String>) -> String {
     let mut names: Vec<String> = names.collect();
     let more = names.len().saturating_sub(SHOWN);

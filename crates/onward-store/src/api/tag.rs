@@ -1,4 +1,4 @@
-//! Tags: what a submitter says of a task so that it can be found again.
+//! Tags: key–value pairs by which a submitter finds a task again.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,9 +13,9 @@ use crate::text::Shown;
 
 /// The tags of a task: up to 32 keys, each with one value.
 ///
-/// A key has 1 to 64 bytes, without `=` and characters that are not seen, as a
-/// [`Name`](crate::Name); a value up to 256 bytes, any text, also none. Cheap to clone, and a task
-/// without tags pays nothing for them.
+/// A key has 1 to 64 bytes, without `=` and without the invisible characters that a
+/// [`Name`](crate::Name) excludes. A value has up to 256 bytes, may be empty, and may be any text.
+/// Tags are cheap to clone, and a task without tags allocates nothing for them.
 ///
 /// ```
 /// use onward_store::Tags;
@@ -27,19 +27,20 @@ use crate::text::Shown;
 pub struct Tags(Option<Arc<BTreeMap<String, String>>>);
 
 impl Tags {
-    /// No tags.
+    /// Creates an empty set of tags.
     #[must_use]
     pub const fn new() -> Self {
         Self(None)
     }
 
-    /// Sets a tag; a value that its key had before is replaced.
+    /// Sets a tag and replaces the previous value of its key.
     pub fn set(&mut self, key: impl Into<String>, value: impl Into<String>) {
         Arc::make_mut(self.0.get_or_insert_default()).insert(key.into(), value.into());
     }
 
-    /// Removes a tag; answers the value that it had.
+    /// Removes a tag and returns its value.
     pub fn remove(&mut self, key: &str) -> Option<String> {
+        // A missing key must not copy tags that are shared.
         self.get(key)?;
         let tags = Arc::make_mut(self.0.as_mut()?);
         let value = tags.remove(key);
@@ -49,40 +50,40 @@ impl Tags {
         value
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.as_ref()?.get(key).map(String::as_str)
     }
 
-    /// The tags, by key.
+    /// Returns the tags in the order of their keys.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().flat_map(|tags| tags.iter()).map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// How many there are.
+    /// Returns the number of tags.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.as_ref().map_or(0, |tags| tags.len())
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no tags.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Whether all of `others` are among these, with the same values.
+    /// Returns whether all tags of `others` are present with the same values.
     #[must_use]
     pub fn contains(&self, others: &Self) -> bool {
         others.iter().all(|(key, value)| self.get(key) == Some(value))
     }
 
-    /// Checks what a store would refuse.
+    /// Checks the tags as a store does.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for too many tags, and for a key or a value that is out of
-    /// bounds; the text names it.
+    /// [`is_invalid`](Error::is_invalid) if there are more than 32 tags, or if a key or a value is
+    /// out of bounds. The message names the key.
     pub fn check(&self) -> Result<()> {
         if self.len() > bounds::TAGS {
             return Err(Error::invalid(format!(
@@ -126,7 +127,7 @@ impl fmt::Debug for Tags {
 }
 
 impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Tags {
-    /// Of several values for one key, the last stays.
+    /// Collects tags. If a key occurs several times, its last value is kept.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(tags: I) -> Self {
         let tags: BTreeMap<_, _> = tags.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
         Self((!tags.is_empty()).then(|| Arc::new(tags)))
@@ -145,12 +146,13 @@ impl<'de> Deserialize<'de> for Tags {
     }
 }
 
-/// Which part of a list of tag keys or of values of a key.
+/// The part of a listing of tag keys, or of the values of a key, that is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TagPage {
-    /// Only what comes behind this one: the `next` of the page before.
+    /// The entry after which the page starts: the `next` of the previous page. `None` starts at the
+    /// first entry.
     pub after: Option<String>,
-    /// At most so many, up to 1000.
+    /// The largest number of entries, clamped to 1 to 1000. Default: 50.
     pub limit: usize,
 }
 
@@ -165,21 +167,22 @@ impl Default for TagPage {
 pub struct TagValue {
     /// The value.
     pub value: String,
-    /// How many tasks have it.
+    /// The number of tasks that have the value.
     pub tasks: u64,
 }
 
 /// A page of the values of a tag key.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct TagValuePage {
-    /// The values that a task has, in the order of their bytes.
+    /// The values that at least one task has, in byte order.
     pub values: Vec<TagValue>,
-    /// Where the next page begins; `None` if this was the last.
+    /// The value to pass as [`TagPage::after`] for the next page; `None` if this was the last page.
     pub next: Option<String>,
 }
 
 impl TagValuePage {
-    /// The page of those of `values` that fit in; one more than fits says that there are more.
+    /// Builds the page of the first `limit` values. A caller passes one value more than the limit,
+    /// if there is one, to show that another page follows.
     pub(crate) fn of(mut values: Vec<TagValue>, limit: usize) -> Self {
         let more = values.len() > limit;
         values.truncate(limit);
@@ -191,14 +194,15 @@ impl TagValuePage {
 /// A page of tag keys.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct TagKeyPage {
-    /// The keys that a task has, in the order of their bytes.
+    /// The keys that at least one task has, in byte order.
     pub keys: Vec<String>,
-    /// Where the next page begins; `None` if this was the last.
+    /// The key to pass as [`TagPage::after`] for the next page; `None` if this was the last page.
     pub next: Option<String>,
 }
 
 impl TagKeyPage {
-    /// The page of those of `keys` that fit in; one more than fits says that there are more.
+    /// Builds the page of the first `limit` keys. A caller passes one key more than the limit, if
+    /// there is one, to show that another page follows.
     pub(crate) fn of(mut keys: Vec<String>, limit: usize) -> Self {
         let more = keys.len() > limit;
         keys.truncate(limit);

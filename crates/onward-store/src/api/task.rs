@@ -1,4 +1,4 @@
-//! What a task is: what its submitter says of it, and what a store knows of it.
+//! Tasks: the description that a submitter gives, and the record that a store keeps.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,8 +19,8 @@ use crate::api::timestamp::Timestamp;
 use crate::bounds;
 use crate::rules::retry::RetryPolicy;
 
-/// The number of a task. Numbers grow in the order in which a store accepted the tasks and are
-/// never used again.
+/// The number of a task. A store numbers tasks in the order in which it accepts them, from 1 up,
+/// and never reuses a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TaskId(pub i64);
@@ -42,7 +42,8 @@ impl FromStr for TaskId {
     }
 }
 
-/// The number of a session: one worker process's registration with a store.
+/// The number of a session, which is the registration of one worker process with a store. A store
+/// never reuses a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionId(pub i64);
@@ -53,19 +54,20 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// The right to work on a task, given by a claim: who holds it, and which claim of this task it
-/// was.
+/// The right to work on a task. A claim creates it.
 ///
-/// A write that ends or extends an attempt carries its lease. If the session has lapsed, or the
-/// task has been claimed again since, the lease no longer fits and the write is refused: that is
-/// the fence.
+/// A lease names the task, the session and a claim number, which goes up each time the task is
+/// claimed. A write that ends or extends an attempt carries its lease. If the session has lapsed,
+/// or the task has been claimed again, the lease no longer matches and the store rejects the write.
+/// This check is the **fence**.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Lease {
     /// The task.
     pub task: TaskId,
-    /// The session that claimed it.
+    /// The session that claimed the task.
     pub session: SessionId,
-    /// Which claim of this task it is, counted from 1 over the task's whole life.
+    /// The claim number: the number of claims of this task so far, counted from 1 over its whole
+    /// life.
     pub claim: u32,
 }
 
@@ -73,29 +75,33 @@ pub struct Lease {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
-    /// Not due yet: delayed by its submitter, or between two attempts.
+    /// Not due yet: delayed by its submitter, between two attempts, or an orchestration parked
+    /// until its timer.
     Scheduled,
     /// Due, and waiting for a worker.
     Waiting,
     /// Claimed by a session.
     Running,
-    /// Ended well.
+    /// Ended successfully.
     Completed,
-    /// Ended by an error that no further attempt would mend.
+    /// Ended without further attempts: by a permanent error, or because a dependency did not
+    /// complete ([`OnDependencyFailure::Fail`](crate::OnDependencyFailure::Fail)).
     Failed,
-    /// Gave up after its last attempt (or after three lost leases); somebody should look at it.
+    /// Ended as a dead letter that an operator should look at. The task failed after all retries,
+    /// lost three leases in a row ([`bounds::LOST_LEASES`]), or was [killed](crate::Write::Kill).
     Dead,
-    /// Ended because somebody asked for it.
+    /// Ended by a cancellation: requested by a caller, or because a parent, a dependency or a batch
+    /// did not complete.
     Cancelled,
-    /// Ended because it had not started in its time to live.
+    /// Ended because no attempt started within its time to live or before its deadline.
     Expired,
-    /// Not ended: waits until other tasks have ended, until somebody finishes it from elsewhere, or
-    /// is collected with others and ends with their bundle.
+    /// Not ended, and waiting for something other than its due time: other tasks, an external
+    /// completion, or the end of its batch. A parked or paused orchestration is blocked too.
     Blocked,
 }
 
 impl TaskState {
-    /// Every state, in the order of a task's life.
+    /// All states: first the live ones in the order of a task's life, then the ended ones.
     pub const ALL: [Self; 9] = [
         Self::Blocked,
         Self::Scheduled,
@@ -108,13 +114,13 @@ impl TaskState {
         Self::Expired,
     ];
 
-    /// Whether a task in this state has ended and is kept only as history.
+    /// Returns whether a task in this state has ended and is kept only as history.
     #[must_use]
     pub fn is_ended(self) -> bool {
         !matches!(self, Self::Blocked | Self::Scheduled | Self::Waiting | Self::Running)
     }
 
-    /// The state's name as users write it.
+    /// Returns the name of the state in lower case, such as `waiting`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -130,8 +136,8 @@ impl TaskState {
         }
     }
 
-    /// The number under which a store keeps this state. Never changed, never used again for
-    /// another.
+    /// Returns the number under which stores keep this state. It never changes and is never reused
+    /// for another state.
     #[must_use]
     pub fn code(self) -> i64 {
         match self {
@@ -147,7 +153,7 @@ impl TaskState {
         }
     }
 
-    /// The state that a store keeps under `code`.
+    /// Returns the state that has this number; `None` for an unknown number.
     #[must_use]
     pub fn from_code(code: i64) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.code() == code)
@@ -171,21 +177,24 @@ impl FromStr for TaskState {
     }
 }
 
-/// How urgent a task is: 0 to 255, higher first; within one level, what was due first. A level is
-/// worth 60 seconds of waiting ([`bounds::PRIORITY_LEVEL`](crate::bounds::PRIORITY_LEVEL)): so much
-/// later may a more urgent task become due and still go first, so that nothing starves.
+/// The urgency of a task, from 0 to 255. Higher priorities run first; tasks of one priority run in
+/// the order of their due times.
+///
+/// One level is worth 60 seconds of waiting
+/// ([`bounds::PRIORITY_LEVEL`](crate::bounds::PRIORITY_LEVEL)). A more urgent task runs first
+/// unless it became due later by more than its levels are worth. So no task starves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Priority(pub u8);
 
 impl Priority {
-    /// 32: an hour and a half behind ordinary work.
+    /// 32, which puts a task 96 minutes of waiting behind normal ones.
     pub const LOW: Self = Self(32);
-    /// 128: the default.
+    /// 128, the default.
     pub const NORMAL: Self = Self(128);
-    /// 192: an hour before ordinary work.
+    /// 192, which puts a task 64 minutes of waiting before normal ones.
     pub const HIGH: Self = Self(192);
-    /// 255: two hours before ordinary work; nothing is more urgent.
+    /// 255, the highest priority, which puts a task 127 minutes of waiting before normal ones.
     pub const URGENT: Self = Self(255);
 }
 
@@ -195,71 +204,76 @@ impl Default for Priority {
     }
 }
 
-/// When a task becomes due.
+/// The time at which a task becomes due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
-    /// At once.
+    /// At once. The default.
     #[default]
     Now,
-    /// This long after the store accepts it, by the store's clock.
+    /// After this time, counted by the store's clock from the submission.
     After(Duration),
-    /// At a moment the user chose. A moment in the past means at once.
+    /// At this time. A time in the past means at once.
     At(Timestamp),
 }
 
-/// What to do with a submit whose key an active task of the same kind already has.
+/// The effect of a submit whose key an active task of the same kind already has.
+///
+/// While a key is [kept](UniqueKey::keep_for) after the end of a task, [`Skip`](Self::Skip),
+/// [`Supersede`](Self::Supersede) and [`Requeue`](Self::Requeue) keep the ended task and submit
+/// nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnDuplicate {
-    /// Keep the existing task. If the new one is more urgent and the existing one has not started,
-    /// raise its priority.
+    /// Keeps the existing task. If the new task is more urgent and the existing one does not run,
+    /// its priority is raised. The default.
     #[default]
     Skip,
-    /// Cancel the existing task and take the new one in its place.
+    /// Inserts the new task. The existing task is cancelled, or asked to stop if it runs.
     Supersede,
-    /// Keep the existing task and say so as a rejection.
+    /// Keeps the existing task and returns [`Rejected`](crate::Submitted::Rejected).
     Reject,
-    /// If the existing task is running, take the new one when that ends; if it has not started,
-    /// keep it.
+    /// Keeps the existing task if it does not run. If it runs, the new task is inserted when it
+    /// ends. A later submit replaces a task that waits for this.
     Requeue,
-    /// Take the key over from this task, if it has ended and nobody but it has the key, which may
-    /// be [kept](UniqueKey::keep_for) for it; a key that another has, or that it has while it is
-    /// active, is refused with [`KeyTaken`](crate::Refusal::KeyTaken).
+    /// Takes the key over from this task, which must have ended while its key is
+    /// [kept](UniqueKey::keep_for). The new task is inserted if the key is free. The store rejects
+    /// the submit with [`KeyTaken`](crate::Refusal::KeyTaken) if another task has the key, or if
+    /// this task is active.
     TakeOver(TaskId),
 }
 
 /// A key that makes a task unique among the active tasks of its kind.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct UniqueKey {
-    /// The key: 1 to 512 bytes.
+    /// The key, of 1 to 512 bytes.
     pub key: String,
-    /// What to do when the key is taken.
+    /// The effect of a submit whose key is taken. Default: [`OnDuplicate::Skip`].
     #[serde(default)]
     pub on_duplicate: OnDuplicate,
-    /// How long the key stays taken after the task has ended. Zero (the default): it is free at
-    /// once.
+    /// The time for which the key stays taken after the end of the task. With zero, the default, it
+    /// is free at once.
     #[serde(default)]
     pub keep_for: Duration,
 }
 
-/// From when a time to live counts.
+/// The start of a time to live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TtlFrom {
-    /// From the moment the store accepted the task; over once its first attempt has started.
+    /// Counts from the submission. Ends when the first attempt starts. The default.
     #[default]
     Submission,
-    /// From the start of its first attempt: no further attempt starts after it.
+    /// Counts from the start of the first attempt. No further attempt starts after it.
     FirstAttempt,
 }
 
-/// How long a task may wait before it expires instead of starting.
+/// A time to live: a task that has not started within it expires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Ttl {
-    /// The time to live, to the microsecond.
+    /// The length, with microsecond precision; more than zero.
     pub duration: Duration,
-    /// From when it counts.
+    /// The start of the time. Default: the submission.
     #[serde(default)]
     pub from: TtlFrom,
 }
@@ -280,83 +294,87 @@ pub struct Ttl {
 pub struct NewTask {
     /// The name that selects a handler.
     pub kind: Name,
-    /// The queue it waits in. Default: `default`.
+    /// The queue in which the task waits. Default: `default`.
     pub queue: Name,
-    /// What the handler gets: bytes, at most 1 MiB unless the store was opened with another limit.
+    /// The input of the handler, as bytes: at most 1 MiB, unless the store was opened with another
+    /// limit. Default: empty.
     pub payload: Bytes,
-    /// Default: 128.
+    /// The urgency. Default: 128.
     pub priority: Priority,
-    /// When it becomes due. Default: at once.
+    /// The time at which the task becomes due. Default: at once.
     pub when: When,
-    /// A key that makes it unique. Default: none.
+    /// The key that makes the task unique. Default: none.
     pub unique: Option<UniqueKey>,
-    /// How long it may wait before it expires. Default: for ever.
+    /// The time within which the task must start; after it the task expires. Default: no limit.
     pub ttl: Option<Ttl>,
-    /// How long one attempt may take from the moment its handler starts. Default: as the engine
-    /// says.
+    /// The longest time of one attempt, counted from the start of its handler; more than zero.
+    /// Default: set by the engine.
     pub timeout: Option<Duration>,
-    /// How long an attempt may go on without a sign of life of its handler, whose process lives;
-    /// after that it counts as failed. Default: as the handler says.
+    /// The longest time that an attempt may run without a heartbeat of its handler; more than zero.
+    /// The attempt then counts as failed, although its process lives. Default: set by the handler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heartbeat_timeout: Option<Duration>,
-    /// No attempt runs past this moment; with a timeout, the earlier of the two counts. A task that
-    /// waits for an attempt then expires, at once if the moment has passed when it is submitted.
-    /// Default: none.
+    /// The time after which no attempt runs. With a timeout, the earlier of the two applies. A task
+    /// that waits for an attempt at this time expires. A task that is submitted later expires at
+    /// once. Default: none.
     pub deadline: Option<Timestamp>,
-    /// How long it is kept after its end, with its result and its errors, however it ended: the
-    /// first [prune](crate::Prune) after that forgets it, and none before. Zero: the next prune
-    /// does. Default: for as long as prunes leave it.
+    /// The time for which the ended task is kept, with its result and errors, in whichever state it
+    /// ended. The first [prune](crate::Prune) after it removes the task; no earlier prune does.
+    /// With zero, the next prune removes it. Default: prunes decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention: Option<Duration>,
-    /// How it is tried again. Default: as its kind, its queue or the engine says, in this order.
+    /// The retry policy: the number of attempts and the delay between them. Default: that of the
+    /// kind, the queue or the engine, in this order.
     pub retry: Option<RetryPolicy>,
-    /// The group with whose tasks it shares [limits](crate::Limit): a tenant, a bucket, an
-    /// endpoint. Default: none.
+    /// The group, such as a tenant, a bucket or an endpoint. Tasks of a group share
+    /// [limits](crate::Limit). Default: none.
     pub group: Option<Name>,
-    /// The moment of the schedule's firing that submits it. Default: none; a schedule sets it.
+    /// The time for which a schedule fired, if it submits the task. Only schedules set it. Default:
+    /// none.
     pub scheduled_at: Option<Timestamp>,
-    /// What it can be found by. Default: none.
+    /// Tags by which the task can be found. Default: none.
     #[serde(default, skip_serializing_if = "Tags::is_empty")]
     pub tags: Tags,
-    /// Which tasks must have ended before it may start. Default: none.
+    /// The tasks that must end before this one can start. Default: none.
     #[serde(default)]
     pub depends_on: Dependencies,
-    /// The task whose child it is: if that ends otherwise than completed, it is cancelled. Default:
+    /// The parent of the task. If the parent ends in a state other than completed, the task is
+    /// cancelled. The children of a dead orchestration are an exception: they continue. Default:
     /// none.
     #[serde(default)]
     pub parent: Option<TaskId>,
-    /// What one attempt is expected to move, to be known before it starts: an engine with a
-    /// [bandwidth](crate::IoKind) counts it from then on. Default: nothing.
+    /// The bytes that one attempt is expected to move. An engine with a bandwidth for an
+    /// [`IoKind`](crate::IoKind) counts them as soon as the attempt starts. Default: zero.
     #[serde(default, skip_serializing_if = "Io::is_none")]
     pub io: Io,
-    /// Has it collected with others, to be handed over with them as one. Default: it is a task by
-    /// itself.
+    /// Collects the task with others into a batch. Default: none, so the task runs by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregate: Option<Aggregate>,
-    /// The series that it belongs to: it prefers the session that last started a task of the same
-    /// series, for as long as its [queue](crate::QueueSettings::affinity_wait) says. Default: none.
+    /// The affinity key. A task prefers the session that last started a task with the same key, for
+    /// the time that its [queue](crate::QueueSettings::affinity_wait) sets. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Name>,
-    /// Whether it is an orchestration: its attempts are [turns](crate::Write::Turn), and it has a
-    /// history and a mailbox. Default: no.
+    /// Marks an orchestration: its attempts are [turns](crate::Write::Turn), and it has a history
+    /// and a mailbox. Default: false.
     #[serde(default, skip_serializing_if = "is_false")]
     pub orchestration: bool,
-    /// Has its end told to its parent, an orchestration, in a [message](crate::MessageBody::Ended)
-    /// with this reference. Default: it is not told.
+    /// The reference under which the parent, an orchestration, receives the end of this task as a
+    /// [message](crate::MessageBody::Ended). Requires a [parent](Self::parent). Default: none, so
+    /// the parent receives no message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<u64>,
 }
 
 impl NewTask {
-    /// A task of a kind with an empty payload and the default of everything else.
+    /// Creates a task of a kind with an empty payload and defaults for all other fields.
     ///
     /// # Errors
-    /// If `kind` is not a valid [`Name`].
+    /// [`is_invalid`](Error::is_invalid) if `kind` is not a valid [`Name`].
     pub fn new(kind: impl AsRef<str>) -> Result<Self> {
         Ok(Self::of(Name::new(kind)?))
     }
 
-    /// A task of a kind whose name has been checked already.
+    /// Creates a task of a kind with an empty payload and defaults for all other fields.
     #[must_use]
     pub fn of(kind: Name) -> Self {
         Self {
@@ -385,12 +403,24 @@ impl NewTask {
         }
     }
 
-    /// Checks what a store would refuse, so that a caller can know before it submits.
+    /// Checks the task as a store does, so that a caller can detect invalid input before it
+    /// submits. Dependencies and the parent are checked only by the store.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid): the payload is larger than `payload_limit` bytes, the key
-    /// is empty or too long, tags are too many or out of bounds, a duration is zero where that
-    /// makes no sense, or the kind or queue is one of Onward's own.
+    /// [`is_invalid`](Error::is_invalid) if:
+    ///
+    /// * the kind or the queue is reserved for Onward;
+    /// * the payload is larger than `payload_limit` bytes;
+    /// * the key is empty or longer than 512 bytes;
+    /// * the tags are out of [bounds](Tags::check);
+    /// * the time to live, the timeout or the heartbeat timeout is zero;
+    /// * the task has more than [`bounds::DEPENDENCIES`] dependencies;
+    /// * the [aggregation](Aggregate) is out of bounds, or the task has an option that a batch item
+    ///   cannot have;
+    /// * the task is an orchestration and has an option for attempts: an aggregation, a timeout, a
+    ///   heartbeat timeout, a retry policy or a deadline;
+    /// * the task has a [`report`](Self::report) and no parent;
+    /// * the [retry policy](RetryPolicy::check) is invalid.
     pub fn check(&self, payload_limit: usize) -> Result<()> {
         self.check_names()?;
         check_payload("payload", self.payload.len(), payload_limit, &self.kind)?;
@@ -418,8 +448,8 @@ impl NewTask {
         self.retry.as_ref().map_or(Ok(()), |retry| retry.check(&self.kind))
     }
 
-    /// Lines of `onward each`, and orchestrations that keep signals for a start, are the only tasks
-    /// with reserved names.
+    /// Checks that the kind and the queue are not reserved. Tasks of `onward each` and
+    /// orchestrations that keep signals for a start are the only ones with reserved names.
     fn check_names(&self) -> Result<()> {
         let is_line = *self.kind == *bounds::EACH_KIND
             && !self.orchestration
@@ -431,7 +461,8 @@ impl NewTask {
         if keeps_signals { Ok(()) } else { self.queue.check_own("queue") }
     }
 
-    /// It has turns and no attempts: what is about these would be ignored.
+    /// Rejects options for attempts on an orchestration. It has turns instead, so a store would
+    /// ignore them.
     fn check_orchestration(&self) -> Result<()> {
         let for_attempts = [
             (self.aggregate.is_some(), "is to be collected with others"),
@@ -480,96 +511,97 @@ fn check_key(key: &str, kind: &str) -> Result<()> {
     Ok(())
 }
 
-/// What a claim hands to a worker: all it needs to run one attempt.
+/// A claimed task: everything that a worker needs to run one attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClaimedTask {
-    /// The right to work on it.
+    /// The lease, which the worker passes in writes about this attempt.
     pub lease: Lease,
     /// The name that selects a handler.
     pub kind: Name,
-    /// The queue it was in.
+    /// The queue of the task.
     pub queue: Name,
-    /// Its group.
+    /// The group of the task.
     pub group: Option<Name>,
     /// The weight of the queue.
     pub weight: u32,
-    /// What the handler gets.
+    /// The input of the handler.
     pub payload: Bytes,
-    /// How urgent it is.
+    /// The urgency.
     pub priority: Priority,
-    /// Which attempt this is, counted from 1. Claims that were given back unstarted are not
-    /// counted.
+    /// The number of this attempt, counted from 1. Claims that were released do not count.
     pub attempt: u32,
-    /// When the store accepted it.
+    /// The time at which the store accepted the task.
     pub submitted_at: Timestamp,
-    /// Since when it was due.
+    /// The time at which the task became due.
     pub run_at: Timestamp,
-    /// How long this attempt may take once its handler has started.
+    /// The longest time of this attempt, counted from the start of its handler, if its submitter
+    /// set one.
     pub timeout: Option<Duration>,
-    /// How long it may go on without a sign of life of its handler.
+    /// The longest time without a heartbeat of the handler, if its submitter set one.
     pub heartbeat_timeout: Option<Duration>,
-    /// When this attempt must be over.
+    /// The time at which this attempt must end.
     pub deadline: Option<Timestamp>,
-    /// How long it is kept after its end, where its submitter said so.
+    /// The time for which the task is kept after its end, if its submitter set one.
     pub retention: Option<Duration>,
-    /// The task's own retry policy.
+    /// The task's own retry policy, if its submitter set one.
     pub retry: Option<RetryPolicy>,
-    /// The moment of the schedule's firing that submitted it.
+    /// The time for which a schedule fired, if it submitted the task.
     pub scheduled_at: Option<Timestamp>,
-    /// Its tags.
+    /// The tags.
     pub tags: Tags,
-    /// Its time to live.
+    /// The time to live, if its submitter set one.
     pub ttl: Option<Ttl>,
-    /// The task whose child it is.
+    /// The parent of the task.
     pub parent: Option<TaskId>,
-    /// What an earlier attempt left for when its children have ended
-    /// ([`Write::AwaitChildren`](crate::Write::AwaitChildren)).
+    /// The checkpoint that an earlier attempt saved, by
+    /// [`Write::AwaitChildren`](crate::Write::AwaitChildren) or
+    /// [`Write::KeepMemo`](crate::Write::KeepMemo).
     pub memo: Option<Bytes>,
-    /// What this attempt is expected to move.
+    /// The bytes that this attempt is expected to move.
     pub expected_io: Io,
-    /// How many tasks were handed over with it as one, if it is a bundle; 0 for any other task.
+    /// The number of items of the batch; 0 if the task is not a batch.
     pub members: u32,
-    /// What came for it, if it is an orchestration.
+    /// The state and the new messages of the orchestration, if the task is one.
     pub instance: Option<Box<ClaimedInstance>>,
 }
 
-/// One attempt that did not end well.
+/// An error of an attempt, or of a task that ended between attempts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptError {
-    /// Which attempt, counted from 1; where none was under way, the one before (0 before the
-    /// first).
+    /// The number of the attempt, counted from 1. If no attempt was running, it is the number of
+    /// attempts used up so far (0 before the first).
     pub attempt: u32,
-    /// When it ended.
+    /// The time of the error.
     pub at: Timestamp,
-    /// What the handler, or the store, said.
+    /// The message of the handler or the store; cut at 8 KiB.
     pub message: String,
 }
 
-/// How far a running task says it is.
+/// The progress that a running task reported last.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
-    /// From 0.0 to 1.0, if the handler knows.
+    /// The fraction done, from 0.0 to 1.0, if the handler knows it.
     pub fraction: Option<f32>,
-    /// What it is doing, at most 1024 bytes.
+    /// A description of the current step; cut at 1024 bytes.
     pub message: Option<String>,
-    /// When it said so.
+    /// The time of the report.
     pub at: Timestamp,
-    /// How many bytes it has done, and of how many, if it counts them.
+    /// The bytes done and the total, if the handler counts bytes.
     #[serde(default)]
     pub bytes: Option<ByteProgress>,
 }
 
-/// How many bytes are done.
+/// A progress report in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByteProgress {
-    /// So many. A store keeps at most 2⁶³ − 1.
+    /// The number of bytes done. A store keeps at most 2⁶³ − 1.
     pub done: u64,
-    /// Of so many, if that is known. A store keeps at most 2⁶³ − 1.
+    /// The total number of bytes, if it is known. A store keeps at most 2⁶³ − 1.
     pub total: Option<u64>,
 }
 
 impl ByteProgress {
-    /// What part is done, from 0.0 to 1.0; `None` where there is no total, or one of nothing.
+    /// Returns the fraction done, from 0.0 to 1.0; `None` if the total is unknown or zero.
     #[must_use]
     #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a fraction is for people")]
     pub fn fraction(self) -> Option<f32> {
@@ -578,102 +610,103 @@ impl ByteProgress {
     }
 }
 
-/// Everything a store knows of one task.
+/// The record of a task: everything that a store knows about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskRecord {
-    /// Its number.
+    /// The number.
     pub id: TaskId,
-    /// The name that selects its handler.
+    /// The name that selects a handler.
     pub kind: Name,
-    /// The queue it is or was in.
+    /// The queue of the task; for an ended task, the last one.
     pub queue: Name,
-    /// Its group.
+    /// The group.
     pub group: Option<Name>,
-    /// Where it stands.
+    /// The state.
     pub state: TaskState,
-    /// How urgent it is.
+    /// The urgency.
     pub priority: Priority,
-    /// What its handler gets; `None` where a listing was asked to leave payloads out.
+    /// The input of the handler; `None` if a listing excluded payloads.
     pub payload: Option<Bytes>,
-    /// Its key, if it has one.
+    /// The key, if the task has one.
     pub key: Option<String>,
-    /// When the store accepted it.
+    /// The time at which the store accepted the task.
     pub submitted_at: Timestamp,
-    /// When it is or was due.
+    /// The time at which the task is or was due.
     pub run_at: Timestamp,
-    /// When it expires if it has not started.
+    /// The time at which the task expires if no attempt starts before it.
     pub expires_at: Option<Timestamp>,
-    /// How many attempts it has used up, a running one included.
+    /// The number of attempts used up, including a running one.
     pub attempts: u32,
-    /// When its latest attempt was claimed.
+    /// The time of the latest claim.
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// The time at which the task ended.
     pub finished_at: Option<Timestamp>,
-    /// The session that runs it.
+    /// The session that runs the task.
     pub session: Option<SessionId>,
-    /// Whether somebody has asked a running task to stop.
+    /// True if the running task was asked to stop. The mark stays on a task that has ended.
     pub cancel_requested: bool,
-    /// What its handler returned, as far as it was read. Of a member it is that of its bundle, as
-    /// long as that is kept.
+    /// The result, if it was read. The result of a batch item is that of its batch, as long as the
+    /// batch is kept.
     #[serde(default, skip_serializing_if = "TaskResult::is_not_read")]
     pub result: TaskResult,
-    /// Attempts that did not end well, oldest first.
+    /// The errors of attempts, oldest first. A task keeps at most 64
+    /// ([`bounds::ERRORS_KEPT`](crate::bounds::ERRORS_KEPT)).
     pub errors: Vec<AttemptError>,
-    /// How far it last said it was.
+    /// The last progress report.
     pub progress: Option<Progress>,
-    /// Its tags.
+    /// The tags.
     #[serde(default)]
     pub tags: Tags,
-    /// The tasks that it waits for while it is blocked, by number.
+    /// The tasks for which a blocked task waits, by number.
     pub blocked_by: Vec<TaskId>,
-    /// The task whose child it is.
+    /// The parent of the task.
     pub parent: Option<TaskId>,
-    /// What its submitter said that an attempt would move; all 0 where nothing was said.
+    /// The bytes that one attempt was expected to move; all counts are 0 if its submitter set none.
     #[serde(default, skip_serializing_if = "Io::is_none")]
     pub expected_io: Io,
-    /// What the last attempt that told it has moved.
+    /// The bytes that the last recording attempt has moved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io: Option<Io>,
-    /// How it is, or was, collected with others.
+    /// The aggregation, if the task is an item of a batch or of a pending batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregate: Option<Aggregate>,
-    /// The bundle of which it is a member, also if that has been removed since.
+    /// The batch of which the task is an item. It may have been removed since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<TaskId>,
-    /// How many tasks were handed over with it as one, if it is a bundle; 0 for any other task.
+    /// The number of items of the batch; 0 if the task is not a batch.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub members: u32,
-    /// The series that it belongs to.
+    /// The affinity key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Name>,
-    /// Whether it is an orchestration.
+    /// True if the task is an orchestration.
     #[serde(default, skip_serializing_if = "is_false")]
     pub orchestration: bool,
-    /// Under which reference its parent, an orchestration, hears of its end.
+    /// The reference under which the parent, an orchestration, receives the end of the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<u64>,
-    /// How long its key stays taken after its end.
+    /// The time for which the key stays taken after the end of the task.
     #[serde(default, skip_serializing_if = "Duration::is_zero")]
     pub keep_key_for: Duration,
-    /// Its time to live.
+    /// The time to live, if its submitter set one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Ttl>,
-    /// How long one attempt may take, where its submitter said so.
+    /// The longest time of one attempt, if its submitter set one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
-    /// How long an attempt may go on without a sign of life, where its submitter said so.
+    /// The longest time without a heartbeat, if its submitter set one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heartbeat_timeout: Option<Duration>,
-    /// The moment that no attempt runs past.
+    /// The time after which no attempt runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
-    /// How long it is kept after its end, where its submitter said so.
+    /// The time for which the task is kept after its end, if its submitter set one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention: Option<Duration>,
-    /// How it is tried again, where its submitter said so.
+    /// The task's own retry policy, if its submitter set one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryPolicy>,
-    /// The moment of the schedule's firing that submitted it.
+    /// The time for which a schedule fired, if it submitted the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduled_at: Option<Timestamp>,
 }

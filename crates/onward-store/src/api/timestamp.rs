@@ -1,4 +1,4 @@
-//! A moment of wall time, in microseconds.
+//! Points in wall time, in microseconds.
 
 use std::fmt;
 use std::ops::Sub;
@@ -9,41 +9,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::error::Error;
 
-/// A moment of wall time with microsecond precision, shown and read as RFC 3339
+/// A point in wall time with microsecond precision. It is displayed and parsed as RFC 3339
 /// (`2026-05-04T10:00:00Z`).
 ///
-/// Arithmetic saturates: a moment too far away to express becomes the furthest there is, never a
-/// wrong one.
+/// Arithmetic saturates at [`MIN`](Self::MIN) and [`MAX`](Self::MAX) and never wraps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The earliest moment (`-9999-01-02T01:59:59Z`).
+    /// The earliest time (`-9999-01-02T01:59:59Z`).
     pub const MIN: Self = Self(-377_705_023_201_000_000);
-    /// The latest moment (`9999-12-30T22:00:00Z`).
+    /// The latest time (`9999-12-30T22:00:00Z`).
     pub const MAX: Self = Self(253_402_207_200_000_000);
 
-    /// From microseconds since 1970-01-01T00:00:00Z; what lies beyond [`MIN`](Self::MIN) or
-    /// [`MAX`](Self::MAX) becomes that.
+    /// Creates a timestamp from microseconds since 1970-01-01T00:00:00Z, clamped to
+    /// [`MIN`](Self::MIN) and [`MAX`](Self::MAX).
     #[must_use]
     pub fn from_microseconds(microseconds: i64) -> Self {
         Self(microseconds.clamp(Self::MIN.0, Self::MAX.0))
     }
 
-    /// Microseconds since 1970-01-01T00:00:00Z.
+    /// Returns the microseconds since 1970-01-01T00:00:00Z.
     #[must_use]
     pub fn as_microseconds(self) -> i64 {
         self.0
     }
 
-    /// This moment and `duration` more, at most [`MAX`](Self::MAX).
+    /// Adds a duration, rounded down to microseconds. The result is at most [`MAX`](Self::MAX).
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
         let more = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
         Self::from_microseconds(self.0.saturating_add(more))
     }
 
-    /// This moment less `duration`, at least [`MIN`](Self::MIN).
+    /// Subtracts a duration, rounded down to microseconds. The result is at least
+    /// [`MIN`](Self::MIN).
     #[must_use]
     pub fn minus(self, duration: Duration) -> Self {
         let less = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
@@ -54,7 +54,7 @@ impl Timestamp {
 impl Sub for Timestamp {
     type Output = Duration;
 
-    /// The time from `earlier` to this moment; zero if `earlier` is not earlier.
+    /// Returns the time from `earlier` to `self`, or zero if `earlier` is not earlier.
     fn sub(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }

@@ -1,4 +1,4 @@
-//! The verbs of change.
+//! Writes: the changes of state that a store applies.
 
 use std::time::Duration;
 
@@ -21,471 +21,581 @@ use crate::rules::order::{Place, last_place};
 
 /// One change of state, as a value.
 ///
-/// Each write is atomic in itself and gets its own [`Outcome`](crate::Outcome); the writes of one
-/// [`apply`](crate::Store::apply) act in list order and become durable together. A write that
-/// cannot be done answers [`Outcome::Refused`](crate::Outcome::Refused), leaves no trace and
-/// disturbs no neighbour. Every write sees the effects of those before it, and a concurrent
-/// caller's write acts wholly before or wholly after it.
+/// Each write is atomic and returns its own [`Outcome`](crate::Outcome). The writes of one
+/// [`apply`](crate::Store::apply) act in list order and become durable together. A store rejects a
+/// write whose requirements are not met: it returns [`Outcome::Refused`](crate::Outcome::Refused),
+/// and the write changes nothing and does not affect other writes. Every write sees the effects of
+/// those before it. The write of a concurrent caller acts wholly before or wholly after it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Write {
-    /// Registers a worker. Requires a lease from 100 ms to 24 h, and no more than
-    /// [`bounds::SERVED_NAMES`](crate::bounds::SERVED_NAMES) names of what it serves. Answers
-    /// [`SessionOpened`](crate::Outcome::SessionOpened) with a number never used before. A session
-    /// that holds nothing need not be renewed, but one whose lease has been over for [a
-    /// day](crate::bounds::SESSION_KEPT) is forgotten; whoever comes back then opens another.
+    /// Opens a session for a worker.
+    ///
+    /// Requires a lease of 100 ms to 24 h, and at most
+    /// [`bounds::SERVED_NAMES`](crate::bounds::SERVED_NAMES) names in
+    /// [`serves`](OpenSession::serves). Returns [`SessionOpened`](crate::Outcome::SessionOpened)
+    /// with a number that was never used before.
+    ///
+    /// A session without tasks need not be renewed. The store forgets it when its lease has been
+    /// over for [a day](crate::bounds::SESSION_KEPT). Its worker must then open another.
     OpenSession(OpenSession),
 
-    /// Extends the session's lease to its full length from now, or leaves it where it has lost a
-    /// tenth at the most. Requires a session that has not lapsed or been closed (else
-    /// [`SessionLost`](crate::Refusal::SessionLost)). Answers [`Renewed`](crate::Outcome::Renewed)
-    /// with the session's tasks that somebody wants cancelled.
+    /// Extends the lease of a session to its full length from now. Leaves the lease unchanged if at
+    /// most a tenth of it has passed.
+    ///
+    /// Requires an open session (else [`SessionLost`](crate::Refusal::SessionLost)). Returns
+    /// [`Renewed`](crate::Outcome::Renewed) with the tasks of the session that are to be cancelled.
     RenewSession {
         /// The session.
         session: SessionId,
     },
 
-    /// Ends a session: what it still holds goes back to waiting as [`Release`](Self::Release) would
-    /// do. Answers [`Done`](crate::Outcome::Done); closing a session that is gone is `Done` too.
+    /// Closes a session. Its tasks wait again, as after [`Release`](Self::Release).
+    ///
+    /// Returns [`Done`](crate::Outcome::Done), also if the session is already gone.
     CloseSession {
         /// The session.
         session: SessionId,
     },
 
-    /// Accepts a task. Requires valid input ([`NewTask::check`]). Answers
-    /// [`Submitted`](crate::Outcome::Submitted), which says whether the task was inserted or what
-    /// became of it under its key. Once durable, a concurrent claim may take it.
+    /// Submits a task. Once the write is durable, a concurrent claim may take the task.
+    ///
+    /// Requires valid input ([`NewTask::check`]), a known parent (else
+    /// [`TaskNotFound`](crate::Refusal::TaskNotFound)), known dependencies (else
+    /// [`DependencyNotFound`](crate::Refusal::DependencyNotFound)), room for a new queue, kind or
+    /// group, and for [`TakeOver`](crate::OnDuplicate::TakeOver) a key that can be taken over (else
+    /// [`KeyTaken`](crate::Refusal::KeyTaken)). Returns [`Submitted`](crate::Outcome::Submitted),
+    /// which states whether the task was inserted or what its key caused instead.
     Submit(Box<NewTask>),
 
-    /// Hands due tasks to a session, of a queue the most urgent first, then the oldest, and among
-    /// queues as the [mode](QueueMode) says; first does what [`Sweep`](Self::Sweep) does, and
-    /// renews the session. Requires a live session. Answers [`Claimed`](crate::Outcome::Claimed).
-    /// Two claims never hand out the same task, and together they never make more tasks of a queue
-    /// run than its [concurrency](crate::QueueSettings::concurrency) allows, nor more of anything
-    /// than its [limit](crate::Limit).
+    /// Claims due tasks for a session: in a queue the most urgent first, then the oldest; among
+    /// queues by the [mode](QueueMode). The write first renews the session and does what
+    /// [`Sweep`](Self::Sweep) does.
+    ///
+    /// Requires an open session (else [`SessionLost`](crate::Refusal::SessionLost)). Returns
+    /// [`Claimed`](crate::Outcome::Claimed).
+    ///
+    /// Two claims never return the same task. Together, claims never make more tasks of a queue run
+    /// than its [concurrency](crate::QueueSettings::concurrency) allows, nor more of any scope than
+    /// its [limit](crate::Limit).
     Claim(Claim),
 
-    /// Ends an attempt well and the task with it. Requires a lease that holds (else
-    /// [`LeaseLost`](crate::Refusal::LeaseLost)) and a result within the payload limit. Answers
-    /// [`Done`](crate::Outcome::Done). A task whose cancellation was requested but that completed
-    /// all the same is completed.
+    /// Ends an attempt successfully and completes its task. A task whose cancellation was requested
+    /// completes, too.
+    ///
+    /// Requires a current lease (else [`LeaseLost`](crate::Refusal::LeaseLost) or
+    /// [`SessionLost`](crate::Refusal::SessionLost)) and a result within the payload limit. Returns
+    /// [`Done`](crate::Outcome::Done).
     Complete {
-        /// The right to do it.
+        /// The lease of the attempt.
         lease: Lease,
-        /// What the handler answers, at most as large as a payload may be.
+        /// The result of the handler; at most as large as a payload.
         result: Option<Bytes>,
     },
 
-    /// Ends an attempt with an error. Requires a lease that holds. Answers
-    /// [`Failed`](crate::Outcome::Failed), which says where the task stands now. A task whose
-    /// cancellation was requested is cancelled instead of being tried again.
+    /// Ends an attempt with an error. A task whose cancellation was requested is cancelled instead
+    /// of being retried.
+    ///
+    /// Requires a current lease. Returns [`Failed`](crate::Outcome::Failed) with the new state of
+    /// the task.
     Fail {
-        /// The right to do it.
+        /// The lease of the attempt.
         lease: Lease,
-        /// What went wrong; cut at 8 KiB.
+        /// The error message; cut at 8 KiB.
         error: String,
-        /// What becomes of the task.
+        /// The effect on the task.
         next: AfterFailure,
     },
 
-    /// Gives a claimed task back as if it had not been claimed: no attempt is used up, and it
-    /// expires when it would have expired before the claim, at once if that has passed. Whether its
-    /// handler had begun makes no difference. Requires a lease that holds. Answers
-    /// [`Done`](crate::Outcome::Done). A task whose cancellation was requested is cancelled.
+    /// Gives a claimed task up as if it had not been claimed, whether or not its handler has
+    /// started. The release uses no attempt. The task expires when it would have expired before the
+    /// claim, which may be at once. A task whose cancellation was requested is cancelled.
+    ///
+    /// Requires a current lease. Returns [`Done`](crate::Outcome::Done).
     Release {
-        /// The right to do it.
+        /// The lease of the attempt.
         lease: Lease,
-        /// How long it waits before it is due again; zero for at once.
+        /// The delay until the task is due again; zero for at once.
         after: Duration,
     },
 
-    /// Ends an attempt for a while: the task is blocked until every child that it has, also those
-    /// that come meanwhile, has ended, and then waits for one further attempt, whose claim hands
-    /// `memo` out. It uses no attempt up, and its time to live stands. Requires a lease that holds,
-    /// a memo within the payload limit, at most
-    /// [`bounds::AWAITED_CHILDREN`](crate::bounds::AWAITED_CHILDREN) live children, and that none
-    /// of these waits for this task. Answers [`AwaitsChildren`](crate::Outcome::AwaitsChildren). A
-    /// task whose cancellation was requested is cancelled.
+    /// Ends an attempt and blocks the task until all its children have ended, including children
+    /// that are submitted while it waits. The task then waits for another attempt, whose claim
+    /// returns `memo`. The write uses no attempt, and the time to live is unchanged. A task whose
+    /// cancellation was requested is cancelled.
+    ///
+    /// Requires a current lease, a task that is no orchestration, a checkpoint within the payload
+    /// limit, at most [`bounds::AWAITED_CHILDREN`](crate::bounds::AWAITED_CHILDREN) live children,
+    /// and that none of these waits for this task. Returns
+    /// [`AwaitsChildren`](crate::Outcome::AwaitsChildren).
     AwaitChildren {
-        /// The right to do it.
+        /// The lease of the attempt.
         lease: Lease,
-        /// What the next attempt is to know.
+        /// The checkpoint for the next attempt.
         memo: Bytes,
-        /// What to do when a child of this attempt, or one that is live, ends otherwise than
-        /// completed: cancel or fail this task at once, and with it the other children, or go on.
+        /// The effect if a child that is live, or was submitted in this attempt, ends in a state
+        /// other than completed. The task is cancelled or fails at once, and its other children are
+        /// cancelled; or it continues to wait.
         on_failure: OnDependencyFailure,
     },
 
-    /// Ends an attempt, and the task with it, as cancelled: the worker's answer to a request.
-    /// Requires a lease that holds. Answers [`Done`](crate::Outcome::Done).
+    /// Ends an attempt, and its task, as cancelled. A worker confirms a request to cancel with it.
+    ///
+    /// Requires a current lease. Returns [`Done`](crate::Outcome::Done).
     ConfirmCancel {
-        /// The right to do it.
+        /// The lease of the attempt.
         lease: Lease,
-        /// What the task says of why, as its last error.
+        /// The reason, which becomes the last error of the task; cut at 8 KiB.
         reason: String,
     },
 
-    /// Keeps how far a running task is, to be seen from outside. Requires a lease that holds.
-    /// Answers [`Done`](crate::Outcome::Done). A later report replaces an earlier one; the last one
-    /// stays with the ended task.
+    /// Stores the progress of a running task for readers. A later report replaces an earlier one.
+    /// The last one stays on the ended task.
+    ///
+    /// Requires a current lease. Returns [`Done`](crate::Outcome::Done).
     Report {
-        /// The right to do it.
+        /// The lease of the attempt.
         lease: Lease,
-        /// From 0.0 to 1.0 (clamped), if known.
+        /// The fraction done, clamped to 0.0 to 1.0; `None` if it is unknown or not a number.
         fraction: Option<f32>,
-        /// What it is doing; cut at 1024 bytes.
+        /// A description of the current step; cut at 1024 bytes.
         message: Option<String>,
-        /// How many bytes it has done, and of how many, if it counts them.
+        /// The bytes done and the total, if the handler counts bytes.
         bytes: Option<ByteProgress>,
     },
 
-    /// Keeps what the next attempt of a running task is to know, whose claim hands it out as
-    /// [`memo`](crate::ClaimedTask::memo). Requires a lease that holds, a memo within the payload
-    /// limit, and that the task is no orchestration, which has a history. Answers
-    /// [`Done`](crate::Outcome::Done). A later one replaces an earlier one, also that of an
-    /// [`AwaitChildren`](Self::AwaitChildren); it is forgotten with the end of the task.
+    /// Stores a checkpoint of a running task. The claim of the next attempt returns it as
+    /// [`memo`](crate::ClaimedTask::memo). A later checkpoint replaces an earlier one, including
+    /// that of [`AwaitChildren`](Self::AwaitChildren). It is discarded when the task ends.
+    ///
+    /// Requires a current lease, a checkpoint within the payload limit, and a task that is no
+    /// orchestration. Orchestrations have a history instead. Returns
+    /// [`Done`](crate::Outcome::Done).
     KeepMemo {
-        /// The right to do it.
+        /// The lease of the attempt.
         lease: Lease,
-        /// What the next attempt is to know.
+        /// The checkpoint for the next attempt.
         memo: Bytes,
     },
 
-    /// Keeps what a running task has moved so far. Requires a lease that holds. Answers
-    /// [`Done`](crate::Outcome::Done). A later one replaces an earlier one, also that of an earlier
-    /// attempt; the last one stays with the ended task.
+    /// Stores the bytes that a running task has moved so far. A later record replaces an earlier
+    /// one, including that of an earlier attempt. The last one stays on the ended task.
+    ///
+    /// Requires a current lease. Returns [`Done`](crate::Outcome::Done).
     RecordIo {
-        /// The right to do it.
+        /// The lease of the attempt.
         lease: Lease,
-        /// What this attempt has moved.
+        /// The bytes that this attempt has moved.
         io: Io,
     },
 
-    /// Ends a task that has not started, or asks the worker of a running one to stop. An
-    /// orchestration that has begun hears of it in a [message](crate::MessageBody::Cancel), and
-    /// ends as it likes. Answers [`Cancelled`](crate::Outcome::Cancelled) or
-    /// [`CancelRequested`](crate::Outcome::CancelRequested); refuses an unknown task and one that
-    /// has ended.
+    /// Cancels a task that does not run, or asks the worker of a running task to stop it. An
+    /// orchestration that has begun receives a [message](crate::MessageBody::Cancel), and its code
+    /// decides how it ends.
+    ///
+    /// Requires a known task (else [`TaskNotFound`](crate::Refusal::TaskNotFound)) that has not
+    /// ended (else [`AlreadyEnded`](crate::Refusal::AlreadyEnded)). Returns
+    /// [`Cancelled`](crate::Outcome::Cancelled) or
+    /// [`CancelRequested`](crate::Outcome::CancelRequested).
     Cancel {
         /// The task.
         task: TaskId,
     },
 
-    /// Makes an ended task wait again under its old number with its attempts counted from zero; its
-    /// errors are kept. Requires a task that has ended and whose key, if it has one, is free.
-    /// Answers [`Done`](crate::Outcome::Done).
+    /// Makes an ended task wait again under its old number. Its attempts count from zero and its
+    /// time to live starts again. Its errors are kept; its result, progress and checkpoint are
+    /// discarded. The ended items of a batch wait again with it.
+    ///
+    /// Requires a task that has ended (else [`NotEnded`](crate::Refusal::NotEnded)), a key that no
+    /// active task has (else [`KeyTaken`](crate::Refusal::KeyTaken)), and a deadline in the future,
+    /// if the task has one. A batch must have items left. Returns [`Done`](crate::Outcome::Done).
     Retry {
         /// The task.
         task: TaskId,
     },
 
-    /// Makes a scheduled task due now, whatever it waited for: its time, or the next attempt. It
-    /// takes its place among those that became due now. Requires a task that is scheduled, or due
-    /// already, which changes nothing (else [`Running`](crate::Refusal::Running),
+    /// Makes a scheduled task due now, whether it waited for its time or between two attempts. Its
+    /// position in the queue is that of a task that became due now. A task that is already due is
+    /// unchanged.
+    ///
+    /// Requires a task that is scheduled or waiting (else [`Running`](crate::Refusal::Running),
     /// [`Blocked`](crate::Refusal::Blocked) or [`AlreadyEnded`](crate::Refusal::AlreadyEnded)).
-    /// Answers [`Done`](crate::Outcome::Done).
+    /// Returns [`Done`](crate::Outcome::Done).
     RunNow {
         /// The task.
         task: TaskId,
     },
 
-    /// Ends a task that does not run as a dead letter, with an error that says so: it is kept, is
-    /// seen among those that somebody should look at, and can be tried again. Requires a task that
-    /// waits, is scheduled or blocked (else [`Running`](crate::Refusal::Running) or
-    /// [`AlreadyEnded`](crate::Refusal::AlreadyEnded)). Answers [`Done`](crate::Outcome::Done).
+    /// Ends a task that does not run as a dead letter, with an error that states this. An operator
+    /// sees it among the dead letters and can retry it.
+    ///
+    /// Requires a task that waits, is scheduled or is blocked (else
+    /// [`Running`](crate::Refusal::Running) or [`AlreadyEnded`](crate::Refusal::AlreadyEnded)).
+    /// Returns [`Done`](crate::Outcome::Done).
     Kill {
         /// The task.
         task: TaskId,
     },
 
-    /// Removes a task without a trace, as [`Purge`](Self::Purge) does. Requires a task that does
-    /// not run (else [`Running`](crate::Refusal::Running)). Answers [`Done`](crate::Outcome::Done).
+    /// Removes a task and its record, as [`Purge`](Self::Purge) does.
+    ///
+    /// Requires a task that does not run (else [`Running`](crate::Refusal::Running)). Returns
+    /// [`Done`](crate::Outcome::Done).
     Delete {
         /// The task.
         task: TaskId,
     },
 
-    /// Stops claims of what `scope` names until it is resumed, or until a moment. What runs goes
-    /// on. Answers [`Done`](crate::Outcome::Done). Pausing again replaces the moment. Pauses of
-    /// different scopes combine.
+    /// Stops claims of the tasks of a scope until it is resumed, or until a set time. Running tasks
+    /// continue. A second pause of the scope replaces the time. Pauses of different scopes combine.
+    ///
+    /// Requires room for a queue or kind that does not exist yet; the write creates it. Returns
+    /// [`Done`](crate::Outcome::Done).
     Pause {
-        /// What is paused.
+        /// The scope to pause.
         scope: Scope,
-        /// When the pause ends by itself.
+        /// The time at which the pause ends by itself; `None` pauses until
+        /// [`Resume`](Self::Resume).
         until: Option<Timestamp>,
     },
 
-    /// Ends a pause. Answers [`Done`](crate::Outcome::Done), also where there was none.
+    /// Ends a pause. Returns [`Done`](crate::Outcome::Done), also if the scope was not paused.
     Resume {
-        /// What was paused.
+        /// The scope that was paused.
         scope: Scope,
     },
 
-    /// Changes how a queue is worked off: its weight, its concurrency, how long its tasks wait for
-    /// the session that their series prefers. What runs goes on, also beyond a new limit. Requires
-    /// values within their ranges; a queue that is not there is made. Answers
-    /// [`QueueSet`](crate::Outcome::QueueSet) with what holds now.
+    /// Changes the settings of a queue: its weight, its concurrency, and the time for which its
+    /// tasks wait for the session that their affinity key prefers. Creates the queue if it does not
+    /// exist. Running tasks continue, even beyond a new limit.
+    ///
+    /// Requires values within their ranges. Returns [`QueueSet`](crate::Outcome::QueueSet) with the
+    /// settings after the change.
     SetQueue(SetQueue),
 
-    /// Changes how claims choose among queues, where they do not say so themselves. Answers
+    /// Sets the mode by which claims choose among queues, unless a claim states its own. Returns
     /// [`Done`](crate::Outcome::Done).
     SetQueueMode(QueueMode),
 
-    /// Changes the limit of a scope: how many of its tasks run at once, how fast they start, or
-    /// both. What runs goes on, also beyond a new limit. The concurrency of a queue is the same as
-    /// that of [`SetQueue`](Self::SetQueue). Requires values within their ranges; a queue or kind
-    /// that is not there is made. Answers [`LimitSet`](crate::Outcome::LimitSet) with what holds
-    /// now. A limit of nothing is none; a group then falls under what its name begins with.
+    /// Changes the limit of a scope: how many of its tasks run at once, how fast they start, and
+    /// for groups their share. Creates a queue or kind that does not exist. Running tasks continue,
+    /// even beyond a new limit. The concurrency of a queue is the one that
+    /// [`SetQueue`](Self::SetQueue) sets.
+    ///
+    /// Requires values within their ranges. Returns [`LimitSet`](crate::Outcome::LimitSet) with the
+    /// limit after the change. An empty limit is removed; a limit on the prefix of a group's name
+    /// then applies to that group.
     SetLimit(SetLimit),
 
-    /// Removes tasks of a queue without a trace, oldest first: never running ones. Answers
-    /// [`Removed`](crate::Outcome::Removed), which says whether there are more.
+    /// Removes tasks of a queue and their records, oldest first. Tasks that depend on a removed
+    /// live task are settled as if it had not completed.
+    ///
+    /// Requires a known queue (else [`QueueNotFound`](crate::Refusal::QueueNotFound)) and at least
+    /// one state, but not running (else [`Invalid`](crate::Refusal::Invalid)). Returns
+    /// [`Removed`](crate::Outcome::Removed), which states whether more tasks match.
     Purge {
         /// The queue.
         queue: Name,
-        /// Which of its tasks; [`TaskState::Running`] is refused.
+        /// The states of the tasks to remove. [`TaskState::Running`] is rejected.
         states: Vec<TaskState>,
-        /// At most this many.
+        /// The largest number of tasks to remove.
         limit: usize,
     },
 
-    /// Forgets a queue, its pause, weight and limit. Requires that no live task is in it (else
-    /// [`QueueInUse`](crate::Refusal::QueueInUse)). Its ended tasks stay. A later submit makes it
-    /// again. Answers [`Done`](crate::Outcome::Done).
+    /// Deletes a queue with its pause, weight and limit. Its ended tasks stay. A later submit
+    /// creates the queue again.
+    ///
+    /// Requires a known queue (else [`QueueNotFound`](crate::Refusal::QueueNotFound)) without live
+    /// tasks (else [`QueueInUse`](crate::Refusal::QueueInUse)). Returns
+    /// [`Done`](crate::Outcome::Done).
     DeleteQueue {
         /// The queue.
         queue: Name,
     },
 
-    /// Removes ended tasks from history: first those whose own
-    /// [retention](crate::NewTask::retention) is over, then of those without one those that ended
-    /// longer ago than `older_than`, and the oldest beyond `keep`. Oldest end first. It also
-    /// forgets the events up to the last end that it removed, in whole calls, but none from the
-    /// first end on of a task that stays and has no retention of its own. Answers
-    /// [`Removed`](crate::Outcome::Removed).
+    /// Removes ended tasks from history.
+    ///
+    /// Tasks whose own [retention](crate::NewTask::retention) is over are removed first. Of the
+    /// tasks without a retention, those that ended longer ago than `older_than` and the oldest
+    /// beyond `keep` are removed, in the order of their ends.
+    ///
+    /// Events are forgotten up to the last end that the write removed, in whole calls of
+    /// [`apply`](crate::Store::apply). Events from the first end of a remaining task without a
+    /// retention onwards are kept.
+    ///
+    /// Returns [`Removed`](crate::Outcome::Removed), which states whether more tasks match.
     Prune(Prune),
 
-    /// Makes a schedule, or changes the one of that name; a paused one stays paused. Requires valid
-    /// input, room for another schedule, and that an existing one comes from the same provider.
-    /// Answers [`ScheduleSet`](crate::Outcome::ScheduleSet); one that is so already is left as it
-    /// is.
+    /// Creates a schedule, or changes the one with the same name. A paused schedule stays paused. A
+    /// schedule that is already as requested is unchanged.
+    ///
+    /// Requires valid input, room for another schedule, and an existing schedule from the same
+    /// provider. Returns [`ScheduleSet`](crate::Outcome::ScheduleSet).
     SetSchedule(Box<SetSchedule>),
 
-    /// Forgets a schedule and what it holds; its tasks stay. Requires that it is there (else
-    /// [`ScheduleNotFound`](crate::Refusal::ScheduleNotFound)). Answers
-    /// [`Done`](crate::Outcome::Done).
+    /// Deletes a schedule and its held firing. Tasks that it submitted stay.
+    ///
+    /// Requires a known schedule (else [`ScheduleNotFound`](crate::Refusal::ScheduleNotFound)).
+    /// Returns [`Done`](crate::Outcome::Done).
     DeleteSchedule {
         /// The schedule.
         schedule: Name,
     },
 
-    /// Lets a schedule fire no more until it is resumed. Requires that it is there. Answers
-    /// [`Done`](crate::Outcome::Done), also where it is paused already.
+    /// Pauses a schedule: it does not fire until it is resumed.
+    ///
+    /// Requires a known schedule (else [`ScheduleNotFound`](crate::Refusal::ScheduleNotFound)).
+    /// Returns [`Done`](crate::Outcome::Done), also if the schedule is already paused.
     PauseSchedule {
         /// The schedule.
         schedule: Name,
     },
 
-    /// Lets a paused schedule fire again. Requires that it is there and has this revision (else
-    /// [`ScheduleChanged`](crate::Refusal::ScheduleChanged)). Answers
-    /// [`Done`](crate::Outcome::Done); one that is not paused is left as it is.
+    /// Resumes a paused schedule. A schedule that is not paused is unchanged.
+    ///
+    /// Requires a known schedule (else [`ScheduleNotFound`](crate::Refusal::ScheduleNotFound)) with
+    /// this revision (else [`ScheduleChanged`](crate::Refusal::ScheduleChanged)). Returns
+    /// [`Done`](crate::Outcome::Done).
     ResumeSchedule {
         /// The schedule.
         schedule: Name,
-        /// Its revision when `next` was found.
+        /// The revision of the schedule from which the caller computed `next`.
         revision: u64,
-        /// Its next firing; `None` if it is over.
+        /// The next firing; `None` if the schedule is over.
         next: Option<NextFiring>,
     },
 
-    /// Submits the tasks of a schedule's firings, as the overlap policy says, and says what is
-    /// next, whether it is paused or not. Requires that the schedule is there and has this revision
-    /// (else [`ScheduleChanged`](crate::Refusal::ScheduleChanged)): of many who fire one schedule
-    /// at once, one does. Answers [`ScheduleFired`](crate::Outcome::ScheduleFired). A task that no
-    /// submit would take is no refusal: the schedule keeps why, and goes on.
+    /// Submits the tasks of a schedule's firings, as the overlap policy requires, and sets the next
+    /// firing. It does so whether or not the schedule is paused.
+    ///
+    /// Requires a known schedule with this revision (else
+    /// [`ScheduleChanged`](crate::Refusal::ScheduleChanged)), so of several callers that fire a
+    /// schedule at once, one succeeds. Returns [`ScheduleFired`](crate::Outcome::ScheduleFired). If
+    /// a task cannot be submitted, the write is not rejected: the schedule stores the error and
+    /// continues.
     FireSchedule(Box<FireSchedule>),
 
-    /// Does what time has brought: ends pauses, makes due tasks wait, takes back what lapsed
-    /// sessions held, expires what is past its time to live, forgets which sessions are preferred
-    /// by [series](crate::NewTask::affinity) that are long unused, and sessions that have held
-    /// nothing and given no sign of life [for long](crate::bounds::SESSION_KEPT). At most 1024 of
-    /// each; the rest is due at once, or with the next. Answers [`Swept`](crate::Outcome::Swept).
+    /// Applies the changes that time alone causes.
+    ///
+    /// A sweep ends pauses, makes due tasks wait, and expires tasks. It takes tasks back from
+    /// lapsed sessions, fails overdue external completions, and delivers ready batches. It also
+    /// forgets the preferred sessions of long unused [affinity keys](crate::NewTask::affinity), and
+    /// [idle sessions](crate::bounds::SESSION_KEPT) whose lease is long over.
+    ///
+    /// One sweep handles at most 1024 of each; the rest is due at once, or in the next sweep.
+    /// Returns [`Swept`](crate::Outcome::Swept).
     Sweep,
 
-    /// Cancels, tries again, deletes, runs at once, kills or moves tasks that a filter selects, the
-    /// newest first, a chunk at a time. Answers [`Bulk`](crate::Outcome::Bulk), which says whether
-    /// there is more. A chunk looks at no more than 16 384 numbers of tasks, so that it may do
-    /// nothing and have more to look at. Tasks that are submitted after the first chunk are not
-    /// looked at.
+    /// Applies one [verb](crate::BulkVerb) to the tasks that a filter selects, newest first, one
+    /// chunk at a time.
+    ///
+    /// A chunk examines at most 16 384 task numbers, so it may change nothing although more chunks
+    /// follow. Tasks that are submitted after the first chunk are not changed. Returns
+    /// [`Bulk`](crate::Outcome::Bulk), which states where the next chunk begins.
     Bulk(Box<Bulk>),
 
-    /// Ends an attempt without an answer: somebody will finish it from elsewhere, by
-    /// [`Finish`](Self::Finish). The task is blocked until then, holds no session and no limit, and
-    /// is neither run nor lost; its time to live does not run meanwhile. If it is not finished in
-    /// time, the attempt has failed and the retry policy says what follows. Requires a lease that
-    /// holds and a valid policy. Answers [`AwaitsCompletion`](crate::Outcome::AwaitsCompletion). A
-    /// task whose cancellation was requested is cancelled.
+    /// Ends an attempt without a result and blocks its task until the attempt is completed
+    /// externally by [`Finish`](Self::Finish). The blocked task holds no session and no limit, and
+    /// its time to live does not run. If the attempt is not completed in time, it has failed and
+    /// its retry policy decides what follows. A task whose cancellation was requested is cancelled.
+    ///
+    /// Requires a current lease, a valid policy, and a task that is no orchestration. Returns
+    /// [`AwaitsCompletion`](crate::Outcome::AwaitsCompletion).
     AwaitCompletion {
-        /// The right to do it.
+        /// The lease of the attempt.
         lease: Lease,
-        /// For how long, and what follows if it fails.
+        /// The time limit, and the retry policy for a failure.
         wait: CompletionWait,
     },
 
-    /// Finishes, from anywhere, an attempt that [waits](Self::AwaitCompletion) for that, or extends
-    /// its time; by its token it can be completed while it still runs, too. Requires an attempt
-    /// that waits (else [`NotAwaited`](crate::Refusal::NotAwaited)), that it is the one that the
-    /// token names (else [`TokenOutdated`](crate::Refusal::TokenOutdated)), and a result within the
-    /// payload limit. Answers [`Finished`](crate::Outcome::Finished).
+    /// Completes externally an attempt that [waits](Self::AwaitCompletion) for it, or extends its
+    /// time. A token with a claim number can also complete an attempt that still runs.
+    ///
+    /// Requires a known task (else [`TaskNotFound`](crate::Refusal::TaskNotFound)) that has not
+    /// ended (else [`AlreadyEnded`](crate::Refusal::AlreadyEnded)), an attempt that waits (else
+    /// [`NotAwaited`](crate::Refusal::NotAwaited)), the claim number of that attempt (else
+    /// [`TokenOutdated`](crate::Refusal::TokenOutdated)), and a result within the payload limit.
+    /// Returns [`Finished`](crate::Outcome::Finished).
     Finish {
-        /// Which attempt.
+        /// The attempt.
         token: CompletionToken,
-        /// How.
+        /// The report about the attempt.
         finish: Finish,
     },
 
-    /// Moves a task to another queue, which is made if it is not there: at once, with its place, if
-    /// nobody runs it. The attempt of a running one goes on and counts in the queue where it
-    /// started, as does an end of the task; if the task goes on after it, it does so in the other
-    /// queue, and a session does not keep it. Asking again replaces the queue, and asking for the
-    /// one where the task is takes it back. Requires a task that has not ended. Answers
-    /// [`Moved`](crate::Outcome::Moved) or [`MoveRequested`](crate::Outcome::MoveRequested).
+    /// Moves a task to another queue, and creates the queue if it does not exist.
+    ///
+    /// A task that does not run moves at once and keeps its position. A running attempt continues
+    /// and counts in its old queue, and so does an end of the task with it. If the task waits again
+    /// after the attempt, it does so in the new queue, and its session does not keep it. A second
+    /// request replaces the queue. A request for the current queue withdraws the move.
+    ///
+    /// Requires a task that has not ended (else [`AlreadyEnded`](crate::Refusal::AlreadyEnded)).
+    /// Returns [`Moved`](crate::Outcome::Moved) or
+    /// [`MoveRequested`](crate::Outcome::MoveRequested).
     Move {
         /// The task.
         task: TaskId,
-        /// The queue.
+        /// The new queue.
         queue: Name,
     },
 
-    /// Says that a session starts no more tasks: no [series](crate::NewTask::affinity) prefers it
-    /// any longer, so what was reserved for it goes to the others at once. What it runs it goes on
-    /// with. Requires a session that is open. Answers [`Done`](crate::Outcome::Done). A claim by it
-    /// all the same is one as any.
+    /// Announces that a session starts no more tasks. No [affinity key](crate::NewTask::affinity)
+    /// prefers the session any longer, so tasks reserved for it become available to other sessions
+    /// at once. Its running tasks continue. The store still accepts claims of the session.
+    ///
+    /// Requires an open session (else [`SessionLost`](crate::Refusal::SessionLost)). Returns
+    /// [`Done`](crate::Outcome::Done).
     Retire {
         /// The session.
         session: SessionId,
     },
 
-    /// Writes a turn of an orchestration: appends to its history, forgets the messages that it has
-    /// taken in, submits tasks, cancels others, changes its tags, and goes on as it says; a turn
-    /// uses no attempt up. The end of a task submitted with a [report](NewTask::report) comes back
-    /// as a message, and so does that it was not taken. Requires a lease that holds, that the task
-    /// is an orchestration (else [`NotAnOrchestration`](crate::Refusal::NotAnOrchestration)), that
-    /// its history has the length that the turn says (else
-    /// [`HistoryMoved`](crate::Refusal::HistoryMoved)), and input within the limits. Answers
-    /// [`Turned`](crate::Outcome::Turned).
+    /// Writes a turn of an orchestration. A turn appends to the history, discards the messages that
+    /// it consumed, submits and cancels tasks, changes tags, and sets how the orchestration
+    /// continues. It uses no attempt.
     ///
-    /// A turn that ends the orchestration as completed, failed or cancelled must have consumed
-    /// every message (else [`Unread`](crate::Refusal::Unread)), unless it [leaves them
-    /// unread](crate::Turn::leaves_unread).
+    /// The end of a task that was submitted with a [report](NewTask::report) arrives later as a
+    /// message. So does the information that the task was not inserted.
+    ///
+    /// Requires:
+    ///
+    /// * a current lease;
+    /// * an orchestration (else [`NotAnOrchestration`](crate::Refusal::NotAnOrchestration));
+    /// * the history length that the turn states (else
+    ///   [`HistoryMoved`](crate::Refusal::HistoryMoved));
+    /// * input within the bounds;
+    /// * if the turn ends the orchestration as completed, failed or cancelled: that all messages
+    ///   were consumed (else [`Unread`](crate::Refusal::Unread)), or that the turn [leaves them
+    ///   unread](crate::Turn::leaves_unread).
+    ///
+    /// Returns [`Turned`](crate::Outcome::Turned).
     Turn(Box<Turn>),
 
-    /// Sends an orchestration something, to be taken in by its next turn; it waits for a claim, if
-    /// it was parked. Requires that it has not ended (else
-    /// [`AlreadyEnded`](crate::Refusal::AlreadyEnded); where a key names it,
-    /// [`NoneWithKey`](crate::Refusal::NoneWithKey)), a payload within the limit, and that no more
-    /// than [`bounds::MAILBOX`](crate::bounds::MAILBOX) messages wait for it (else
-    /// [`MailboxFull`](crate::Refusal::MailboxFull)). Answers [`Done`](crate::Outcome::Done).
+    /// Sends a signal to an orchestration for its next turn. A parked orchestration waits for a
+    /// claim again.
     ///
-    /// One to a key [or to what starts with it](crate::Recipient::KeyOrStart) is kept where none
-    /// has the key: an orchestration that is [never started](crate::Hold::Unstarted) takes the key
-    /// for it, in the queue [`bounds::UNSTARTED_QUEUE`](crate::bounds::UNSTARTED_QUEUE), and gives
-    /// it and what it was sent to the first that is submitted with that key. It expires when the
-    /// time to live of what it was sent last is over, and is listed, cancelled and deleted as every
-    /// task. It takes [`bounds::UNSTARTED_EVENTS`](crate::bounds::UNSTARTED_EVENTS) messages, and
-    /// there are [`bounds::UNSTARTED_KEYS`](crate::bounds::UNSTARTED_KEYS) of them at the most.
+    /// Requires an orchestration (else [`NotAnOrchestration`](crate::Refusal::NotAnOrchestration))
+    /// that has not ended (else [`AlreadyEnded`](crate::Refusal::AlreadyEnded)). A key must be that
+    /// of an active orchestration (else [`NoneWithKey`](crate::Refusal::NoneWithKey)). The payload
+    /// must be within the limit, and fewer than [`bounds::MAILBOX`](crate::bounds::MAILBOX)
+    /// messages may wait (else [`MailboxFull`](crate::Refusal::MailboxFull)). Returns
+    /// [`Done`](crate::Outcome::Done).
+    ///
+    /// A signal with [`KeyOrStart`](crate::Recipient::KeyOrStart) is kept if no orchestration has
+    /// the key. The store then creates an orchestration that is [not
+    /// started](crate::Hold::Unstarted), in the queue
+    /// [`bounds::UNSTARTED_QUEUE`](crate::bounds::UNSTARTED_QUEUE). It holds the key and the
+    /// messages, and passes both to the first orchestration that is submitted with the key. It
+    /// expires at the latest time that one of its signals set, and can be listed, cancelled and
+    /// deleted like any task. It accepts
+    /// [`bounds::UNSTARTED_EVENTS`](crate::bounds::UNSTARTED_EVENTS) messages. A store holds at
+    /// most [`bounds::UNSTARTED_KEYS`](crate::bounds::UNSTARTED_KEYS) of them.
     Signal(Box<Signal>),
 
-    /// Ends an orchestration as cancelled, at once and whatever it does, without its code hearing
-    /// of it: its lease holds no longer, and its children are cancelled. Requires an orchestration
-    /// (else [`NotAnOrchestration`](crate::Refusal::NotAnOrchestration)) that has not ended.
-    /// Answers [`Cancelled`](crate::Outcome::Cancelled).
+    /// Ends an orchestration as cancelled, at once and without running its code. Its lease becomes
+    /// invalid, and its children are cancelled.
+    ///
+    /// Requires an orchestration (else [`NotAnOrchestration`](crate::Refusal::NotAnOrchestration))
+    /// that has not ended (else [`AlreadyEnded`](crate::Refusal::AlreadyEnded)). Returns
+    /// [`Cancelled`](crate::Outcome::Cancelled).
     Terminate {
         /// The orchestration.
         task: TaskId,
-        /// What it says of why, as its last error; cut at 8 KiB.
+        /// The reason, which becomes the last error; cut at 8 KiB.
         reason: String,
     },
 
-    /// Has an orchestration have no turn until it is [resumed](Self::ResumeOrchestration): it is
-    /// blocked meanwhile, and what comes for it, also that it is to be cancelled, is kept. A turn
-    /// that is under way is written to its end; what it waits for goes on. Requires an
-    /// orchestration (else [`NotAnOrchestration`](crate::Refusal::NotAnOrchestration)) that has not
-    /// ended. Answers [`Done`](crate::Outcome::Done), also where it is paused.
+    /// Pauses an orchestration. It stays blocked until it is [resumed](Self::ResumeOrchestration).
+    /// Messages are kept, including a request to cancel. A running turn is finished and written.
+    /// The tasks for which the orchestration waits continue.
+    ///
+    /// Requires an orchestration (else [`NotAnOrchestration`](crate::Refusal::NotAnOrchestration))
+    /// that has not ended (else [`AlreadyEnded`](crate::Refusal::AlreadyEnded)). Returns
+    /// [`Done`](crate::Outcome::Done), also if it is already paused.
     PauseOrchestration {
         /// The orchestration.
         task: TaskId,
     },
 
-    /// Lets a paused orchestration go on: what has come meanwhile, and timers that came due, have
-    /// it have a turn. Requires an orchestration that has not ended. Answers
-    /// [`Done`](crate::Outcome::Done), also where it is not paused.
+    /// Resumes a paused orchestration. Messages and timers that became due during the pause give it
+    /// a turn.
+    ///
+    /// Requires an orchestration (else [`NotAnOrchestration`](crate::Refusal::NotAnOrchestration))
+    /// that has not ended (else [`AlreadyEnded`](crate::Refusal::AlreadyEnded)). Returns
+    /// [`Done`](crate::Outcome::Done), also if it is not paused.
     ResumeOrchestration {
         /// The orchestration.
         task: TaskId,
     },
 
-    /// Several writes as one: in order, all or nothing. If a member is refused, none of them
-    /// happened and the outcome is [`Refusal::Member`](crate::Refusal::Member). Members may not be
-    /// `All` themselves. At most 100 000. Answers [`All`](crate::Outcome::All).
+    /// Applies several writes in order, all or none. At most 100 000 writes, none of which may be
+    /// an `All`.
+    ///
+    /// If a write is rejected, none of them has an effect and the outcome is
+    /// [`Refusal::Member`](crate::Refusal::Member). Returns [`All`](crate::Outcome::All).
     All(Vec<Write>),
 }
 
-/// How a worker registers.
+/// The registration of a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenSession {
     /// A name for people, such as host and process id; cut at 128 bytes.
     pub name: String,
-    /// How long its claims hold without a sign of life.
+    /// The length of the lease, 100 ms to 24 h: the time for which claims stay valid without a
+    /// renewal.
     pub lease: Duration,
-    /// What it takes, for people: [`Store::why`](crate::Store::why) tells where nobody takes a
-    /// task.
+    /// The queues, kinds and code that the worker serves, for diagnostics:
+    /// [`StoreReads::why`](crate::StoreReads::why) reports tasks that no worker serves. Claims are
+    /// not restricted by it.
     pub serves: Served,
 }
 
 impl OpenSession {
-    /// A worker that serves everything.
+    /// Creates the registration of a worker that serves everything.
     #[must_use]
     pub fn new(name: impl Into<String>, lease: Duration) -> Self {
         Self { name: name.into(), lease, serves: Served::default() }
     }
 }
 
-/// What a worker asks for.
+/// A worker's request for tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// Who asks.
+    /// The session that receives the tasks.
     pub session: SessionId,
-    /// From which queues.
+    /// The queues from which tasks are taken.
     pub queues: QueueSelection,
-    /// Of which kinds.
+    /// The kinds of which tasks are taken.
     pub kinds: KindSelection,
-    /// Whether orchestrations of these kinds are taken, too. An engine whose handlers are for all
-    /// kinds leaves them out, and claims by name those whose code it has.
+    /// True if orchestrations of these kinds are taken, too. An engine whose handlers serve all
+    /// kinds excludes them, and claims by name those whose code it has.
     pub orchestrations: bool,
-    /// How many tasks in all, at most 4096.
+    /// The largest number of tasks in all; the store returns at most 4096
+    /// ([`bounds::CLAIM`](crate::bounds::CLAIM)).
     pub limit: usize,
-    /// How to choose among queues.
+    /// The choice among queues.
     pub choice: QueueChoice,
-    /// Only tasks that count as at least so urgent: by their own priority, and a level more for
-    /// each minute ([`bounds::PRIORITY_LEVEL`](crate::bounds::PRIORITY_LEVEL)) that they have been
-    /// due. What is left costs nothing. `None` for any.
+    /// The lowest priority that is taken; `None` for any. A task counts as its own priority plus
+    /// one level for each minute ([`bounds::PRIORITY_LEVEL`](crate::bounds::PRIORITY_LEVEL)) that
+    /// it has been due. Tasks below this priority add no cost.
     pub least: Option<Priority>,
 }
 
 impl Claim {
-    /// A claim of tasks of every kind from every queue, by the store's mode.
+    /// Creates a claim of tasks of every kind from every queue, in the mode of the store.
     #[must_use]
     pub fn any(session: SessionId, limit: usize) -> Self {
         let (queues, kinds) = (QueueSelection::All, KindSelection::All);
         Self { session, queues, kinds, orchestrations: true, limit, choice: QueueChoice::default(), least: None }
     }
 
-    /// The last place in line from which it takes.
+    /// Returns the last sort key that the claim takes; `None` if it takes any.
     pub(crate) fn last_place(&self, now: Timestamp) -> Option<Place> {
         self.least.map(|least| last_place(least, now))
     }
 
-    /// Returns whether it takes tasks of a queue and a kind: orchestrations, or others.
+    /// Returns whether the claim takes tasks of a queue and a kind. `is_orchestration` states
+    /// whether the tasks are orchestrations.
     #[must_use]
     pub fn selects(&self, queue: &Name, kind: &Name, is_orchestration: bool) -> bool {
         let queue_is_selected = match &self.queues {
@@ -495,54 +605,55 @@ impl Claim {
         queue_is_selected && self.selects_kind(kind, is_orchestration)
     }
 
-    /// Returns whether it takes tasks of a kind, from whatever queue.
+    /// Returns whether the claim takes tasks of a kind from some queue.
     pub(crate) fn selects_kind(&self, kind: &Name, is_orchestration: bool) -> bool {
         (self.orchestrations || !is_orchestration) && self.kinds.selects(kind)
     }
 }
 
-/// From which queues a claim takes.
+/// The queues from which a claim takes tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum QueueSelection {
-    /// From every queue there is.
+    /// All queues of the store.
     #[default]
     All,
-    /// From these, at most so many from each.
+    /// These queues, with the largest number of tasks from each. The numbers of a queue that is
+    /// named twice are added.
     Only(Vec<(Name, usize)>),
 }
 
-/// Of which kinds a claim takes.
+/// The kinds of which a claim takes tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KindSelection {
-    /// Every kind but those that are [reserved](Name::is_reserved).
+    /// All kinds that are not [reserved](Name::is_reserved).
     #[default]
     All,
     /// These kinds.
     Only(Vec<Name>),
-    /// Some kinds, and the kinds that begin with some texts. Boxed, so that a write is no larger
-    /// for it.
+    /// These kinds, and kinds whose names have one of these prefixes. The value is boxed to keep
+    /// [`Write`] small.
     Matching(Box<KindMatch>),
 }
 
-/// Some kinds, and the kinds that begin with some texts.
+/// Kinds by name and by prefix.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct KindMatch {
-    /// The kinds.
+    /// The names of kinds.
     pub kinds: Vec<Name>,
-    /// The beginnings of kinds. An empty one is that of every kind. Kinds that are
-    /// [reserved](Name::is_reserved) match none.
+    /// The prefixes of names of kinds. An empty prefix matches every kind. No prefix matches a
+    /// [reserved](Name::is_reserved) kind.
     pub prefixes: Vec<String>,
 }
 
 impl KindSelection {
-    /// These kinds, and all whose name begins with one of these texts.
+    /// Selects kinds by name and by prefix.
     #[must_use]
     pub fn matching(kinds: Vec<Name>, prefixes: Vec<String>) -> Self {
         Self::Matching(Box::new(KindMatch { kinds, prefixes }))
     }
 
-    /// Whether it takes tasks of a kind.
+    /// Returns whether the selection contains a kind.
     #[must_use]
     pub fn selects(&self, kind: &Name) -> bool {
         match self {
@@ -556,49 +667,52 @@ impl KindSelection {
     }
 }
 
-/// What becomes of a task after a failed attempt. The caller decides;
-/// [`rules::retry`](crate::rules::retry) has the rule.
+/// The effect of a failed attempt on its task. The caller decides it;
+/// [`rules::retry`](crate::rules::retry) contains the rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterFailure {
-    /// It is tried again.
+    /// The task is retried.
     Retry {
-        /// After this long; zero for at once.
+        /// The delay until the next attempt; zero for at once.
         after: Duration,
-        /// Whether this attempt counts.
+        /// True if this attempt counts as used.
         uses_attempt: bool,
-        /// Whether the session keeps the task and starts the next attempt itself. Needs `after` to
-        /// be zero; the outcome has the new lease. A task that falls under a [rate](crate::Rate) is
-        /// not kept: it waits for its turn.
+        /// True if the session keeps the task and starts the next attempt itself. Requires `after`
+        /// to be zero; the outcome contains the new lease. A task that is under a
+        /// [rate](crate::Rate), has expired, or is to move to another queue is not kept and waits
+        /// again.
         hold: bool,
     },
-    /// It goes to the dead letters.
+    /// The task becomes a dead letter.
     Dead,
-    /// It has failed for good.
+    /// The task fails and is not retried.
     Fail,
 }
 
-/// What a pause names.
+/// The scope of a pause.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case", tag = "scope", content = "name")]
 pub enum Scope {
-    /// Everything.
+    /// All tasks of the store.
     All,
-    /// One queue.
+    /// The tasks of a queue.
     Queue(Name),
-    /// One kind.
+    /// The tasks of a kind.
     Kind(Name),
-    /// One group.
+    /// The tasks of a group.
     Group(Name),
 }
 
-/// Which ended tasks to forget, beside those whose own [retention](crate::NewTask::retention) is
-/// over: of the others, for a task's own value is what holds of it.
+/// The ended tasks that a prune removes from history.
+///
+/// Tasks whose own [retention](crate::NewTask::retention) is over are always included. The other
+/// conditions apply to tasks without a retention; either one is enough.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Prune {
-    /// Those that ended longer ago than this.
+    /// Removes tasks that ended longer ago than this; `None` for no such limit.
     pub older_than: Option<Duration>,
-    /// The oldest, so that this many remain.
+    /// Removes the oldest tasks so that this many remain; `None` for no such limit.
     pub keep: Option<u64>,
-    /// At most this many in this write.
+    /// The largest number of tasks that one write removes.
     pub limit: usize,
 }

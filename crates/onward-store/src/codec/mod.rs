@@ -1,4 +1,4 @@
-//! Payloads that are kept otherwise than the program sees them: compressed, or encrypted.
+//! Stores with encoded payloads: compressed or encrypted.
 
 mod outcomes;
 mod payload_codec;

@@ -1,4 +1,4 @@
-//! What of an outcome is decoded.
+//! Decoding of outcomes and notifications.
 
 use super::payload_codec::PayloadCodec;
 use super::reads;
@@ -7,8 +7,8 @@ use crate::api::news::TaskNews;
 use crate::api::outcome::{Claimed, Outcome};
 use crate::api::task::{ClaimedTask, Lease};
 
-/// Decodes an outcome. Claimed tasks that cannot be decoded are left out; their leases are
-/// answered, to be given back.
+/// Decodes an outcome. Removes claimed tasks that cannot be decoded, and returns their leases so
+/// that the caller releases them.
 pub(super) fn decode(codec: &dyn PayloadCodec, outcome: &mut Outcome) -> Result<Vec<Lease>> {
     match outcome {
         Outcome::Claimed(claimed) => Ok(decode_claimed(codec, claimed)),
@@ -47,7 +47,8 @@ fn decode_task(codec: &dyn PayloadCodec, task: &mut ClaimedTask) -> Result<()> {
     messages.into_iter().flatten().try_for_each(|message| reads::message(codec, message))
 }
 
-/// Decodes news; what cannot be decoded is to be read, which then says why.
+/// Decodes a notification. A result that cannot be decoded becomes [`TaskNews::Ended`]: the reader
+/// then reads the task and receives the error.
 pub(super) fn decode_news(codec: &dyn PayloadCodec, news: &TaskNews) -> TaskNews {
     let mut news = news.clone();
     if let TaskNews::Completed { task, result } = &mut news

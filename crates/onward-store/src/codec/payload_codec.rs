@@ -1,4 +1,4 @@
-//! How payloads become what is kept, and back.
+//! The interface of a codec for payloads.
 
 use std::fmt;
 
@@ -6,13 +6,15 @@ use bytes::Bytes;
 
 use crate::api::error::Result;
 
-/// How payloads become what is kept, and back: compression, encryption. It is called for payloads,
-/// results, memos, and what orchestrations keep and are sent; not for names, keys, tags and errors.
-/// What is empty stays empty and is not passed to it.
+/// A codec for payloads, such as compression or encryption.
 ///
-/// Whatever [`encode`](Self::encode) has ever answered, [`decode`](Self::decode) must be able to
-/// read for as long as it is kept: let the first byte say which key or method it was. Both run in
-/// the middle of commits, so they must not wait.
+/// A store with a codec passes payloads, results and checkpoints through it, and the status,
+/// values, history and messages of orchestrations. It does not pass names, keys, tags and errors.
+/// Empty values stay empty and are not passed.
+///
+/// [`decode`](Self::decode) must be able to read everything that [`encode`](Self::encode) ever
+/// returned, for as long as it is stored. Let the first byte identify the key or the method. Both
+/// methods run during commits, so they must not block.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -34,20 +36,21 @@ use crate::api::error::Result;
 /// # Ok::<(), onward_store::Error>(())
 /// ```
 pub trait PayloadCodec: fmt::Debug + Send + Sync + 'static {
-    /// What is kept of a payload.
+    /// Encodes a payload for storage.
     ///
     /// # Errors
-    /// If it cannot be kept so; then nothing of the call is written.
+    /// Any error makes the whole call fail; none of its writes is applied.
     fn encode(&self, payload: Bytes) -> Result<Bytes>;
 
-    /// The payload, from what is kept.
+    /// Decodes a stored payload.
     ///
     /// # Errors
-    /// If it cannot be read: it was written with another codec or key.
+    /// Any error means that the payload cannot be read, for example because another codec or key
+    /// wrote it.
     fn decode(&self, kept: Bytes) -> Result<Bytes>;
 }
 
-/// Replaces a payload by what `change` makes of it, unless it is empty.
+/// Replaces a payload by the result of `change`. Leaves an empty payload unchanged.
 pub(super) fn replace(payload: &mut Bytes, change: impl FnOnce(Bytes) -> Result<Bytes>) -> Result<()> {
     if !payload.is_empty() {
         *payload = change(std::mem::take(payload))?;

@@ -1,13 +1,40 @@
-//! What of a read is decoded.
+//! Decoding of reads.
 
 use bytes::Bytes;
 
 use super::payload_codec::{PayloadCodec, replace};
 use crate::api::error::{Error, Result};
 use crate::api::orchestration::{HistoryChunk, InstanceRecord, Message, MessageBody};
+use crate::api::read::ReadReply;
 use crate::api::result::TaskResult;
 use crate::api::schedule::ScheduleRecord;
 use crate::api::task::TaskRecord;
+
+/// Decodes every payload of a reply.
+pub(super) fn decode(codec: &dyn PayloadCodec, reply: &mut ReadReply) -> Result<()> {
+    match reply {
+        ReadReply::Task(found) | ReadReply::Peek(found) => found.iter_mut().try_for_each(|it| task(codec, it)),
+        ReadReply::Tasks(page) => page.tasks.iter_mut().try_for_each(|it| task(codec, it)),
+        ReadReply::Schedules(found) => found.iter_mut().try_for_each(|record| schedule(codec, record)),
+        ReadReply::Instance(found) => found.iter_mut().try_for_each(|record| instance(codec, record)),
+        ReadReply::InstanceHistory(found) => found.iter_mut().try_for_each(|it| chunk(codec, it)),
+        // None of these has a payload. A read that is added has to be placed here or above.
+        ReadReply::Why(_)
+        | ReadReply::Queues(_)
+        | ReadReply::QueueMode(_)
+        | ReadReply::Statistics(_)
+        | ReadReply::Sessions(_)
+        | ReadReply::Pauses(_)
+        | ReadReply::Limits(_)
+        | ReadReply::Collections(_)
+        | ReadReply::Events(_)
+        | ReadReply::TaskIds(_)
+        | ReadReply::Count(_)
+        | ReadReply::TagValues(_)
+        | ReadReply::TagKeys(_)
+        | ReadReply::History(_) => Ok(()),
+    }
+}
 
 pub(super) fn one(codec: &dyn PayloadCodec, payload: &mut Bytes) -> Result<()> {
     let failed = |error: Error| {
@@ -20,7 +47,7 @@ pub(super) fn some(codec: &dyn PayloadCodec, payload: &mut Option<Bytes>) -> Res
     payload.as_mut().map_or(Ok(()), |payload| one(codec, payload))
 }
 
-pub(super) fn task(codec: &dyn PayloadCodec, record: &mut TaskRecord) -> Result<()> {
+fn task(codec: &dyn PayloadCodec, record: &mut TaskRecord) -> Result<()> {
     some(codec, &mut record.payload)?;
     match &mut record.result {
         TaskResult::Value(result) => one(codec, result),
@@ -28,16 +55,16 @@ pub(super) fn task(codec: &dyn PayloadCodec, record: &mut TaskRecord) -> Result<
     }
 }
 
-pub(super) fn schedule(codec: &dyn PayloadCodec, record: &mut ScheduleRecord) -> Result<()> {
+fn schedule(codec: &dyn PayloadCodec, record: &mut ScheduleRecord) -> Result<()> {
     one(codec, &mut record.schedule.task.payload)
 }
 
-pub(super) fn instance(codec: &dyn PayloadCodec, record: &mut InstanceRecord) -> Result<()> {
+fn instance(codec: &dyn PayloadCodec, record: &mut InstanceRecord) -> Result<()> {
     some(codec, &mut record.status)?;
     record.values.values_mut().try_for_each(|value| one(codec, value))
 }
 
-pub(super) fn chunk(codec: &dyn PayloadCodec, chunk: &mut HistoryChunk) -> Result<()> {
+fn chunk(codec: &dyn PayloadCodec, chunk: &mut HistoryChunk) -> Result<()> {
     one(codec, &mut chunk.chunk)
 }
 

@@ -1,4 +1,4 @@
-//! A store whose payloads are encoded.
+//! The store that encodes payloads.
 
 use std::sync::Arc;
 
@@ -6,21 +6,21 @@ use super::payload_codec::PayloadCodec;
 use super::{outcomes, reads, writes};
 use crate::api::error::Result;
 use crate::api::news::NewsReceiver;
-use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
-use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
-use crate::api::store::{Answer, Page, Store, TaskFilter, TaskPage};
-use crate::api::task::{Lease, TaskId, TaskRecord};
-use crate::api::write::{Claim, Write};
+use crate::api::read::{Read, ReadReply};
+use crate::api::store::{Answer, Store};
+use crate::api::task::Lease;
+use crate::api::write::Write;
 use crate::bounds;
 use crate::decorator::StoreDecorator;
 
-/// A store in front of another that keeps payloads as a [`PayloadCodec`] makes them. Every program
-/// that uses the same store needs the same codec; one that cannot decode a task gives it back and
-/// leaves it to others.
+/// A store that encodes the payloads of another store with a [`PayloadCodec`].
 ///
-/// The limit of a payload is that of what is kept. A handler's transaction on the store's own
-/// connection goes past it, and is refused.
+/// Every program that uses the store needs a matching codec. A program that cannot decode a claimed
+/// task releases it for [`bounds::UNREAD_PAUSE`], so that others can claim it.
+///
+/// The limit on payloads applies to encoded payloads. A transaction of a handler on the store's own
+/// connection would bypass the codec and is rejected.
 #[derive(Debug, Clone)]
 pub struct CodecStore {
     inner: Arc<dyn Store>,
@@ -28,23 +28,10 @@ pub struct CodecStore {
 }
 
 impl CodecStore {
-    /// `inner`, with payloads as `codec` makes them.
+    /// Creates a store that encodes the payloads of `inner` with `codec`.
     #[must_use]
     pub fn new(inner: Arc<dyn Store>, codec: Arc<dyn PayloadCodec>) -> Self {
         Self { inner, codec }
-    }
-
-    /// Reads something, and decodes it.
-    fn read<'a, T: Send + 'a>(
-        &'a self,
-        answer: Answer<'a, T>,
-        decode: impl FnOnce(&dyn PayloadCodec, &mut T) -> Result<()> + Send + 'a,
-    ) -> Answer<'a, T> {
-        Box::pin(async move {
-            let mut read = answer.await?;
-            decode(&*self.codec, &mut read)?;
-            Ok(read)
-        })
     }
 
     async fn give_back(&self, leases: Vec<Lease>) -> Result<()> {
@@ -70,6 +57,7 @@ impl StoreDecorator for CodecStore {
             for outcome in &mut done {
                 unread.extend(outcomes::decode(&*self.codec, outcome)?);
             }
+            // The inner store has committed these claims, so the tasks must be released.
             self.give_back(unread).await?;
             Ok(done)
         })
@@ -80,35 +68,11 @@ impl StoreDecorator for CodecStore {
         self.inner.news().mapped(Arc::new(move |news| outcomes::decode_news(&*codec, news)))
     }
 
-    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
-        self.read(self.inner.task(task), |codec, found| found.iter_mut().try_for_each(|it| reads::task(codec, it)))
-    }
-
-    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
-        self.read(self.inner.tasks(filter, page), |codec, page| {
-            page.tasks.iter_mut().try_for_each(|task| reads::task(codec, task))
-        })
-    }
-
-    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
-        self.read(self.inner.peek(claim), |codec, found| found.iter_mut().try_for_each(|it| reads::task(codec, it)))
-    }
-
-    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
-        self.read(self.inner.schedules(which), |codec, found| {
-            found.iter_mut().try_for_each(|record| reads::schedule(codec, record))
-        })
-    }
-
-    fn instance(&self, task: TaskId) -> Answer<'_, Option<InstanceRecord>> {
-        self.read(self.inner.instance(task), |codec, found| {
-            found.iter_mut().try_for_each(|record| reads::instance(codec, record))
-        })
-    }
-
-    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
-        self.read(self.inner.instance_history(task, from, limit), |codec, found| {
-            found.iter_mut().try_for_each(|chunk| reads::chunk(codec, chunk))
+    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+        Box::pin(async move {
+            let mut reply = self.inner.read(read).await?;
+            reads::decode(&*self.codec, &mut reply)?;
+            Ok(reply)
         })
     }
 }

@@ -1,4 +1,4 @@
-//! What of a write is encoded.
+//! Encoding of writes.
 
 use bytes::Bytes;
 

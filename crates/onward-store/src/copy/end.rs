@@ -1,4 +1,4 @@
-//! Where a copy comes from, and where it goes.
+//! The ends of a copy.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::postgres::{PostgresOptions, PostgresStore};
 use crate::sqlite::{SqliteOptions, SqliteStore};
 
-/// One end of a [copy](super::copy): a SQLite file or a PostgreSQL database.
+/// An end of a [copy](super::copy): a SQLite file or a PostgreSQL database.
 #[derive(Debug, Clone)]
 pub struct CopyEnd(pub(super) Kind);
 
@@ -18,19 +18,19 @@ pub(super) enum Kind {
 }
 
 impl CopyEnd {
-    /// The SQLite store in a file.
+    /// Names the SQLite store in a file.
     #[must_use]
     pub fn sqlite(path: impl Into<PathBuf>) -> Self {
         Self(Kind::Sqlite(path.into(), SqliteStore::options()))
     }
 
-    /// The PostgreSQL store at a URL; a `#name` behind it names the schema.
+    /// Names the PostgreSQL store at a URL. A `#name` at its end selects the schema.
     #[must_use]
     pub fn postgres(url: impl Into<String>) -> Self {
         Self(Kind::Postgres(url.into(), PostgresStore::options()))
     }
 
-    /// The clock that the store goes by; for tests. Default: that of the backend.
+    /// Sets the clock of the store, for tests. Default: that of the backend.
     #[must_use]
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
         Self(match self.0 {

@@ -1,8 +1,8 @@
-//! Moving a stopped store to another place, of whatever backend.
+//! Copying a stopped store to another place, of any backend.
 //!
-//! Both ends speak of a store as the [rows](crate::memory::Difference) that a partial state is
-//! loaded from and written as: tasks, keys, links, what is no task, the log, sums. [`run`] carries
-//! them over in pieces of bounded size; `sqlite/copy` and `postgres/copy` read and write them.
+//! Both ends represent a store as the [rows](crate::postgres::ChangeSet) from which a working set
+//! is loaded: tasks, keys, links, other records, the log, and sums. [`run`] transfers them in
+//! pieces of bounded size; `sqlite/copy` and `postgres/copy` read and write them.
 
 mod end;
 mod run;

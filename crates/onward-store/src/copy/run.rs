@@ -1,5 +1,6 @@
-//! Carrying the rows of a store to another.
+//! The transfer of a store's rows to another store.
 
+use crate::api::read::StoreReads;
 use std::time::Duration;
 
 use super::end::{CopyEnd, Kind};
@@ -7,70 +8,72 @@ use crate::api::error::{Error, Result};
 use crate::api::outcome::Outcome;
 use crate::api::store::Store;
 use crate::api::write::Write;
-use crate::memory::{Counters, Difference, ItemRow};
+use crate::postgres::{ChangeSet, Counters, SmallStateRow};
 use crate::postgres::{PostgresSource, PostgresTarget};
 use crate::sqlite::{SqliteSource, SqliteTarget};
 
-/// How many rows travel together.
+/// The number of rows in one piece.
 pub(crate) const PIECE: usize = 256;
 
-/// How often time is let pass over a store before whoever is still there counts as alive.
+/// The number of sweeps after which sessions that are still open count as live.
 const SWEEPS: usize = 10_000;
 
-/// What a copy carried over.
+/// The result of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Copied {
-    /// How many tasks, live and ended.
+    /// The number of tasks, live and ended.
     pub tasks: u64,
 }
 
-/// A source, once it is known that nobody works on it.
+/// The facts about a source that no process works on.
 #[derive(Debug)]
 pub(crate) struct Begun {
-    /// The numbers given last.
+    /// The numbers that the source assigned last.
     pub(crate) counters: Counters,
-    /// How many tasks there are, live and ended.
+    /// The number of tasks, live and ended.
     pub(crate) tasks: u64,
     /// The steady time of its clock.
     pub(crate) steady: Duration,
 }
 
-/// Reads a store in pieces; everything that is no task comes first.
+/// A source, which reads a store in pieces. Records other than tasks come first.
 pub(crate) trait Source {
-    /// The next piece; `None` behind the last.
-    async fn next(&mut self) -> Result<Option<Difference>>;
+    /// Returns the next piece; `None` after the last one.
+    async fn next(&mut self) -> Result<Option<ChangeSet>>;
 
-    /// Fails if somebody has changed the store meanwhile.
+    /// Fails if a process has changed the store since the copy began.
     async fn end(self) -> Result<()>;
 }
 
-/// Writes a store in pieces. Dropped before its end it leaves nothing.
+/// A target, which writes a store in pieces. If it is dropped before its end, no store remains.
 pub(crate) trait Target {
-    /// The steady time of its clock.
+    /// Returns the steady time of its clock.
     fn steady(&self) -> Duration;
 
-    async fn put(&mut self, piece: Difference) -> Result<()>;
+    async fn put(&mut self, piece: ChangeSet) -> Result<()>;
 
-    /// Makes it a store.
+    /// Completes the store.
     async fn end(self, counters: Counters) -> Result<()>;
 }
 
-/// Moves a store that nobody works on to a place where there is none: tasks with everything that is
-/// known of them, history, events, schedules, limits, pauses and counts. No number that was given
-/// in the old store is given again in the new one. `progress` is told of tasks copied, and of all.
+/// Copies a store that no process works on to a place without one. It copies tasks with all their
+/// data, history, events, schedules, limits, pauses and counts. The new store never reuses a number
+/// that the old one assigned. `progress` is called with the number of tasks copied and the number
+/// of all tasks.
 ///
-/// The source is not changed, except that what time brings is brought first, as any process does
-/// that opens it. The target is there when this is done; dropped or failed before, it leaves none.
-/// Both stores may be used afterwards and know nothing of one another: take one of them out of use.
+/// The source is not changed, except that due changes are applied first, as in any process that
+/// opens it. The target exists when the future completes. If the future fails or is dropped before,
+/// no target remains. Afterwards both stores are usable and independent: take one of them out of
+/// use.
 ///
-/// Memory: a few hundred tasks at a time, and what a SQLite store needs for its index when it is
+/// Memory: a few hundred tasks at a time, and the index that a SQLite store needs when it is
 /// opened.
 ///
 /// # Errors
 /// [`is_not_found`](Error::is_not_found) if there is no store at `from`;
-/// [`is_invalid`](Error::is_invalid) if a session is open there, somebody changes it meanwhile, or
-/// there is something at `to`; else as for opening either.
+/// [`is_invalid`](Error::is_invalid) if a session is open there, if a process changes it during the
+/// copy, or if something exists at `to`; otherwise the errors of opening either store.
 pub async fn copy(from: CopyEnd, to: CopyEnd, progress: impl FnMut(u64, u64)) -> Result<Copied> {
     match from.0 {
         Kind::Sqlite(path, options) => {
@@ -86,8 +89,8 @@ pub async fn copy(from: CopyEnd, to: CopyEnd, progress: impl FnMut(u64, u64)) ->
     }
 }
 
-/// Lets time pass over a store, so that whoever has gone is gone; refuses where somebody is still
-/// there.
+/// Sweeps a store until the sessions of ended processes are closed. Returns an error if a session
+/// stays open.
 async fn stop(store: &dyn Store) -> Result<()> {
     for _ in 0..SWEEPS {
         let outcomes = store.apply(vec![Write::Sweep]).await?;
@@ -96,6 +99,7 @@ async fn stop(store: &dyn Store) -> Result<()> {
         if sessions.is_empty() {
             return Ok(());
         }
+        // A sweep that took tasks back may have left the session for the next sweep to close.
         if lost == 0 {
             let names: Vec<&str> = sessions.iter().map(|session| session.name.as_str()).take(3).collect();
             return Err(Error::invalid(format!(
@@ -142,18 +146,19 @@ async fn carry(
     Ok(Copied { tasks })
 }
 
-/// Steady times are of a machine, or of a server: what is kept in them is moved to those of the
-/// target.
+/// The difference between the clocks of source and target. Steady time belongs to a machine or a
+/// server, so stored steady times are shifted.
 struct Later {
     from: Duration,
     to: Duration,
 }
 
 impl Later {
-    fn shift(&self, items: &mut [ItemRow]) -> Result<()> {
+    fn shift(&self, items: &mut [SmallStateRow]) -> Result<()> {
         for item in items.iter_mut().filter(|item| item.sort == "bucket") {
             let full_at: Duration = item.body()?;
             let left = full_at.saturating_sub(self.from);
+            // A bucket that is full stays full, whatever the clock.
             let full_at = if left.is_zero() { Duration::ZERO } else { self.to.saturating_add(left) };
             item.set_body(&full_at)?;
         }

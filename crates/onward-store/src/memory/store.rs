@@ -5,8 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use super::events::Log;
-use super::state::{Moment, State};
 use crate::api::aggregate::{CollectionRecord, CollectionSelection};
 use crate::api::event::{EventCursor, EventPage};
 use crate::api::history::QueueDay;
@@ -15,6 +13,7 @@ use crate::api::news::{NewsReceiver, NewsSender};
 use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
 use crate::api::queue::QueueMode;
+use crate::api::read::{Read, ReadMethods, ReadReply};
 use crate::api::reason::WaitReason;
 use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::api::store::{
@@ -26,6 +25,7 @@ use crate::api::task::{TaskId, TaskRecord};
 use crate::api::write::{Claim, Write};
 use crate::bounds;
 use crate::clock::{Clock, SystemClock};
+use crate::model::{EventLog, Now, State};
 
 /// A store that keeps everything in memory: the specification of a store, and one for tests.
 /// Nothing survives it.
@@ -38,13 +38,13 @@ pub struct MemoryStore {
     payload_limit: usize,
     hints: watch::Sender<Hint>,
     news: NewsSender,
-    kept: Mutex<Kept>,
+    contents: Mutex<Contents>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Contents {
     state: State,
-    log: Log,
+    log: EventLog,
 }
 
 impl MemoryStore {
@@ -58,7 +58,7 @@ impl MemoryStore {
     #[must_use]
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
         let hints = watch::Sender::new(Hint::default());
-        Self { clock, payload_limit: bounds::PAYLOAD_BYTES, hints, news: NewsSender::new(), kept: Mutex::default() }
+        Self { clock, payload_limit: bounds::PAYLOAD_BYTES, hints, news: NewsSender::new(), contents: Mutex::default() }
     }
 
     /// The same store with another limit on payloads and results, in bytes; at most
@@ -69,8 +69,8 @@ impl MemoryStore {
     }
 
     fn write(&self, writes: Vec<Write>) -> Vec<Outcome> {
-        let mut kept = self.lock();
-        let Kept { state, log } = &mut *kept;
+        let mut contents = self.lock();
+        let Contents { state, log } = &mut *contents;
         state.now = self.now();
         state.payload_limit = self.payload_limit;
         state.entry = log.next();
@@ -80,23 +80,23 @@ impl MemoryStore {
         self.news.tell(std::mem::take(&mut state.news));
         // Before another write can be done: its hint must not be taken back by an earlier one.
         self.hints.send_if_modified(|sent| std::mem::replace(sent, hint) != hint);
-        drop(kept);
+        drop(contents);
         outcomes
     }
 
-    fn now(&self) -> Moment {
-        Moment { wall: self.clock.now(), steady: self.clock.steady() }
+    fn now(&self) -> Now {
+        Now { wall: self.clock.now(), steady: self.clock.steady() }
     }
 
-    fn read<T>(&self, read: impl FnOnce(&Kept) -> T) -> Answer<'_, T>
+    fn read<T>(&self, read: impl FnOnce(&Contents) -> T) -> Answer<'_, T>
     where
         T: Send + 'static,
     {
         Box::pin(ready(Ok(read(&self.lock()))))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -109,6 +109,10 @@ impl Default for MemoryStore {
 impl Store for MemoryStore {
     fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
         Box::pin(ready(Ok(self.write(writes))))
+    }
+
+    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+        self.dispatch(read)
     }
 
     fn changes(&self) -> Changes {
@@ -127,63 +131,6 @@ impl Store for MemoryStore {
         bounds::CLAIM_OF_SEVERAL
     }
 
-    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
-        self.read(|kept| kept.state.record(task))
-    }
-
-    fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
-        let now = self.now();
-        self.read(|kept| kept.state.why(task, now))
-    }
-
-    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
-        self.read(|kept| kept.state.page(&filter, page))
-    }
-
-    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
-        self.read(|kept| kept.state.peek(&claim, self.now()))
-    }
-
-    fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
-        let now = self.now().wall;
-        self.read(|kept| kept.state.queue_records(now))
-    }
-
-    fn queue_mode(&self) -> Answer<'_, QueueMode> {
-        self.read(|kept| kept.state.mode)
-    }
-
-    fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {
-        self.read(|kept| kept.state.statistics.values().cloned().collect())
-    }
-
-    fn sessions(&self) -> Answer<'_, Vec<SessionRecord>> {
-        self.read(|kept| kept.state.session_records())
-    }
-
-    fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
-        let now = self.now().wall;
-        self.read(|kept| kept.state.pause_records(now))
-    }
-
-    fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
-        // Tokens come with time, so the time of the last write will not do.
-        let now = self.clock.steady();
-        self.read(|kept| kept.state.limit_records(now))
-    }
-
-    fn collections(&self, which: CollectionSelection) -> Answer<'_, Vec<CollectionRecord>> {
-        self.read(|kept| kept.state.collection_records(&which))
-    }
-
-    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
-        self.read(|kept| kept.state.schedules.select(&which))
-    }
-
-    fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
-        self.read(|kept| kept.log.read(&kept.state, after, limit))
-    }
-
     fn info(&self) -> StoreInfo {
         StoreInfo {
             backend: "memory",
@@ -193,33 +140,92 @@ impl Store for MemoryStore {
             payload_limit: self.payload_limit,
         }
     }
+}
+
+impl ReadMethods for MemoryStore {
+    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
+        self.read(|contents| contents.state.record(task))
+    }
+
+    fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
+        let now = self.now();
+        self.read(|contents| contents.state.why(task, now))
+    }
+
+    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
+        self.read(|contents| contents.state.page(&filter, page))
+    }
+
+    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
+        self.read(|contents| contents.state.peek(&claim, self.now()))
+    }
+
+    fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
+        let now = self.now().wall;
+        self.read(|contents| contents.state.queue_records(now))
+    }
+
+    fn queue_mode(&self) -> Answer<'_, QueueMode> {
+        self.read(|contents| contents.state.mode)
+    }
+
+    fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {
+        self.read(|contents| contents.state.statistics.values().cloned().collect())
+    }
+
+    fn sessions(&self) -> Answer<'_, Vec<SessionRecord>> {
+        self.read(|contents| contents.state.session_records())
+    }
+
+    fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
+        let now = self.now().wall;
+        self.read(|contents| contents.state.pause_records(now))
+    }
+
+    fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
+        // Tokens come with time, so the time of the last write will not do.
+        let now = self.clock.steady();
+        self.read(|contents| contents.state.limit_records(now))
+    }
+
+    fn collections(&self, which: CollectionSelection) -> Answer<'_, Vec<CollectionRecord>> {
+        self.read(|contents| contents.state.pending_batch_records(&which))
+    }
+
+    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
+        self.read(|contents| contents.state.schedules.select(&which))
+    }
+
+    fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
+        self.read(|contents| contents.log.read(&contents.state, after, limit))
+    }
 
     fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
-        self.read(|kept| kept.state.task_ids(&filter, page))
+        self.read(|contents| contents.state.task_ids(&filter, page))
     }
 
     fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
-        self.read(|kept| kept.state.count(&filter))
+        self.read(|contents| contents.state.count(&filter))
     }
 
     fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
-        self.read(|kept| kept.state.tag_values(&key, &filter, &page))
+        self.read(|contents| contents.state.tag_values(&key, &filter, &page))
     }
 
     fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
-        self.read(|kept| kept.state.tag_keys(&prefix, &page))
+        self.read(|contents| contents.state.tag_keys(&prefix, &page))
     }
 
     fn instance(&self, task: TaskId) -> Answer<'_, Option<InstanceRecord>> {
-        self.read(|kept| kept.state.instance_record(task))
+        self.read(|contents| contents.state.instance_record(task))
     }
 
     fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
-        self.read(|kept| kept.state.instance_history(task, from, limit.min(bounds::PAGE)))
+        self.read(|contents| contents.state.instance_history(task, from, limit.min(bounds::PAGE)))
     }
 
     fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {
         let now = self.clock.now();
-        self.read(move |kept| kept.state.history(now, days))
+        self.read(move |contents| contents.state.history(now, days))
     }
 }

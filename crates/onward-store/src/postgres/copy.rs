@@ -7,24 +7,28 @@ use std::time::Duration;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
-use super::clock::ServerClock;
-use super::connection::{Link, connect};
-use super::error::classified;
-use super::inbox;
-use super::migrate;
-use super::options::PostgresOptions;
-use super::reads::{self, STATISTICS};
-use super::row::{ITEMS, item, task_alone};
-use super::save::save_rows;
-use super::sql::{BEGIN, BEGIN_TO_READ, COLUMNS, Sql};
 use crate::api::error::{Error, Result};
 use crate::clock::Clock;
 use crate::copy::{Begun, PIECE, Source, Target};
-use crate::memory::{Counters, DayCounts, Difference, KeyRow, MessageRow, TaskRow, TurnRow};
+use crate::postgres::commit::inbox;
+use crate::postgres::commit::write_rows::save_rows;
+use crate::postgres::connect::connection::{OwnedConnection, connect};
+use crate::postgres::connect::error::classified;
+use crate::postgres::connect::options::PostgresOptions;
+use crate::postgres::connect::server_clock::ServerClock;
+use crate::postgres::load::row::SMALL_STATE;
+use crate::postgres::load::row::item;
+use crate::postgres::load::row::task_alone;
+use crate::postgres::migrations::migrate;
+use crate::postgres::reads::{self, STATISTICS};
+use crate::postgres::sql::{BEGIN, BEGIN_TO_READ, COLUMNS, Sql};
+use crate::postgres::working_set::change_set::{ChangeSet, DayCounts, KeyRow, MessageRow, TurnRow};
+use crate::postgres::working_set::counters::Counters;
+use crate::postgres::working_set::task_row::TaskRow;
 
 /// What is read next.
 #[derive(Debug, Clone)]
-enum Part {
+enum Section {
     Settings,
     Keys { after: (String, Vec<u8>) },
     Waits { after: (i64, i64) },
@@ -40,9 +44,9 @@ enum Part {
 /// A store in one snapshot.
 #[derive(Debug)]
 pub(crate) struct PostgresSource {
-    client: Link,
+    client: OwnedConnection,
     sql: Sql,
-    part: Part,
+    section: Section,
     /// How it stood before the snapshot.
     stamp: Stamp,
 }
@@ -72,7 +76,7 @@ impl PostgresSource {
         let tasks: i64 = rows.first().map_or(0, |row| row.get(0));
         let steady = steady(&options, now);
         let begun = Begun { counters: stamp.counters, tasks: tasks.cast_unsigned(), steady };
-        Ok((Self { client, sql, part: Part::Settings, stamp }, begun))
+        Ok((Self { client, sql, section: Section::Settings, stamp }, begun))
     }
 
     async fn query(&self, text: &str, values: &Values<'_>) -> Result<Vec<Row>> {
@@ -91,8 +95,8 @@ impl PostgresSource {
         Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 
-    async fn settings(&self, piece: &mut Difference) -> Result<()> {
-        let items = self.query(&format!("{ITEMS} ORDER BY sort, name"), &[]).await?;
+    async fn settings(&self, piece: &mut ChangeSet) -> Result<()> {
+        let items = self.query(&format!("{SMALL_STATE} ORDER BY sort, name"), &[]).await?;
         piece.items = items.iter().map(item).collect();
         let statistics = self.query(STATISTICS, &[]).await?;
         piece.statistics = statistics.iter().map(reads::kind).collect::<Result<_>>()?;
@@ -148,51 +152,51 @@ impl PostgresSource {
     }
 
     /// Reads a piece of the part, and says what comes behind it.
-    async fn read(&self) -> Result<(Difference, Part)> {
-        let mut piece = Difference::default();
-        let next = match &self.part {
-            Part::Settings => {
+    async fn read(&self) -> Result<(ChangeSet, Section)> {
+        let mut piece = ChangeSet::default();
+        let next = match &self.section {
+            Section::Settings => {
                 self.settings(&mut piece).await?;
-                Part::Keys { after: Default::default() }
+                Section::Keys { after: Default::default() }
             }
-            Part::Keys { after } => {
+            Section::Keys { after } => {
                 piece.keys = self.keys(after).await?;
                 let last = piece.keys.last().map(|last| (last.kind.clone(), last.key.clone()));
-                last.map_or(Part::Waits { after: (0, 0) }, |after| Part::Keys { after })
+                last.map_or(Section::Waits { after: (0, 0) }, |after| Section::Keys { after })
             }
-            Part::Waits { after } => {
+            Section::Waits { after } => {
                 piece.waits = self.pairs(WAITS, *after).await?;
-                piece.waits.last().map_or(Part::Members { after: 0 }, |after| Part::Waits { after: *after })
+                piece.waits.last().map_or(Section::Members { after: 0 }, |after| Section::Waits { after: *after })
             }
-            Part::Members { after } => {
+            Section::Members { after } => {
                 piece.members = self.pairs(MEMBERS, (*after, 0)).await?;
-                piece.members.last().map_or(Part::Live { after: 0 }, |(after, _)| Part::Members { after: *after })
+                piece.members.last().map_or(Section::Live { after: 0 }, |(after, _)| Section::Members { after: *after })
             }
-            Part::Live { after } => {
+            Section::Live { after } => {
                 piece.live = self.tasks("task", *after).await?;
                 piece.tags = self.tags(&piece.live).await?;
-                piece.live.last().map_or(Part::Ended { after: 0 }, |last| Part::Live { after: last.id })
+                piece.live.last().map_or(Section::Ended { after: 0 }, |last| Section::Live { after: last.id })
             }
-            Part::Ended { after } => {
+            Section::Ended { after } => {
                 piece.ended = self.tasks("ended", *after).await?;
                 piece.tags = self.tags(&piece.ended).await?;
-                piece.ended.last().map_or(Part::Turns { after: (0, 0) }, |last| Part::Ended { after: last.id })
+                piece.ended.last().map_or(Section::Turns { after: (0, 0) }, |last| Section::Ended { after: last.id })
             }
-            Part::Turns { after } => {
+            Section::Turns { after } => {
                 piece.turns = self.turns(*after).await?;
                 let last = piece.turns.last().map(|last| (last.task, last.first));
-                last.map_or(Part::Messages { after: (0, 0) }, |after| Part::Turns { after })
+                last.map_or(Section::Messages { after: (0, 0) }, |after| Section::Turns { after })
             }
-            Part::Messages { after } => {
+            Section::Messages { after } => {
                 piece.messages = self.messages(*after).await?;
                 let last = piece.messages.last().map(|last| (last.task, last.number));
-                last.map_or(Part::Log { after: 0 }, |after| Part::Messages { after })
+                last.map_or(Section::Log { after: 0 }, |after| Section::Messages { after })
             }
-            Part::Log { after } => {
+            Section::Log { after } => {
                 piece.log = self.log(*after).await?;
-                piece.log.last().map_or(Part::Nothing, |(entry, ..)| Part::Log { after: *entry })
+                piece.log.last().map_or(Section::Nothing, |(entry, ..)| Section::Log { after: *entry })
             }
-            Part::Nothing => Part::Nothing,
+            Section::Nothing => Section::Nothing,
         };
         Ok((piece, next))
     }
@@ -203,12 +207,12 @@ const WAITS: &str = "SELECT task, dependent FROM {s}.wait WHERE (task, dependent
 const MEMBERS: &str = "SELECT member, bundle FROM {s}.member WHERE member > $1 AND $2 = 0 ORDER BY member";
 
 impl Source for PostgresSource {
-    async fn next(&mut self) -> Result<Option<Difference>> {
-        if matches!(self.part, Part::Nothing) {
+    async fn next(&mut self) -> Result<Option<ChangeSet>> {
+        if matches!(self.section, Section::Nothing) {
             return Ok(None);
         }
         let (piece, next) = self.read().await?;
-        self.part = next;
+        self.section = next;
         Ok(Some(piece))
     }
 
@@ -234,7 +238,7 @@ impl Source for PostgresSource {
     }
 }
 
-async fn stamp(client: &Link, sql: &Sql) -> Result<(Stamp, i64)> {
+async fn stamp(client: &OwnedConnection, sql: &Sql) -> Result<(Stamp, i64)> {
     let text = "SELECT (SELECT last_value FROM {s}.last_task), (SELECT last_value FROM {s}.last_session), \
                 (SELECT last_value FROM {s}.ends), (SELECT last_value FROM {s}.last_entry), \
                 (SELECT last_value FROM {s}.last_write), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
@@ -255,7 +259,7 @@ fn steady(options: &PostgresOptions, now: i64) -> Duration {
 /// A store that is written in one transaction, which ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct PostgresTarget {
-    client: Link,
+    client: OwnedConnection,
     sql: Sql,
     steady: Duration,
 }
@@ -289,7 +293,7 @@ impl Target for PostgresTarget {
         self.steady
     }
 
-    async fn put(&mut self, piece: Difference) -> Result<()> {
+    async fn put(&mut self, piece: ChangeSet) -> Result<()> {
         save_rows(&self.client, &self.sql, &piece).await.map_err(classified)
     }
 

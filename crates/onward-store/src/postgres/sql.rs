@@ -25,7 +25,7 @@ const LINKS: &str = "CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.wait)) THEN (SE
        AND (EXISTS (SELECT 1 FROM {s}.task c WHERE c.parent = t.id) OR EXISTS (SELECT 1 FROM {s}.ended c WHERE c.parent = t.id)), \
      CASE WHEN t.instance IS NOT NULL THEN ARRAY(SELECT m.body FROM {s}.message m WHERE m.task = t.id ORDER BY m.number LIMIT 4) END";
 
-/// In place of [`COLUMNS`] and [`LINKS`] where there is only a lane `l`.
+/// In place of [`COLUMNS`] and [`LINKS`] where there is only a sub-queue `l`.
 const NO_TASK: &str = "l.id, NULL, l.queue, l.kind, l.grp, l.series, l.place, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
      l.orchestration, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL";
 
@@ -54,7 +54,7 @@ impl Sql {
         format!("({}) UNION ALL ({})", self.tasks("task", rest), self.tasks("ended", rest))
     }
 
-    /// What waits, lane by lane: at most `$1`.
+    /// What waits, sub-queue by sub-queue: at most `$1`.
     pub(super) fn waiting(&self) -> String {
         self.tasks(
             "task",
@@ -62,13 +62,14 @@ impl Sql {
         )
     }
 
-    /// The first tasks of each lane of those that wait: at most `$1` of each, fewer where there are
-    /// many lanes. They are looked for from the first on that was found: an old snapshot keeps
-    /// those that waited before it in the index. Of each queue and kind only the `$2` lanes are
-    /// looked into whose first tasks are before all others, and only up to the first task of the
-    /// next lane; of the others comes a row that says which lane it is and where its first task is,
-    /// and has no state: rows with all that belongs to them cost far more than that.
-    pub(super) fn lanes(&self) -> String {
+    /// The first tasks of each sub-queue of those that wait: at most `$1` of each, fewer where
+    /// there are many sub-queues. They are looked for from the first on that was found: an old
+    /// snapshot keeps those that waited before it in the index. Of each queue and kind only the
+    /// `$2` sub-queues are looked into whose first tasks are before all others, and only up to the
+    /// first task of the next sub-queue; of the others comes a row that says which sub-queue it is
+    /// and where its first task is, and has no state: rows with all that belongs to them cost far
+    /// more than that.
+    pub(super) fn sub_queues(&self) -> String {
         let tasks = format!("{COLUMNS}, {LINKS}");
         let nothing = format!("{NO_TASK}, NULL");
         self.text(&format!(

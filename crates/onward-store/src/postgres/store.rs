@@ -5,33 +5,19 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
-use tokio_postgres::Config;
-use tokio_postgres::config::Host;
 
-use super::check::{self, PostgresReport};
-use super::clock::{self, ServerClock};
-use super::connection::{Address, Pool, are_pooled, connect};
-use super::error::driver_error;
-use super::flusher::{self, UNFLUSHED};
-use super::migrate::migrate;
-use super::options::PostgresOptions;
-use super::patience::{Patience, is_not_ready, is_passing};
-use super::sql::Sql;
-use super::sql::{READER_SETTINGS, SETTINGS};
-use super::wake::Listener;
-use super::writer::{self, Call, apply_until_kept};
-use super::{inbox, reads, wake};
 use crate::api::aggregate::{CollectionRecord, CollectionSelection};
 use crate::api::error::{Error, Result};
 use crate::api::event::{EventCursor, EventPage};
 use crate::api::history::QueueDay;
 use crate::api::limit::LimitRecord;
-use crate::api::news::{NewsReceiver, NewsSender, TaskNews};
+use crate::api::news::{NewsReceiver, NewsSender};
 use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
 use crate::api::queue::QueueMode;
+use crate::api::read::{Read, ReadMethods, ReadReply};
 use crate::api::reason::WaitReason;
 use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::api::store::{
@@ -40,14 +26,29 @@ use crate::api::store::{
 };
 use crate::api::tag::{TagKeyPage, TagPage, TagValuePage};
 use crate::api::task::{TaskId, TaskRecord};
-use crate::api::timestamp::Timestamp;
 use crate::api::write::{Claim, Write};
 use crate::bounds;
 use crate::clock::Clock;
-use crate::memory::{Now, Ran};
-
-/// The port that a URL need not say.
-const USUAL_PORT: u16 = 5432;
+use crate::postgres::commit::flusher::UNFLUSHED;
+use crate::postgres::commit::inbox;
+use crate::postgres::commit::writer::{Call, apply_until_kept};
+use crate::postgres::commit::{flusher, writer};
+use crate::postgres::connect::check;
+use crate::postgres::connect::check::PostgresReport;
+use crate::postgres::connect::connection::{Address, connect};
+use crate::postgres::connect::options::PostgresOptions;
+use crate::postgres::connect::pool::Pool;
+use crate::postgres::connect::pool::are_pooled;
+use crate::postgres::connect::retry_budget::{RetryBudget, is_not_ready, is_passing};
+use crate::postgres::connect::server_clock;
+use crate::postgres::migrations::migrate::migrate;
+use crate::postgres::reads;
+use crate::postgres::shared::location;
+use crate::postgres::shared::named;
+use crate::postgres::shared::{Shared, node};
+use crate::postgres::sql::{READER_SETTINGS, SETTINGS, Sql};
+use crate::postgres::wake;
+use crate::postgres::wake::Listener;
 
 /// A store in a PostgreSQL database (15 or newer), which many processes on many machines share.
 ///
@@ -71,159 +72,10 @@ pub struct PostgresStore {
     tasks: [JoinHandle<()>; 2],
 }
 
-/// What the writer, the readers and the listener have in common.
-pub(super) struct Shared {
-    pub(super) address: Address,
-    pub(super) sql: Sql,
-    pub(super) options: PostgresOptions,
-    pub(super) pool: Pool,
-    /// Whether connections keep the plans of their statements: not where each transaction may meet
-    /// another process of the server.
-    pub(super) plans: Arc<AtomicBool>,
-    /// How many transactions wait for the disk.
-    unflushed: AtomicUsize,
-    /// Tells this process's messages from those of others.
-    pub(super) node: u64,
-    /// The stamp of the store when this process saw it last.
-    stamp: AtomicI64,
-    server_clock: Arc<ServerClock>,
-    hints: watch::Sender<Hint>,
-    news: NewsSender,
-    /// Rung when there may be something in the inbox.
-    pub(super) inbox: Arc<Notify>,
-    /// Whether the role may look into the inbox.
-    pub(super) sees_inbox: AtomicBool,
-}
-
 impl fmt::Debug for PostgresStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostgresStore").field("location", &self.shared.location()).finish_non_exhaustive()
     }
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("location", &self.location()).finish_non_exhaustive()
-    }
-}
-
-impl Shared {
-    pub(super) fn clock(&self) -> Arc<dyn Clock> {
-        match &self.options.clock {
-            Some(clock) => Arc::clone(clock),
-            None => Arc::clone(&self.server_clock) as Arc<dyn Clock>,
-        }
-    }
-
-    /// The time by the store's clock, where the server's says `microseconds`.
-    pub(super) fn now(&self, microseconds: i64) -> Now {
-        let server = self.server_clock.heard(microseconds);
-        match &self.options.clock {
-            Some(clock) => Now { wall: clock.now(), steady: clock.steady() },
-            None => server,
-        }
-    }
-
-    /// The time by the store's clock, as far as can be told without asking the server.
-    pub(super) fn about_now(&self) -> Now {
-        match &self.options.clock {
-            Some(clock) => Now { wall: clock.now(), steady: clock.steady() },
-            None => self.server_clock.about_now(),
-        }
-    }
-
-    /// Takes note of what was committed. A hint is never the truth, so that whoever hears it may
-    /// look already.
-    pub(super) fn committed(&self, ran: &Ran) {
-        self.stamp.store(ran.stamp(), Ordering::Relaxed);
-        self.hint(ran.hint);
-    }
-
-    /// Tells those who wait here what is on disk.
-    pub(super) fn tell(&self, news: Vec<TaskNews>) {
-        self.news.tell(news);
-    }
-
-    /// Counts transactions that wait for the disk.
-    pub(super) fn unflushed(&self, transactions: usize) {
-        self.unflushed.fetch_add(transactions, Ordering::AcqRel);
-    }
-
-    pub(super) fn flushed(&self, transactions: usize) {
-        self.unflushed.fetch_sub(transactions, Ordering::AcqRel);
-    }
-
-    /// Whether none waits.
-    pub(super) fn is_flushed(&self) -> bool {
-        self.unflushed.load(Ordering::Acquire) == 0
-    }
-
-    pub(super) fn hint(&self, hint: Hint) {
-        self.hints.send_if_modified(|hints| {
-            hints.add(hint);
-            hint != Hint::default()
-        });
-    }
-
-    /// Takes the stamp that the store has now; another one than the last says that somebody else
-    /// wrote. Answers whether it is another.
-    pub(super) fn saw(&self, stamp: i64) -> bool {
-        let is_new = self.stamp.swap(stamp, Ordering::Relaxed) != stamp;
-        if is_new {
-            self.anything_may_have_happened();
-        }
-        is_new
-    }
-
-    /// Nobody knows what was written meanwhile: whoever waits looks again.
-    pub(super) fn anything_may_have_happened(&self) {
-        self.others_wrote(Hint { work: 1, transitions: 1, schedules: 1 });
-    }
-
-    /// Somebody else wrote: anything may have happened.
-    pub(super) fn others_wrote(&self, hint: Hint) {
-        self.news.tell_missed();
-        self.hint(hint);
-    }
-
-    /// What other processes are told.
-    pub(super) fn message(&self, hint: Hint) -> String {
-        wake::message(self.node, hint)
-    }
-
-    fn location(&self) -> String {
-        location(&self.address.config, &self.sql.schema)
-    }
-
-    /// What is told to callers: which server it is that failed.
-    fn named<T>(&self, result: Result<T>) -> Result<T> {
-        result.map_err(|error| named(error, &self.location()))
-    }
-}
-
-/// A store for people: without user and password.
-fn location(config: &Config, schema: &str) -> String {
-    let host = |(at, host): (usize, &Host)| {
-        let name = match host {
-            Host::Tcp(name) => name.clone(),
-            #[cfg(unix)]
-            Host::Unix(path) => path.display().to_string(),
-        };
-        // One port may be for all.
-        match config.get_ports().get(at).or(config.get_ports().first()) {
-            Some(port) if *port != USUAL_PORT => format!("{name}:{port}"),
-            _ => name,
-        }
-    };
-    let hosts: Vec<String> = config.get_hosts().iter().enumerate().map(host).collect();
-    let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
-    format!("postgres://{}/{database}#{schema}", hosts.join(","))
-}
-
-/// Says at which server something failed; what it did not say has nothing to do with it.
-#[cold]
-fn named(error: Error, location: &str) -> Error {
-    if driver_error(&error).is_some() { error.about(location) } else { error }
 }
 
 impl PostgresStore {
@@ -243,7 +95,7 @@ impl PostgresStore {
 
     pub(super) async fn open_with(address: Address, options: PostgresOptions) -> Result<Self> {
         let location = location(&address.config, &options.schema);
-        let mut patience = Patience::new(options.patience);
+        let mut patience = RetryBudget::new(options.patience);
         let mut is_told = false;
         loop {
             match Self::open_there(address.clone(), options.clone()).await {
@@ -262,7 +114,7 @@ impl PostgresStore {
         let sql = Sql { schema: options.schema.clone() };
         let (client, reader) = (connect(&address).await?, connect(&address).await?);
         migrate(&client, &sql, options.migrations, options.create).await?;
-        let time = clock::read(&client).await?;
+        let time = server_clock::read(&client).await?;
         let node = node();
         let may_listen = options.listen && !are_pooled(&client, &reader).await?;
         let listener = if may_listen { Listener::new(&address, &sql, node, &reader).await? } else { None };
@@ -320,12 +172,6 @@ impl Drop for PostgresStore {
     }
 }
 
-/// A number that nobody else has, as good as certainly.
-pub(super) fn node() -> u64 {
-    use std::hash::{BuildHasher, Hasher, RandomState};
-    RandomState::new().build_hasher().finish()
-}
-
 impl PostgresStore {
     /// Reads in a task of its own, again while the server is away. Within the caller's, one that is
     /// polled no more would keep its connection from those that the caller waits for meanwhile: a
@@ -336,7 +182,7 @@ impl PostgresStore {
         F: Future<Output = Result<T>> + Send + 'static,
     {
         Box::pin(async move {
-            let mut patience = Patience::new(self.shared.options.patience);
+            let mut patience = RetryBudget::new(self.shared.options.patience);
             loop {
                 let reading = tokio::spawn(read(Arc::clone(&self.shared)));
                 match reading.await.unwrap_or_else(|_| Err(Error::closed())) {
@@ -351,6 +197,10 @@ impl PostgresStore {
 impl Store for PostgresStore {
     fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
         Box::pin(async move { self.shared.named(apply_until_kept(&self.shared, &self.calls, writes).await) })
+    }
+
+    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+        self.dispatch(read)
     }
 
     fn changes(&self) -> Changes {
@@ -369,12 +219,28 @@ impl Store for PostgresStore {
         bounds::CLAIM
     }
 
+    fn info(&self) -> StoreInfo {
+        StoreInfo {
+            backend: "postgres",
+            location: self.shared.location(),
+            durability: self.shared.options.durability,
+            schema: self.shared.options.migrations.newest(),
+            payload_limit: self.shared.options.payload_limit,
+        }
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+impl ReadMethods for PostgresStore {
     fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
-        self.read(move |shared| async move { reads::look::task(&shared, task).await })
+        self.read(move |shared| async move { reads::model_reads::task(&shared, task).await })
     }
 
     fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
-        self.read(move |shared| async move { reads::look::why(&shared, task).await })
+        self.read(move |shared| async move { reads::model_reads::why(&shared, task).await })
     }
 
     fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
@@ -387,7 +253,7 @@ impl Store for PostgresStore {
     fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
         self.read(move |shared| {
             let claim = claim.clone();
-            async move { reads::look::peek(&shared, claim).await }
+            async move { reads::model_reads::peek(&shared, claim).await }
         })
     }
 
@@ -396,7 +262,9 @@ impl Store for PostgresStore {
     }
 
     fn queue_mode(&self) -> Answer<'_, QueueMode> {
-        self.read(move |shared| async move { reads::look::look(&shared, |partial, _| Ok(partial.mode())).await })
+        self.read(move |shared| async move {
+            reads::model_reads::look(&shared, |working_set, _| Ok(working_set.mode())).await
+        })
     }
 
     fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {
@@ -404,43 +272,39 @@ impl Store for PostgresStore {
     }
 
     fn sessions(&self) -> Answer<'_, Vec<SessionRecord>> {
-        self.read(move |shared| async move { reads::look::look(&shared, |partial, _| partial.sessions()).await })
+        self.read(move |shared| async move {
+            reads::model_reads::look(&shared, |working_set, _| working_set.sessions()).await
+        })
     }
 
     fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
-        self.read(move |shared| async move { reads::look::look(&shared, |partial, now| Ok(partial.pauses(now))).await })
+        self.read(move |shared| async move {
+            reads::model_reads::look(&shared, |working_set, now| Ok(working_set.pauses(now))).await
+        })
     }
 
     fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
-        self.read(move |shared| async move { reads::look::look(&shared, |partial, now| partial.limits(now)).await })
+        self.read(move |shared| async move {
+            reads::model_reads::look(&shared, |working_set, now| working_set.limits(now)).await
+        })
     }
 
     fn collections(&self, which: CollectionSelection) -> Answer<'_, Vec<CollectionRecord>> {
         self.read(move |shared| {
             let which = which.clone();
-            async move { reads::look::look(&shared, move |partial, _| Ok(partial.collections(&which))).await }
+            async move { reads::model_reads::look(&shared, move |working_set, _| Ok(working_set.collections(&which))).await }
         })
     }
 
     fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
         self.read(move |shared| {
             let which = which.clone();
-            async move { reads::look::look(&shared, move |partial, _| Ok(partial.schedules(&which))).await }
+            async move { reads::model_reads::look(&shared, move |working_set, _| Ok(working_set.schedules(&which))).await }
         })
     }
 
     fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
         self.read(move |shared| async move { reads::events::events(&shared, after, limit).await })
-    }
-
-    fn info(&self) -> StoreInfo {
-        StoreInfo {
-            backend: "postgres",
-            location: self.shared.location(),
-            durability: self.shared.options.durability,
-            schema: self.shared.options.migrations.newest(),
-            payload_limit: self.shared.options.payload_limit,
-        }
     }
 
     fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
@@ -482,13 +346,4 @@ impl Store for PostgresStore {
     fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
         self.read(move |shared| async move { reads::instance::history(&shared, task, from, limit).await })
     }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-}
-
-/// The moment of a read by the store's clock.
-pub(super) fn wall(shared: &Shared) -> Timestamp {
-    shared.clock().now()
 }

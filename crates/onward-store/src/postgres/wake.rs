@@ -7,12 +7,13 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_postgres::AsyncMessage;
 
-use super::connection::{Address, Link, LinkTo};
-use super::error::{classified, nothing_said};
-use super::sql::Sql;
-use super::store::Shared;
 use crate::api::error::{Error, Result};
 use crate::api::store::Hint;
+use crate::postgres::connect::connection::{Address, OwnedConnection, ServerConnection};
+use crate::postgres::connect::error::classified;
+use crate::postgres::connect::error::nothing_said;
+use crate::postgres::shared::Shared;
+use crate::postgres::sql::Sql;
 
 /// How long to wait until the next try, where no connection can be made.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -36,7 +37,7 @@ const WHERE_LISTENING: u32 = 6;
 
 /// Tells this process of what others wrote, until the store is gone: over `listener`, or by looking
 /// where there is none.
-pub(super) async fn run(shared: Weak<Shared>, listener: Option<Listener>, poll: Duration) {
+pub(in crate::postgres) async fn run(shared: Weak<Shared>, listener: Option<Listener>, poll: Duration) {
     let Some(mut listener) = listener else { return look_now_and_then(&shared, poll).await };
     loop {
         follow(&shared, listener, poll * WHERE_LISTENING).await;
@@ -78,14 +79,19 @@ async fn look_now_and_then(shared: &Weak<Shared>, poll: Duration) {
 
 /// A connection that messages come through to.
 pub(super) struct Listener {
-    client: Link,
+    client: OwnedConnection,
     messages: mpsc::Receiver<String>,
 }
 
 impl Listener {
     /// Listens, and tests it by a message from another connection; `None` if that does not come, as
     /// behind a pooler.
-    pub(super) async fn new(address: &Address, sql: &Sql, node: u64, other: &Link) -> Result<Option<Self>> {
+    pub(in crate::postgres) async fn new(
+        address: &Address,
+        sql: &Sql,
+        node: u64,
+        other: &OwnedConnection,
+    ) -> Result<Option<Self>> {
         let mut listener = Self::connect(address, sql).await?;
         if listener.test(sql, node, other).await? {
             return Ok(Some(listener));
@@ -118,14 +124,14 @@ impl Listener {
                 }
             }
         });
-        let client = Link::new(client);
+        let client = OwnedConnection::new(client);
         client.batch_execute(&format!("LISTEN {}", channel(&sql.schema))).await.map_err(classified)?;
         Ok(Self { client, messages })
     }
 
     /// Whether a message comes that another connection sends. One that this connection sent would
     /// come also behind a pooler, along with the answer.
-    pub(super) async fn test(&mut self, sql: &Sql, node: u64, other: &Link) -> Result<bool> {
+    pub(super) async fn test(&mut self, sql: &Sql, node: u64, other: &OwnedConnection) -> Result<bool> {
         let test = format!("NOTIFY {}, '{}'", channel(&sql.schema), message(node, Hint::default()));
         other.batch_execute(&test).await.map_err(classified)?;
         Ok(tokio::time::timeout(TEST, self.messages.recv()).await.is_ok_and(|message| message.is_some()))
@@ -175,7 +181,7 @@ fn heard_from(shared: &Shared, message: &str) {
 
 /// The [stamp], and a look into the inbox, where the role may have it: one statement, for an idle
 /// process does nothing else.
-async fn look(client: &Link, shared: &Shared) -> Result<i64> {
+async fn look(client: &OwnedConnection, shared: &Shared) -> Result<i64> {
     if !shared.sees_inbox.load(Ordering::Relaxed) {
         return stamp(client, shared).await;
     }
@@ -193,7 +199,7 @@ async fn look(client: &Link, shared: &Shared) -> Result<i64> {
 const STAMP: &str = "SELECT (SELECT last_value FROM {s}.last_entry) + (SELECT last_value FROM {s}.last_task)";
 
 /// A number that is another one after every write that changes anything.
-pub(super) async fn stamp(client: &LinkTo<'_>, shared: &Shared) -> Result<i64> {
+pub(super) async fn stamp(client: &ServerConnection<'_>, shared: &Shared) -> Result<i64> {
     let rows = client.query_typed(&shared.sql.text(STAMP), &[]).await.map_err(classified)?;
     rows.first().map(|row| row.get(0)).ok_or_else(nothing_said)
 }

@@ -1,30 +1,32 @@
-//! Which tasks of a series are reserved for a session, and for how long that is remembered.
+//! Affinity keys: the tasks that are reserved for a session, and how long a store remembers the
+//! session.
 //!
-//! A **series** is what tasks with the same [affinity](crate::NewTask::affinity) are. The session
-//! that started one of them last is preferred for the next. Tasks of a series that share queue,
-//! kind and group stand in one line, and its first task decides for all of it: a series keeps its
-//! order, and who may not have the first has no reason to look at the rest.
+//! Tasks with the same [affinity key](crate::NewTask::affinity) prefer the session that last
+//! started one of them. Tasks of one affinity key, queue, kind and group form a sub-queue. The
+//! reservation of its first task applies to the whole sub-queue. So tasks of a key keep their
+//! order, and a session that cannot have the first task need not look at the others.
 
 use std::time::Duration;
 
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
 
-/// Until when a line is reserved whose first task has been due since `run_at`.
+/// Returns the time until which a sub-queue is reserved whose first task has been due since
+/// `run_at`.
 #[must_use]
 pub fn reserved_until(run_at: Timestamp, wait: Duration) -> Timestamp {
     run_at.plus(wait)
 }
 
-/// Whether a start at `now` is to be noted of a series whose last noted start was at `noted_at`:
-/// not each, for that would be a write for every task.
+/// Returns whether a start at `now` is stored for an affinity key whose last stored start was at
+/// `noted_at`. Most starts are not stored, because each would be a write.
 #[must_use]
 pub fn is_to_be_noted(noted_at: Timestamp, now: Timestamp) -> bool {
     now < noted_at || now - noted_at >= bounds::AFFINITY_KEPT / 10
 }
 
-/// Whether it is forgotten by now which session a series prefers, whose last noted start was at
-/// `noted_at`.
+/// Returns whether a store has forgotten by `now` which session an affinity key prefers. The last
+/// stored start was at `noted_at`.
 #[must_use]
 pub fn is_forgotten(noted_at: Timestamp, now: Timestamp) -> bool {
     noted_at.plus(bounds::AFFINITY_KEPT) <= now

@@ -1,4 +1,4 @@
-//! When what is collected is handed over as one, and what becomes of the members of a bundle.
+//! Pending batches, the time at which they are ready, and the ends of batch items.
 
 use std::time::Duration;
 
@@ -11,32 +11,33 @@ use crate::bounds;
 use crate::rules::dependencies::Ended;
 use crate::rules::retry::RetryPolicy;
 
-/// What a bundle says of why it was cancelled that has lost its members.
+/// The last error of a batch that was cancelled because it has no items left.
 pub const EMPTIED: &str = "all its members were taken out before it ran";
 
-/// What is being collected.
+/// A pending batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Collection {
-    /// The member with which it began, also if that is gone.
+    /// The item with which it began. The item may have left since.
     pub began_with: TaskId,
-    /// How many members it has.
+    /// The number of items.
     pub members: u32,
-    /// How many bytes their payloads have.
+    /// The size of the payloads of all items, in bytes.
     pub bytes: u64,
-    /// When it began.
+    /// The time at which it began.
     pub began_at: Timestamp,
-    /// How many members are enough.
+    /// The number of items that makes it ready.
     pub size: u32,
-    /// When it is handed over whatever still comes.
+    /// The latest time at which it is ready, whatever items arrive.
     pub deadline: Timestamp,
-    /// When it is handed over if nothing more comes.
+    /// The time at which it is ready if no more items arrive.
     pub ripe_at: Timestamp,
 }
 
 impl Collection {
-    /// What is being collected once a task has joined it, or begun it.
+    /// Returns the pending batch after a task has joined or begun it.
     #[must_use]
     pub fn joined(before: Option<Self>, task: TaskId, aggregate: Aggregate, bytes: u64, now: Timestamp) -> Self {
+        // The delay of every item counts from the first item, and the earliest deadline applies.
         let deadline = before.map_or(now, |before| before.began_at).plus(aggregate.delay);
         let deadline = before.map_or(deadline, |before| before.deadline.min(deadline));
         Self {
@@ -50,48 +51,48 @@ impl Collection {
         }
     }
 
-    /// What is still being collected once a member has left; `None` if that was the last. What is
-    /// there is not handed over later for it.
+    /// Returns the pending batch after an item has left; `None` if that was the last one. The
+    /// others are ready no later than before.
     #[must_use]
     pub fn left(self, bytes: u64) -> Option<Self> {
         let members = self.members.checked_sub(1).filter(|members| *members > 0)?;
         Some(Self { members, bytes: self.bytes.saturating_sub(bytes), ..self })
     }
 
-    /// Whether it is handed over at once, without waiting for more.
+    /// Returns whether it is ready at once, without waiting for more items.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.members >= self.size.min(bounds::BUNDLE) || self.bytes >= bounds::BUNDLE_BYTES
     }
 
-    /// Whether a payload of so many bytes still fits in. If it does not, what is there is handed
-    /// over before.
+    /// Returns whether a payload of `bytes` bytes still fits. If it does not, the pending batch is
+    /// delivered first.
     #[must_use]
     pub fn has_room_for(&self, bytes: u64) -> bool {
         self.bytes.saturating_add(bytes) <= bounds::BUNDLE_BYTES
     }
 }
 
-/// What a bundle takes from a member.
+/// The properties that a batch takes from an item.
 #[derive(Debug, Clone, Copy)]
 pub struct MemberFacts {
-    /// How urgent it is.
+    /// The urgency.
     pub priority: Priority,
-    /// How long an attempt may take.
+    /// The longest time of one attempt.
     pub timeout: Option<Duration>,
-    /// How long it may go on without a sign of life.
+    /// The longest time without a heartbeat.
     pub heartbeat_timeout: Option<Duration>,
-    /// How long it is kept after its end.
+    /// The time for which it is kept after its end.
     pub retention: Option<Duration>,
-    /// How it is tried again.
+    /// The retry policy.
     pub retry: Option<RetryPolicy>,
-    /// What it is expected to move.
+    /// The bytes that it is expected to move.
     pub io: Io,
 }
 
-/// Makes an ordinary task the bundle of some members, the oldest first: as urgent as the most
-/// urgent, expected to move what they all are, kept as long as the one that is kept longest, with
-/// the timeouts and retry policy of the oldest.
+/// Sets the properties of a batch from its items, which are in the order oldest first. The batch
+/// has the highest priority, the longest retention and the sum of the expected bytes of all items.
+/// It has the timeouts and the retry policy of the oldest item.
 pub fn adopt(bundle: &mut NewTask, members: &[MemberFacts]) {
     let oldest = members.first();
     bundle.timeout = oldest.and_then(|oldest| oldest.timeout);
@@ -104,7 +105,7 @@ pub fn adopt(bundle: &mut NewTask, members: &[MemberFacts]) {
     }
 }
 
-/// The refusal to try a bundle again that has no members any more.
+/// Returns the refusal to retry a batch that has no items left.
 #[must_use]
 pub fn without_members(bundle: TaskId) -> Refusal {
     Refusal::Invalid(format!(
@@ -112,7 +113,7 @@ pub fn without_members(bundle: TaskId) -> Refusal {
     ))
 }
 
-/// How a member ends with its bundle.
+/// Returns the state in which an item ends with its batch.
 #[must_use]
 pub fn end_of_member(bundle: Ended) -> TaskState {
     match bundle {
@@ -121,8 +122,8 @@ pub fn end_of_member(bundle: Ended) -> TaskState {
     }
 }
 
-/// What a member says that ended with its bundle, given the bundle's own last error; nothing if
-/// that completed.
+/// Returns the error of an item that ended with its batch, from the last error of the batch; `None`
+/// if the batch completed.
 #[must_use]
 pub fn error(bundle: TaskId, ended: Ended, last_error: Option<&str>) -> Option<String> {
     let why = last_error.map(|error| format!(": {error}")).unwrap_or_default();
@@ -133,8 +134,8 @@ pub fn error(bundle: TaskId, ended: Ended, last_error: Option<&str>) -> Option<S
     }
 }
 
-/// Whether a member's time to live is over for good because its bundle has started: it runs, or an
-/// attempt of it was counted. `attempts` are those of the bundle.
+/// Returns whether a batch has started, which ends the time to live of its items: it runs or is
+/// blocked, or an attempt of it was counted. `attempts` are those of the batch.
 #[must_use]
 pub fn has_started(bundle: TaskState, attempts: u32) -> bool {
     matches!(bundle, TaskState::Running | TaskState::Blocked) || attempts > 0
@@ -154,7 +155,8 @@ mod tests {
         Aggregate { size, delay: Duration::from_secs(delay), grace: Duration::from_secs(grace) }
     }
 
-    /// Tasks that join one after the other: when, and what each says.
+    /// Returns the pending batch after tasks have joined it one after the other. Each has its time
+    /// and its terms.
     fn collect(joined: &[(i64, Aggregate)]) -> Collection {
         let join = |before, (number, (now, aggregate)): (i64, &(i64, Aggregate))| {
             Some(Collection::joined(before, TaskId(number), *aggregate, 1, at(*now)))
@@ -207,8 +209,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever joins and when: it is handed over within the delay of each member since the
-        /// first, and within the newest's grace.
+        /// For any items at any times, the batch is ready within the delay of each item, counted
+        /// from the first one, and within the grace of the newest item.
         #[test]
         fn promises_are_kept(joined in proptest::collection::vec((0i64..20, 1u64..30, 1u64..30), 1..8)) {
             let mut now = 0;

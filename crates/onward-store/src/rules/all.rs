@@ -1,13 +1,13 @@
-//! What several writes as one may hold.
+//! The bounds of several writes applied as one.
 
 use crate::api::outcome::Refusal;
 use crate::api::write::Write;
 use crate::bounds;
 
-/// Checks the members of a [`Write::All`] before any of them acts.
+/// Checks the writes of a [`Write::All`] before any of them is applied.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for too many members, or for an `All` among them.
+/// [`Refusal::Invalid`] for more than [`bounds::ALL`] writes, or for an `All` among them.
 pub fn check(members: &[Write]) -> Result<(), Refusal> {
     check_size(members.len())?;
     match members.iter().position(|member| matches!(member, Write::All(_))) {
@@ -18,10 +18,10 @@ pub fn check(members: &[Write]) -> Result<(), Refusal> {
     }
 }
 
-/// Checks how many writes are to be done as one.
+/// Checks the number of writes that are applied as one.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for too many.
+/// [`Refusal::Invalid`] for more than [`bounds::ALL`].
 pub fn check_size(members: usize) -> Result<(), Refusal> {
     if members <= bounds::ALL {
         return Ok(());

@@ -1,4 +1,4 @@
-//! How an attempt's end changes its task.
+//! The effect of the end of an attempt on its task.
 
 use std::time::Duration;
 
@@ -8,42 +8,43 @@ use crate::api::timestamp::Timestamp;
 use crate::api::write::AfterFailure;
 use crate::bounds;
 
-/// Where a task goes when an attempt has failed.
+/// The effect of a failed attempt on its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterAttempt {
-    /// It ends in this state.
+    /// The task ends in this state.
     End(TaskState),
-    /// It waits, or is scheduled, to run again at this moment.
+    /// The task waits, or is scheduled, to run again.
     Again {
-        /// When.
+        /// The time at which it is due.
         at: Timestamp,
-        /// How many attempts it has used up now.
+        /// The number of attempts used up so far.
         attempts: u32,
     },
-    /// Its session goes on with it at once.
+    /// The session keeps the task and starts another attempt at once.
     Hold {
-        /// How many attempts it has used up now, the one that begins not included.
+        /// The number of attempts used up so far, without the one that starts.
         attempts: u32,
     },
 }
 
-/// What [`failed`] needs to know of a task.
+/// The facts about a task that [`failed`] needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailedAttempt {
-    /// Whether somebody asked it to stop.
+    /// True if the task was asked to stop.
     pub cancel_requested: bool,
-    /// How many attempts it had used up before this one.
+    /// The number of attempts used up before this one.
     pub attempts: u32,
-    /// When it expires.
+    /// The time at which the task expires.
     pub expires_at: Option<Timestamp>,
-    /// Whether it falls under a rate, which counts starts.
+    /// True if a rate applies to the task. A rate counts starts, so the session cannot keep the
+    /// task.
     pub is_rated: bool,
-    /// Whether it is to go on in another queue.
+    /// True if the task is to move to another queue.
     pub is_moving: bool,
 }
 
-/// Decides where a task goes after a failed attempt. A session may not hold on to a task that has
-/// expired meanwhile, nor to one that falls under a rate or is to move.
+/// Decides the effect of a failed attempt. A session cannot keep a task that has expired, to which
+/// a rate applies, or that is to move.
 #[must_use]
 pub fn failed(task: FailedAttempt, next: AfterFailure, now: Timestamp) -> AfterAttempt {
     match next {
@@ -62,8 +63,8 @@ pub fn failed(task: FailedAttempt, next: AfterFailure, now: Timestamp) -> AfterA
     }
 }
 
-/// Decides where a task goes when its session has lapsed. `lost` are the leases it had lost in a
-/// row before this one.
+/// Decides the effect of a lapsed session on its task. `lost` is the number of leases that the task
+/// lost in a row before this one.
 #[must_use]
 pub fn lease_lost(cancel_requested: bool, lost: u32, attempts: u32, now: Timestamp) -> AfterAttempt {
     if cancel_requested {
@@ -75,7 +76,7 @@ pub fn lease_lost(cancel_requested: bool, lost: u32, attempts: u32, now: Timesta
     }
 }
 
-/// Returns the moment at which a task expires that is submitted now: the end of its time to live or
+/// Returns the time at which a task expires that is submitted now: the end of its time to live or
 /// its deadline, whichever is earlier.
 #[must_use]
 pub fn expiry_at_submission(ttl: Option<Ttl>, deadline: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
@@ -83,11 +84,11 @@ pub fn expiry_at_submission(ttl: Option<Ttl>, deadline: Option<Timestamp>, now: 
     [end, deadline].into_iter().flatten().min()
 }
 
-/// Returns the moment at which a task expires whose attempt starts now and whose expiry was
-/// `expires_at`.
+/// Returns the time at which a task expires whose attempt starts now. `expires_at` is the expiry
+/// before the start.
 ///
-/// A time to live from submission is over with the first start. One from the first attempt begins
-/// with it and then stays. A deadline holds for every attempt.
+/// A time to live from the submission ends with the first start. A time to live from the first
+/// attempt begins with it and then stays. A deadline applies to every attempt.
 #[must_use]
 pub fn expiry_at_start(
     ttl: Option<Ttl>,
@@ -96,8 +97,8 @@ pub fn expiry_at_start(
     now: Timestamp,
 ) -> Option<Timestamp> {
     match ttl {
-        // The deadline is the expiry before the first attempt, and after it where the time to live
-        // would end later.
+        // If the expiry is the deadline, the first attempt may not have started, or the time to
+        // live would end later. In both cases the earlier of the two is computed again.
         Some(Ttl { from: TtlFrom::FirstAttempt, duration }) => expires_at
             .filter(|at| Some(*at) != deadline)
             .or_else(|| [Some(now.plus(duration)), deadline].into_iter().flatten().min()),
@@ -105,10 +106,10 @@ pub fn expiry_at_start(
     }
 }
 
-/// Checks that an ended task can be tried again: its deadline has not passed.
+/// Checks that the deadline of an ended task has not passed, so that the task can be retried.
 ///
 /// # Errors
-/// [`Refusal::Invalid`], with the deadline and the remedy.
+/// [`Refusal::Invalid`] with the deadline and the remedy.
 pub fn check_deadline(task: TaskId, deadline: Option<Timestamp>, now: Timestamp) -> Result<(), Refusal> {
     match deadline.filter(|deadline| *deadline <= now) {
         Some(deadline) => Err(Refusal::Invalid(format!(
@@ -118,7 +119,7 @@ pub fn check_deadline(task: TaskId, deadline: Option<Timestamp>, now: Timestamp)
     }
 }
 
-/// A text of at most `bytes` bytes: `text` itself, or its beginning and a mark that it was cut.
+/// Returns `text`, cut to at most `bytes` bytes. A cut text ends with a mark.
 #[must_use]
 pub fn cut(mut text: String, bytes: usize) -> String {
     const MARK: &str = " … (cut)";
@@ -129,20 +130,21 @@ pub fn cut(mut text: String, bytes: usize) -> String {
     text
 }
 
-/// A reported fraction as it is kept: from 0.0 to 1.0, and nothing where it is not a number.
+/// Returns a reported fraction as it is stored: clamped to 0.0 to 1.0, or `None` if it is not a
+/// number.
 #[must_use]
 pub fn fraction(reported: Option<f32>) -> Option<f32> {
     reported.filter(|fraction| !fraction.is_nan()).map(|fraction| fraction.clamp(0.0, 1.0))
 }
 
-/// Reported bytes as they are kept: counts that a signed integer can hold.
+/// Returns reported bytes as they are stored: each count fits into a signed 64-bit integer.
 #[must_use]
 pub fn bytes(reported: Option<ByteProgress>) -> Option<ByteProgress> {
     let kept = |count: u64| count.min(i64::MAX.cast_unsigned());
     reported.map(|bytes| ByteProgress { done: kept(bytes.done), total: bytes.total.map(kept) })
 }
 
-/// How long until `at`; zero if it has passed.
+/// Returns the time until `at`; zero if it has passed.
 #[must_use]
 pub fn until(at: Timestamp, now: Timestamp) -> Duration {
     at - now

@@ -1,15 +1,15 @@
-//! Which tasks a chunk of a change of many looks at.
+//! The tasks that a chunk of a bulk change examines.
 
 use crate::api::bulk::{Bulk, BulkVerb};
 use crate::api::store::TaskFilter;
 use crate::api::task::{TaskId, TaskState};
 use crate::bounds;
 
-/// Returns the filter of the tasks that `filter` selects and to which `verb` is done; `None` if
-/// there can be none.
+/// Returns the filter of the tasks that `filter` selects and to which `verb` can be applied; `None`
+/// if no task can match.
 ///
-/// A filter without states means those for which the verb is meant: a retry leaves completed tasks
-/// alone unless their state is named, because it would repeat finished work.
+/// A filter without states selects the states for which the verb is meant. A retry excludes
+/// completed tasks unless their state is named, because it would repeat finished work.
 #[must_use]
 pub fn eligible(verb: &BulkVerb, filter: &TaskFilter) -> Option<TaskFilter> {
     let is_selected = |state: &TaskState| match filter.states.is_empty() {
@@ -37,27 +37,27 @@ fn is_possible(verb: &BulkVerb, state: TaskState) -> bool {
     }
 }
 
-/// Returns whether the verb is done to tasks in this state where no state is named.
+/// Returns whether the verb applies to tasks in this state if the filter names no state.
 fn is_meant(verb: &BulkVerb, state: TaskState) -> bool {
     *verb != BulkVerb::Retry || state != TaskState::Completed
 }
 
-/// What one chunk looks at.
+/// The tasks that one chunk examines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chunk {
-    /// Which tasks.
+    /// The filter.
     pub filter: TaskFilter,
-    /// The lowest number.
+    /// The lowest task number.
     pub from: TaskId,
-    /// Only lower numbers.
+    /// The exclusive upper end of the task numbers.
     pub before: TaskId,
-    /// At most so many.
+    /// The largest number of tasks.
     pub limit: usize,
 }
 
 impl Chunk {
-    /// The chunk that is asked for, where `highest` is the highest number of a task so far; `None`
-    /// if it is empty.
+    /// Returns the chunk that is requested; `None` if it is empty. `highest` is the highest task
+    /// number so far.
     #[must_use]
     pub fn of(bulk: &Bulk, highest: TaskId) -> Option<Self> {
         let end = TaskId(highest.0.saturating_add(1));
@@ -67,14 +67,15 @@ impl Chunk {
         Some(Self { filter, from, before, limit: bulk.limit.clamp(1, bounds::BULK) })
     }
 
-    /// Cuts what was found, newest first and at least one more than the limit if there is one, to
-    /// the limit, and says where the next chunk begins.
+    /// Cuts the tasks found to the limit, and returns the start of the next chunk. The tasks are in
+    /// the order newest first, and one more than the limit shows that others follow.
     #[must_use]
     pub fn cut(&self, tasks: &mut Vec<TaskId>) -> Option<TaskId> {
         if tasks.len() > self.limit {
             tasks.truncate(self.limit);
             return tasks.last().copied();
         }
+        // The window was examined completely, so the next chunk starts below it.
         (self.from > TaskId(1)).then_some(self.from)
     }
 }

@@ -1,4 +1,4 @@
-//! What parents and children are to each other.
+//! The relation of parents and children.
 
 use std::collections::HashSet;
 
@@ -8,27 +8,27 @@ use crate::api::task::{TaskId, TaskState};
 use crate::bounds;
 use crate::rules::dependencies::{Ended, end_of_dependent};
 
-/// Whether the children of a task that is over are cancelled: unless it completed.
+/// Returns whether the children of an ended task are cancelled: unless the task completed.
 #[must_use]
 pub fn are_cancelled(parent: Ended) -> bool {
     parent != Some(TaskState::Completed)
 }
 
-/// Whether a task that is over takes its children with it. A dead orchestration goes on with them
-/// when it has been mended.
+/// Returns whether an ended task cancels its children. A dead orchestration does not, because it
+/// continues with them when it is retried.
 #[must_use]
 pub fn follow(parent: Ended, is_orchestration: bool) -> bool {
     are_cancelled(parent) && !(is_orchestration && parent == Some(TaskState::Dead))
 }
 
-/// Whether a new child is cancelled at once. `parent` is where its parent stands; `None` if it is
-/// no longer known.
+/// Returns whether a new child is cancelled at once. `parent` is the state of its parent; `None` if
+/// the parent is no longer known.
 #[must_use]
 pub fn is_cancelled_at_once(parent: Option<TaskState>) -> bool {
     parent.is_some_and(|state| state.is_ended() && state != TaskState::Completed)
 }
 
-/// What a task says that was cancelled with its parent.
+/// Returns the error of a task that was cancelled with its parent.
 #[must_use]
 pub fn error(parent: TaskId, ended: Ended) -> String {
     match ended {
@@ -37,20 +37,20 @@ pub fn error(parent: TaskId, ended: Ended) -> String {
     }
 }
 
-/// What a task says that ended because of a child.
+/// Returns the error of a task that ended because of a child.
 #[must_use]
 pub fn child_error(child: TaskId, ended: TaskState) -> String {
     format!("task {child}, its child, ended as {ended}")
 }
 
-/// How a task ends that would wait for its children, of which `failed` did not complete in this
-/// attempt.
+/// Returns the state in which a task ends instead of waiting for its children; `None` if it waits.
+/// `failed` is a child of this attempt that did not complete.
 #[must_use]
 pub fn end_of_parent(failed: Option<(TaskId, TaskState)>, on_failure: OnDependencyFailure) -> Option<TaskState> {
     failed.and_then(|(_, state)| end_of_dependent(Some(state), on_failure))
 }
 
-/// Checks for how many children a task would wait.
+/// Checks the number of children for which a task would wait.
 ///
 /// # Errors
 /// [`Refusal::Invalid`] for more than [`bounds::AWAITED_CHILDREN`].
@@ -64,12 +64,12 @@ pub fn check_count(children: usize) -> Result<(), Refusal> {
     )))
 }
 
-/// Checks that none of the tasks that `parent` is to wait for waits for `parent` itself, over
-/// however many others. `open_of` tells what a task waits for.
+/// Checks that none of the tasks for which `parent` is to wait waits for `parent`, directly or
+/// through other tasks. `open_of` returns the tasks for which a task waits.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] if one does, or if more than [`bounds::AWAITED_CHILDREN`] tasks would have
-/// to be looked at to know.
+/// [`Refusal::Invalid`] if one does, or if the check would have to examine more than
+/// [`bounds::AWAITED_CHILDREN`] tasks.
 pub fn check_circle<E: From<Refusal>>(
     parent: TaskId,
     tasks: &[TaskId],
@@ -84,6 +84,7 @@ pub fn check_circle<E: From<Refusal>>(
         if seen.len() > bounds::AWAITED_CHILDREN {
             return Err(too_far(parent).into());
         }
+        // Each task is visited once, so a cycle among other tasks ends the walk.
         ahead.extend(open_of(task)?.into_iter().filter(|next| seen.insert(*next)));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Whether somebody may finish an attempt from elsewhere, and what follows.
+//! External completion of attempts.
 
 use crate::api::completion::{CompletionToken, CompletionWait, Finish};
 use crate::api::outcome::Refusal;
@@ -8,29 +8,32 @@ use crate::api::write::AfterFailure;
 use crate::rules::attempt::{self, AfterAttempt, FailedAttempt};
 use crate::rules::retry::{FailureClass, after_failure};
 
-/// Where a live task stands that somebody wants to finish.
+/// The state of a live task whose attempt is to be completed externally.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
-    /// Its state.
+    /// The state.
     pub state: TaskState,
-    /// The claim under which it runs, or which waits to be finished.
+    /// The number of the claim that runs, or that waits for external completion.
     pub claim: u32,
-    /// Whether it waits to be finished.
+    /// True if an attempt waits for external completion.
     pub waits: bool,
 }
 
-/// Checks that an attempt can be finished so. One that still runs can be completed by its token,
-/// for its handler is about to let go of it; were it to fail, another attempt could start beside
-/// it.
+/// Checks that a report about an attempt is accepted.
+///
+/// An attempt that still runs can be completed by its token, because its handler is about to leave
+/// it to the external completion. It cannot be failed: another attempt could then start while its
+/// handler still runs.
 ///
 /// # Errors
-/// [`Refusal::TokenOutdated`] for another attempt than the one that runs or waits,
-/// [`Refusal::NotAwaited`] if none waits.
+/// [`Refusal::TokenOutdated`] if another attempt runs or waits, [`Refusal::NotAwaited`] if no
+/// attempt waits.
 pub fn check(token: CompletionToken, finish: &Finish, standing: Standing) -> Result<(), Refusal> {
     let runs = standing.state == TaskState::Running;
     if (runs || standing.waits) && token.claim.is_some_and(|claim| claim != standing.claim) {
         return Err(Refusal::TokenOutdated(token));
     }
+    // Without a claim number, the report about a running task could mean any attempt.
     let completes_now = runs && token.claim.is_some() && matches!(finish, Finish::Complete { .. });
     if standing.waits || completes_now {
         return Ok(());
@@ -38,14 +41,14 @@ pub fn check(token: CompletionToken, finish: &Finish, standing: Standing) -> Res
     Err(Refusal::NotAwaited { task: token.task, state: standing.state })
 }
 
-/// What an attempt says that was not finished in time.
+/// Returns the error of an attempt that was not completed in time.
 #[must_use]
 pub fn overdue(wait: &CompletionWait) -> String {
     format!("it was not finished within {:?}", wait.within.unwrap_or_default())
 }
 
-/// Decides where a task goes whose attempt waited to be finished and failed. `attempts` were used
-/// up before it.
+/// Decides the effect on a task whose attempt waited for external completion and failed. `attempts`
+/// were used before it.
 #[must_use]
 pub fn failed(
     wait: &CompletionWait,
@@ -55,7 +58,7 @@ pub fn failed(
     now: Timestamp,
 ) -> AfterAttempt {
     let next = match after_failure(&wait.retry, attempts.saturating_add(1), class, wait.random) {
-        // Nobody holds it.
+        // No session holds the task, so none can keep it.
         AfterFailure::Retry { after, uses_attempt, .. } => AfterFailure::Retry { after, uses_attempt, hold: false },
         next => next,
     };

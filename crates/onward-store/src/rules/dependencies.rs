@@ -1,39 +1,39 @@
-//! When a task that depends on others may start, and what becomes of it if it may not.
+//! The state of a task that depends on others, at its submission and when one of them ends.
 //!
 //! A dependency is a task that was accepted before: a number that the store knows, or an earlier
-//! member of the same batch. It never changes afterwards, so each leads from a higher number to a
-//! lower one, and no cycle can be made. A batch in any order is brought into one that holds this by
-//! [`order`], which refuses what has none.
+//! submit of the same batch of writes. Dependencies never change afterwards. Each one leads from a
+//! higher number to a lower one, so no cycle can arise. [`order`] sorts a batch of any order in
+//! this way, and rejects a batch with a cycle.
 
 use crate::api::dependency::{Dependency, OnDependencyFailure};
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::task::{NewTask, TaskId, TaskState};
 
-/// How a task ended that another depends on; `None` if it was removed before it had ended.
+/// The state in which a dependency ended; `None` if it was removed before its end.
 pub type Ended = Option<TaskState>;
 
-/// A dependency at the moment of a submission.
+/// A dependency at the time of a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dependent {
-    /// It is live.
+    /// The task is live.
     On(TaskId),
-    /// It is over.
+    /// The task has ended, or was removed.
     Settled(TaskId, Ended),
 }
 
-/// Where a new task stands.
+/// The state of a new task after its submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// Nothing holds it up.
+    /// No dependency holds the task back.
     Free,
-    /// It waits for these tasks, each named once, in the order of their numbers.
+    /// The task waits for these tasks: each once, by number.
     Blocked(Vec<TaskId>),
-    /// It ends at once, for the sake of this dependency.
+    /// The task ends at once in this state because of this dependency.
     Ends(TaskState, TaskId, Ended),
 }
 
-/// Decides where a new task stands. Of several dependencies that did not complete, the first that
-/// is named decides.
+/// Decides the state of a new task. If several dependencies did not complete, the first one in the
+/// list decides.
 #[must_use]
 pub fn at_submission(dependencies: &[Dependent], on_failure: OnDependencyFailure) -> Standing {
     let mut open = Vec::new();
@@ -52,8 +52,8 @@ pub fn at_submission(dependencies: &[Dependent], on_failure: OnDependencyFailure
     if open.is_empty() { Standing::Free } else { Standing::Blocked(open) }
 }
 
-/// The state in which a task ends because of how one that it depends on ended; `None` if it goes
-/// on.
+/// Returns the state in which a task ends because of the end of a dependency; `None` if it
+/// continues.
 #[must_use]
 pub fn end_of_dependent(ended: Ended, on_failure: OnDependencyFailure) -> Option<TaskState> {
     match on_failure {
@@ -64,7 +64,7 @@ pub fn end_of_dependent(ended: Ended, on_failure: OnDependencyFailure) -> Option
     }
 }
 
-/// What a task says that ended because of another.
+/// Returns the error of a task that ended because of a dependency.
 #[must_use]
 pub fn error(dependency: TaskId, ended: Ended) -> String {
     match ended {
@@ -73,8 +73,8 @@ pub fn error(dependency: TaskId, ended: Ended) -> String {
     }
 }
 
-/// A submit with the positions among its dependencies replaced by the tasks that stand for them;
-/// `None` if it has no positions. `before` are the outcomes of the members before it.
+/// Returns the submit with positions replaced by the tasks that represent them; `None` if its
+/// dependencies contain no position. `before` are the outcomes of the earlier writes.
 ///
 /// # Errors
 /// [`Refusal::Invalid`] for a position that is not an earlier submit.
@@ -93,7 +93,7 @@ pub fn resolved(new: &NewTask, before: &[Outcome]) -> Result<Option<NewTask>, Re
     Ok(Some(new))
 }
 
-/// The refusal of a position that is not an earlier submit of the batch.
+/// Returns the refusal of a position that is not an earlier submit of the batch.
 #[must_use]
 pub fn no_member(position: usize) -> Refusal {
     Refusal::Invalid(format!(
@@ -102,19 +102,18 @@ pub fn no_member(position: usize) -> Refusal {
     ))
 }
 
-/// The order in which the tasks of a batch can be submitted, each behind those of the batch that it
-/// depends on: their positions. Among tasks that are free to go, those that come first in the batch
-/// come first.
+/// Returns the positions of the tasks of a batch in an order in which they can be submitted: each
+/// task after those on which it depends. Tasks that are free to go keep the order of the batch.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for a position beyond the batch, and for a cycle, which it names.
+/// [`Refusal::Invalid`] for a position beyond the batch, and for a cycle, which the message names.
 pub fn order(batch: &[NewTask]) -> Result<Vec<usize>, Refusal> {
     let mut order = Order { batch, marks: vec![Mark::New; batch.len()], path: Vec::new(), done: Vec::new() };
     (0..batch.len()).try_for_each(|position| order.visit(position))?;
     Ok(order.done)
 }
 
-/// Whether the tasks of a batch can be submitted as they stand.
+/// Returns whether the tasks of a batch can be submitted in their order.
 #[must_use]
 pub fn is_in_order(batch: &[NewTask]) -> bool {
     batch.iter().enumerate().all(|(position, new)| members(new).all(|member| member < position))
@@ -127,11 +126,12 @@ enum Mark {
     Done,
 }
 
-/// A walk over a batch, depth first. It keeps its own path: a chain may be as long as a batch.
+/// A depth-first walk over a batch. It keeps an explicit path instead of recursing, because a chain
+/// of dependencies may be as long as the batch.
 struct Order<'a> {
     batch: &'a [NewTask],
     marks: Vec<Mark>,
-    /// Each task on the way, and which of its dependencies is next.
+    /// Each task on the path, and the index of its next dependency.
     path: Vec<(usize, usize)>,
     done: Vec<usize>,
 }
@@ -186,7 +186,7 @@ impl Order<'_> {
     }
 }
 
-/// How many tasks of a cycle are named.
+/// The largest number of tasks of a cycle that the message names.
 const SHOWN: usize = 16;
 
 fn members(new: &NewTask) -> impl Iterator<Item = usize> {
@@ -264,8 +264,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any graph: it is put into an order that holds, or it has a cycle and then really none
-        /// exists.
+        /// For any graph, the result is a valid order, or a cycle that makes every order invalid.
         #[test]
         fn an_order_is_found_exactly_where_there_is_one(
             graph in (1usize..8).prop_flat_map(|size| proptest::collection::vec(proptest::collection::vec(0..size, 0..3), size))

@@ -1,9 +1,9 @@
-//! When a task is due, and where it waits until then.
+//! The due time of a task, and its state until then.
 
 use crate::api::task::{TaskState, When};
 use crate::api::timestamp::Timestamp;
 
-/// The moment at which a task is due that is accepted now. A moment in the past means now.
+/// Returns the time at which a task that is accepted now is due. A time in the past becomes `now`.
 #[must_use]
 pub fn run_at(when: When, now: Timestamp) -> Timestamp {
     match when {
@@ -13,7 +13,7 @@ pub fn run_at(when: When, now: Timestamp) -> Timestamp {
     }
 }
 
-/// The state in which a task waits that is to run at `run_at`: what is due now waits at once,
+/// Returns the state of a task that is due at `run_at`. A task that is due now waits at once,
 /// without a sweep.
 #[must_use]
 pub fn state(run_at: Timestamp, now: Timestamp) -> TaskState {

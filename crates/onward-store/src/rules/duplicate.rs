@@ -1,47 +1,48 @@
-//! What becomes of a submit whose key is taken.
+//! The effect of a submit whose key is taken.
 
 use crate::api::task::{OnDuplicate, Priority, TaskId};
 
 /// The task that has the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyHolder {
-    /// Its number.
+    /// The number.
     pub id: TaskId,
-    /// Its priority.
+    /// The priority.
     pub priority: Priority,
-    /// Whether a session holds it.
+    /// True if a session holds it.
     pub running: bool,
-    /// Whether it has ended and only its key is still kept.
+    /// True if it has ended and only its key is still kept.
     pub ended: bool,
-    /// Whether it only keeps what is sent to its key for the task that is submitted, an
-    /// orchestration.
+    /// True if it is an orchestration that was never started, and only keeps signals for the task
+    /// that is submitted.
     pub unstarted: bool,
 }
 
-/// What to do with the new task.
+/// The effect of a submit with a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Take it.
+    /// Insert the task.
     Insert,
-    /// Leave everything as it is.
+    /// Leave everything unchanged.
     Keep(TaskId),
-    /// Raise the priority of the existing one.
+    /// Raise the priority of the existing task.
     Raise(TaskId),
-    /// Take it when the existing one ends; it replaces one that was to follow already.
+    /// Insert the task when the existing one ends. It replaces another task that was to follow.
     Follow(TaskId),
-    /// Cancel the existing one and take the new one.
+    /// Cancel the existing task and insert the new one.
     Supersede(TaskId),
-    /// Say no.
+    /// Reject the submit.
     Reject(TaskId),
-    /// Take it in the place of one that has ended, whose key is kept no longer.
+    /// Insert the task in place of one that has ended, whose key is no longer kept.
     TakeOver(TaskId),
-    /// Take it in the place of one that was never started, with what that was sent.
+    /// Insert the task in place of an orchestration that was never started, with the messages of
+    /// that one.
     Start(TaskId),
-    /// Refuse it: the second has the key that was to be taken over from the first.
+    /// Refuse the submit: the second task has the key that was to be taken over from the first.
     Refuse(TaskId, TaskId),
 }
 
-/// Decides what becomes of a submit with a key.
+/// Decides the effect of a submit with a key.
 #[must_use]
 pub fn decide(holder: Option<KeyHolder>, on_duplicate: OnDuplicate, priority: Priority) -> Decision {
     let Some(holder) = holder else { return Decision::Insert };
@@ -51,6 +52,7 @@ pub fn decide(holder: Option<KeyHolder>, on_duplicate: OnDuplicate, priority: Pr
     match on_duplicate {
         OnDuplicate::TakeOver(from) if holder.ended && holder.id == from => Decision::TakeOver(from),
         OnDuplicate::TakeOver(from) => Decision::Refuse(from, holder.id),
+        // This arm comes before that of ended holders: a kept key is reported as a rejection, too.
         OnDuplicate::Reject => Decision::Reject(holder.id),
         _ if holder.ended => Decision::Keep(holder.id),
         OnDuplicate::Supersede => Decision::Supersede(holder.id),

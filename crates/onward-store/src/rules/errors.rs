@@ -1,20 +1,21 @@
-//! What is kept of attempts that did not end well.
+//! The errors that a task keeps of its attempts.
 
 use crate::api::task::{AttemptError, SessionId};
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
 use crate::rules::attempt::cut;
 
-/// Adds an error to those of a task. The message is cut; of too many errors the first and the
-/// newest stay.
+/// Adds an error to those of a task. The message is cut at [`bounds::ERROR_BYTES`]. If there are
+/// more than [`bounds::ERRORS_KEPT`] errors, the first one and the newest ones stay.
 pub fn push(errors: &mut Vec<AttemptError>, attempt: u32, at: Timestamp, message: String) {
     while errors.len() >= bounds::ERRORS_KEPT {
+        // The first error stays, so the oldest of the others is removed.
         errors.remove(1);
     }
     errors.push(AttemptError { attempt, at, message: cut(message, bounds::ERROR_BYTES) });
 }
 
-/// What a task says of an attempt whose session gave no sign of life.
+/// Returns the error of an attempt whose session lapsed.
 #[must_use]
 pub fn lost_lease(session: SessionId) -> String {
     format!(

@@ -1,30 +1,31 @@
-//! Which day a moment belongs to, and which days are kept.
+//! The day to which the end of a task counts, and the days that are kept.
 
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
 
 const DAY: i64 = 24 * 60 * 60 * 1_000_000;
 
-/// The day of a moment in UTC, counted from 1970-01-01.
+/// Returns the day of a time in UTC, counted from 1970-01-01.
 #[must_use]
 pub fn day_of(at: Timestamp) -> i64 {
     at.as_microseconds().div_euclid(DAY)
 }
 
-/// The first moment of a day.
+/// Returns the first moment of a day.
 #[must_use]
 pub fn beginning(day: i64) -> Timestamp {
     Timestamp::from_microseconds(day.saturating_mul(DAY))
 }
 
-/// The day to which an end counts: a clock that was set back does not reopen one.
+/// Returns the day to which an end counts. It is never earlier than the latest day with ends, so a
+/// clock that is set back does not reopen a past day.
 #[must_use]
 pub fn counted_on(at: Timestamp, latest: Option<i64>) -> i64 {
     latest.map_or(day_of(at), |latest| latest.max(day_of(at)))
 }
 
-/// The first of the last `days` days that can be asked for, 1 to
-/// [`HISTORY_DAYS`](bounds::HISTORY_DAYS), the one of `at` being the last.
+/// Returns the first of the last `days` days up to that of `at`. `days` is clamped to 1 to
+/// [`HISTORY_DAYS`](bounds::HISTORY_DAYS).
 #[must_use]
 pub fn first_day(at: Timestamp, latest: Option<i64>, days: u32) -> i64 {
     counted_on(at, latest) + 1 - i64::from(days.clamp(1, bounds::HISTORY_DAYS))

@@ -1,15 +1,15 @@
-//! What people may do to a task, by where it stands.
+//! Interventions of operators, by the state of the task.
 
 use crate::api::outcome::Refusal;
 use crate::api::task::{TaskId, TaskState};
 
-/// What a task says of why it is dead that somebody killed.
+/// The last error of a task that was killed.
 pub const KILLED: &str = "it was killed before it ran: somebody asked for it";
 
-/// Whether a task can be made due.
+/// Checks that a task can be made due.
 ///
 /// # Errors
-/// Why not.
+/// [`Refusal::Blocked`], [`Refusal::Running`] or [`Refusal::AlreadyEnded`], by the state.
 pub fn run_now(task: TaskId, state: TaskState) -> Result<(), Refusal> {
     match state {
         TaskState::Scheduled | TaskState::Waiting => Ok(()),
@@ -19,10 +19,10 @@ pub fn run_now(task: TaskId, state: TaskState) -> Result<(), Refusal> {
     }
 }
 
-/// Whether a task can be made a dead letter.
+/// Checks that a task can be made a dead letter.
 ///
 /// # Errors
-/// Why not.
+/// [`Refusal::Running`] or [`Refusal::AlreadyEnded`], by the state.
 pub fn kill(task: TaskId, state: TaskState) -> Result<(), Refusal> {
     match state {
         TaskState::Scheduled | TaskState::Waiting | TaskState::Blocked => Ok(()),
@@ -31,10 +31,10 @@ pub fn kill(task: TaskId, state: TaskState) -> Result<(), Refusal> {
     }
 }
 
-/// Whether a task can be removed.
+/// Checks that a task can be removed.
 ///
 /// # Errors
-/// Why not.
+/// [`Refusal::Running`] for a running task.
 pub fn delete(task: TaskId, state: TaskState) -> Result<(), Refusal> {
     if state == TaskState::Running { Err(Refusal::Running(task)) } else { Ok(()) }
 }

@@ -1,8 +1,8 @@
-//! What limits allow.
+//! Limits on running tasks and on starts.
 //!
-//! A token bucket is kept as one moment: when it will be full again. That is the generic cell rate
-//! algorithm (ITU-T I.371, "virtual scheduling"): nothing needs to be counted while nothing
-//! happens, and any number of tokens is taken at constant cost.
+//! A token bucket is stored as one time: when it will be full again. This is the generic cell rate
+//! algorithm (ITU-T I.371, "virtual scheduling"). An idle bucket needs no updates, and taking any
+//! number of tokens has constant cost.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,10 +13,11 @@ use crate::api::outcome::Refusal;
 use crate::api::queue::ConcurrencyLimit;
 use crate::bounds;
 
-/// Checks a change before it is made.
+/// Checks a change before it is applied.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for a value out of its range, and for a change of nothing.
+/// [`Refusal::Invalid`] for a value out of its range, for a weight or a minimum of a scope that is
+/// not of groups, and for a change without values.
 pub fn check(set: &SetLimit) -> Result<(), Refusal> {
     let scope = &set.scope;
     if set.concurrency.is_none() && set.rate.is_none() && set.weight.is_none() && set.minimum.is_none() {
@@ -33,7 +34,7 @@ pub fn check(set: &SetLimit) -> Result<(), Refusal> {
     set.rate.and_then(RateLimit::limit).map_or(Ok(()), |rate| check_rate(scope, rate))
 }
 
-/// Checks the beginning of the names of groups.
+/// Checks the prefix of the names of groups.
 fn check_beginning(scope: &LimitScope) -> Result<(), Refusal> {
     let LimitScope::Groups(beginning) = scope else { return Ok(()) };
     if beginning.len() > bounds::NAME_BYTES {
@@ -72,6 +73,7 @@ fn check_rate(scope: &LimitScope, rate: Rate) -> Result<(), Refusal> {
             rate.per
         )));
     }
+    // Fewer than 1000 nanoseconds a token are more than a million tokens a second.
     if interval(rate) < 1000 {
         return Err(Refusal::Invalid(format!(
             "{scope} was to have a rate of {} tasks in {:?}, which is more than a million a second; set none instead",
@@ -88,7 +90,7 @@ fn in_range(scope: &LimitScope, what: &str, value: u32, most: u32, remedy: &str)
     Err(Refusal::Invalid(format!("{scope} was to have {what} of {value}, and it may be 1 to {most}; {remedy}")))
 }
 
-/// Why there cannot be another limit on groups.
+/// Returns the refusal of one more limit on groups than [`bounds::GROUP_LIMITS`].
 #[must_use]
 pub fn too_many_group_limits() -> Refusal {
     let most = bounds::GROUP_LIMITS;
@@ -97,7 +99,7 @@ pub fn too_many_group_limits() -> Refusal {
     ))
 }
 
-/// What holds after a change.
+/// Returns the limit after a change.
 #[must_use]
 pub fn after(before: Limit, set: &SetLimit) -> Limit {
     Limit {
@@ -108,7 +110,7 @@ pub fn after(before: Limit, set: &SetLimit) -> Limit {
     }
 }
 
-/// The limit on a group: its own, or else that of the longest beginning of its name that has one.
+/// Returns the limit of a group: its own, or that of the longest prefix of its name that has one.
 #[must_use]
 pub fn limit_of_group<'a>(
     limits: &'a BTreeMap<LimitScope, Limit>,
@@ -118,9 +120,11 @@ pub fn limit_of_group<'a>(
     own.or_else(|| limit_of_beginning(limits, group))
 }
 
-/// Asked for each task that is looked at, several times, so that few beginnings are tried: the last
-/// one in their order that is not behind the name; where the name does not begin so, those that it
-/// begins with have no more than both have in common.
+/// Returns the limit of the longest prefix of a group's name.
+///
+/// A claim calls this several times for each task that it examines, so it tries few prefixes. It
+/// takes the last prefix in order that is not after the name. If the name does not begin with it,
+/// only their common beginning can contain further prefixes of the name.
 fn limit_of_beginning<'a>(limits: &'a BTreeMap<LimitScope, Limit>, group: &str) -> Option<(&'a LimitScope, &'a Limit)> {
     let mut begins = group;
     loop {
@@ -135,52 +139,53 @@ fn limit_of_beginning<'a>(limits: &'a BTreeMap<LimitScope, Limit>, group: &str) 
     }
 }
 
-/// A token bucket. Its times are steady ones, which nobody sets.
+/// A token bucket. Its times are steady time, which no clock change moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bucket {
-    /// When it will be full, to the nanosecond; it is full if that has passed.
+    /// The time at which it is full, with nanosecond precision. If the time has passed, it is full.
     pub full_at: Duration,
 }
 
-/// The time that one token takes, in nanoseconds, rounded up so that no rate is exceeded.
+/// Returns the time that one token takes, in nanoseconds, rounded up so that the rate is not
+/// exceeded.
 fn interval(rate: Rate) -> u64 {
     in_nanoseconds(rate.per).div_ceil(u64::from(rate.tasks.max(1)))
 }
 
-/// Up to 584 years, which is long enough for all that is counted here; and 64 bits divide far
-/// faster than 128.
+/// Returns a duration in nanoseconds. 64 bits are enough for 584 years, and divide far faster than
+/// 128.
 fn in_nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Bucket {
-    /// How long until it is full, in nanoseconds. Never longer than an empty one takes, though
-    /// steady time began anew since.
+    /// Returns the time until the bucket is full, in nanoseconds. It is at most that of an empty
+    /// bucket, even if steady time has started again since.
     fn missing(self, rate: Rate, now: Duration) -> u64 {
         let missing = in_nanoseconds(self.full_at.saturating_sub(now));
         missing.min(interval(rate).saturating_mul(u64::from(rate.burst)))
     }
 
-    /// How many tokens are in it.
+    /// Returns the number of tokens in the bucket.
     #[must_use]
     pub fn tokens(self, rate: Rate, now: Duration) -> u32 {
         let taken = self.missing(rate, now).div_ceil(interval(rate));
         rate.burst.saturating_sub(u32::try_from(taken).unwrap_or(u32::MAX))
     }
 
-    /// The bucket after so many were taken.
+    /// Returns the bucket after `tokens` tokens were taken.
     #[must_use]
     pub fn take(self, rate: Rate, tokens: u32, now: Duration) -> Self {
         let missing = self.missing(rate, now).saturating_add(interval(rate).saturating_mul(u64::from(tokens)));
         Self { full_at: now.saturating_add(Duration::from_nanos(missing)) }
     }
 
-    /// For how long before it is full there is a token in it.
+    /// Returns the time before the bucket is full at which it already has a token.
     pub(crate) fn spare(rate: Rate) -> Duration {
         Duration::from_nanos(interval(rate).saturating_mul(u64::from(rate.burst.saturating_sub(1))))
     }
 
-    /// How long until there is a token in it, in whole microseconds; zero if there is one.
+    /// Returns the time until the bucket has a token, in whole microseconds; zero if it has one.
     #[must_use]
     pub fn until_token(self, rate: Rate, now: Duration) -> Duration {
         let for_the_rest = interval(rate).saturating_mul(u64::from(rate.burst.saturating_sub(1)));
@@ -188,7 +193,8 @@ impl Bucket {
     }
 }
 
-/// How many more tasks may start where a limit holds, so many run, and the bucket stands so.
+/// Returns how many more tasks may start under a limit, of which `running` run and which has this
+/// bucket.
 #[must_use]
 pub fn room(limit: Limit, running: u64, bucket: Bucket, now: Duration) -> usize {
     let slots = limit
@@ -277,8 +283,8 @@ mod tests {
             prop_assert_eq!(found, longest.cloned().map(LimitScope::Groups));
         }
 
-        /// Whatever is taken whenever there is something: never more than the burst and what the
-        /// time brings.
+        /// For any tokens taken at any times, never more than the burst and the tokens gained are
+        /// taken.
         #[test]
         fn no_window_sees_more_than_the_burst_and_what_its_time_brings(
             tasks in 1..50u32, per in 1..3000u64, burst in 1..20u32, steps in proptest::collection::vec((0..400_000u64, 1..8u32), 1..60),
@@ -301,7 +307,8 @@ mod tests {
             }
         }
 
-        /// Somebody who takes each token when it comes gets the rate, to a microsecond each.
+        /// A caller that takes each token as soon as it arrives gets the rate, to a microsecond per
+        /// token.
         #[test]
         fn who_waits_for_each_token_gets_the_rate(tasks in 1..1000u32, per in 1..3000u64, burst in 1..20u32) {
             let rate = rate(tasks, per, burst);

@@ -1,5 +1,5 @@
-//! The rules: plain functions from values to values, without clock, I/O or async. Every store is
-//! fed by the same ones.
+//! The rules: pure functions from values to values, without clock, I/O or async. Every store calls
+//! them, so all stores decide alike.
 
 pub mod affinity;
 pub mod aggregate;

@@ -1,4 +1,4 @@
-//! What a turn of an orchestration may write, and how it goes on.
+//! The bounds of a turn of an orchestration, and the state of the orchestration after it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,24 +12,24 @@ use crate::api::timestamp::Timestamp;
 use crate::bounds;
 use crate::rules::due;
 
-/// What a store knows of an orchestration whose turn is to be written.
+/// The facts about an orchestration that the check of a turn needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing<'a> {
-    /// How many events its history has.
+    /// The number of events in its history.
     pub length: u64,
-    /// How many messages have come for it.
+    /// The number of messages that have arrived.
     pub received: u64,
-    /// Its kind.
+    /// The kind.
     pub kind: &'a str,
-    /// The largest payload.
+    /// The largest payload, in bytes.
     pub payload_limit: usize,
 }
 
 /// Checks that a turn can be written.
 ///
 /// # Errors
-/// [`Refusal::HistoryMoved`] if the history has another length than the turn says;
-/// [`Refusal::Invalid`] for what no store accepts.
+/// [`Refusal::HistoryMoved`] if the history has another length than the turn states;
+/// [`Refusal::Invalid`] for input that is out of bounds.
 pub fn check(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
     if turn.length != standing.length {
         return Err(Refusal::HistoryMoved { task: turn.lease.task, length: standing.length });
@@ -57,18 +57,18 @@ pub fn check(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
     turn.submits.iter().try_for_each(|task| check_submit(task, turn, standing))
 }
 
-/// Returns whether a turn must have offered its code every message: one that ends the
-/// orchestration, because nobody reads the mailbox afterwards. A dead letter goes on with its
-/// mailbox.
+/// Returns whether a turn must have offered all messages to its code. A turn that ends the
+/// orchestration must, because the mailbox is never read afterwards. A dead letter keeps its
+/// mailbox for a retry.
 #[must_use]
 pub fn offers_all(turn: &Turn) -> bool {
     let ends = matches!(turn.next, AfterTurn::Complete { .. } | AfterTurn::Fail { .. } | AfterTurn::Cancelled { .. });
     ends && !turn.leaves_unread
 }
 
-/// Checks that a turn does not end an orchestration before its code was offered every message. The
-/// last message that came has the number `received`, and earlier turns have consumed those up to
-/// `taken`.
+/// Checks that a turn does not end an orchestration before its code was offered all messages.
+/// `received` is the number of the last message that arrived, and earlier turns have consumed those
+/// up to `taken`.
 ///
 /// # Errors
 /// [`Refusal::Unread`] if messages wait.
@@ -109,11 +109,11 @@ fn check_sizes(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Checks that an orchestration that keeps values under these keys has not too many of them after a
-/// turn.
+/// Checks that an orchestration has at most [`bounds::VALUES`] values after a turn. `kept` are the
+/// keys before it.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] if it has.
+/// [`Refusal::Invalid`] if it has more.
 pub fn check_values<'a>(turn: &'a Turn, kind: &str, kept: impl IntoIterator<Item = &'a str>) -> Result<(), Refusal> {
     let mut keys: BTreeSet<&str> = kept.into_iter().collect();
     for (key, value) in &turn.values {
@@ -133,10 +133,11 @@ pub fn check_values<'a>(turn: &'a Turn, kind: &str, kept: impl IntoIterator<Item
     )))
 }
 
-/// The tags of an orchestration after a turn; `None` if it leaves them as they are.
+/// Returns the tags of an orchestration after a turn; `None` if they are unchanged.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] if it changes too many of them, or they would be such as no task has.
+/// [`Refusal::Invalid`] if the turn changes more than [`bounds::TURN_TAGS`] tags, or if the new
+/// tags are out of bounds.
 pub fn tags_after(turn: &Turn, kind: &str, before: &Tags) -> Result<Option<Tags>, Refusal> {
     if turn.tags.is_empty() {
         return Ok(None);
@@ -163,8 +164,8 @@ pub fn tags_after(turn: &Turn, kind: &str, before: &Tags) -> Result<Option<Tags>
     Ok(Some(tags))
 }
 
-/// Whether the names that the tasks of a turn bring, such as their queues, have room beside those
-/// that a store knows: `known` of them, and no more than `most`.
+/// Returns whether a store has room for the names of the tasks of a turn, such as their queues. It
+/// knows `known` names and holds at most `most`.
 #[must_use]
 pub fn has_room(
     submits: &[NewTask],
@@ -173,6 +174,7 @@ pub fn has_room(
     is_known: impl Fn(&Name) -> bool,
     most: usize,
 ) -> bool {
+    // Even if every name were new, all of them would fit.
     if known + submits.len() <= most {
         return true;
     }
@@ -185,7 +187,7 @@ fn check_submit(task: &NewTask, turn: &Turn, standing: Standing<'_>) -> Result<(
     unsubmittable(task, turn.lease.task).map_or(Ok(()), |what| Err(invalid(standing, what)))
 }
 
-/// What a turn of an orchestration does wrong that submits a task which no turn submits.
+/// Returns the fault of a turn that submits this task; `None` if a turn may submit it.
 #[must_use]
 pub fn unsubmittable(task: &NewTask, orchestration: TaskId) -> Option<&'static str> {
     if !task.depends_on.is_empty() || task.aggregate.is_some() {
@@ -202,7 +204,7 @@ fn invalid(standing: Standing<'_>, what: &str) -> Refusal {
     Refusal::Invalid(format!("a turn of an orchestration of kind `{}` {what}", standing.kind))
 }
 
-/// What a turn is refused with that brings more queues, kinds or groups than a store takes.
+/// Returns the refusal of a turn that needs more queues, kinds or groups than a store holds.
 #[cold]
 #[must_use]
 pub fn no_room() -> Refusal {
@@ -212,14 +214,14 @@ pub fn no_room() -> Refusal {
     )
 }
 
-/// Whether a task that a turn submitted will run, so that its end will be told: now, or when the
-/// one that has its key has ended.
+/// Returns whether a task that a turn submitted will run, now or when the task with its key has
+/// ended. The orchestration then receives its end.
 #[must_use]
 pub fn is_taken(submitted: Submitted) -> bool {
     submitted.is_new() || matches!(submitted, Submitted::Requeued { .. })
 }
 
-/// What an orchestration is refused with that is to wait in another way than by parking.
+/// Returns the refusal of an orchestration that would wait by other means than parking.
 #[cold]
 #[must_use]
 pub fn waits_by_parking(kind: &str) -> Refusal {
@@ -228,8 +230,7 @@ pub fn waits_by_parking(kind: &str) -> Refusal {
     ))
 }
 
-/// What an orchestration is refused with that is to leave something for its next attempt: it has a
-/// history for that.
+/// Returns the refusal of a checkpoint of an orchestration, which has a history instead.
 #[cold]
 #[must_use]
 pub fn keeps_no_memo(kind: &str) -> Refusal {
@@ -238,7 +239,8 @@ pub fn keeps_no_memo(kind: &str) -> Refusal {
     ))
 }
 
-/// Where an orchestration stands that parks. One for which messages wait goes on at once.
+/// Returns the state of an orchestration that parks. If messages wait, it waits for a claim at
+/// once.
 #[must_use]
 pub fn parked(until: Option<Timestamp>, has_messages: bool, now: Timestamp) -> TaskState {
     match until {
@@ -248,8 +250,8 @@ pub fn parked(until: Option<Timestamp>, has_messages: bool, now: Timestamp) -> T
     }
 }
 
-/// How an orchestration goes on whose key another one has taken: it ends, unless it does so by
-/// itself.
+/// Returns the continuation of an orchestration whose key another one has taken: it ends as
+/// cancelled, unless its turn ends it.
 #[must_use]
 pub fn superseded(next: AfterTurn) -> AfterTurn {
     match next {
@@ -260,26 +262,27 @@ pub fn superseded(next: AfterTurn) -> AfterTurn {
     }
 }
 
-/// Returns whether an orchestration in a state accepts messages: one that has ended does not,
-/// except a dead letter, which can go on. What came before the end is kept in any case.
+/// Returns whether an orchestration in a state accepts messages. An ended orchestration does not,
+/// except a dead letter, which can be retried. Messages that arrived before the end are kept.
 #[must_use]
 pub fn takes_messages(state: TaskState) -> bool {
     !state.is_ended() || state == TaskState::Dead
 }
 
-/// Whether a message wakes an orchestration whose history has so many events.
+/// Returns whether a message wakes an orchestration with `length` events in its history.
 #[must_use]
 pub fn is_woken(length: u64, hold: Hold, state: TaskState) -> bool {
     length > 0 && hold == Hold::None && matches!(state, TaskState::Blocked | TaskState::Scheduled)
 }
 
-/// How an orchestration is held that is paused in a state.
+/// Returns the hold of an orchestration that is paused in a state.
 #[must_use]
 pub fn paused(state: TaskState) -> Hold {
     if is_to_have_a_turn(state) { Hold::Aside } else { Hold::Paused }
 }
 
-/// Whether one that would go on to a state stands aside instead, since it is paused.
+/// Returns whether a paused orchestration is blocked instead of entering a state in which it would
+/// have a turn.
 #[must_use]
 pub fn stands_aside(hold: Hold, state: TaskState) -> bool {
     hold.is_paused() && is_to_have_a_turn(state)
@@ -289,17 +292,18 @@ fn is_to_have_a_turn(state: TaskState) -> bool {
     matches!(state, TaskState::Waiting | TaskState::Scheduled)
 }
 
-/// Whether an orchestration hears that it is to be cancelled, rather than ending at once: one that
-/// has begun may have something to clean up.
+/// Returns whether an orchestration receives a request to cancel as a message, instead of ending at
+/// once. An orchestration that has begun may have to clean up.
 #[must_use]
 pub fn hears_of_cancel(generation: u32, length: u64, state: TaskState) -> bool {
     generation > 0 || length > 0 || state == TaskState::Running
 }
 
-/// Checks a signal that may be kept for an orchestration that is to start.
+/// Checks a signal that may be kept for an orchestration that has not started.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for what no store accepts.
+/// [`Refusal::Invalid`] for a time of zero or more than [`bounds::UNSTARTED_KEPT`], a reserved
+/// kind, or a payload over the limit.
 pub fn check_kept(signal: &Signal, kind: &Name, keep_for: Duration, payload_limit: usize) -> Result<(), Refusal> {
     if keep_for.is_zero() || keep_for > bounds::UNSTARTED_KEPT {
         return Err(Refusal::Invalid(format!(
@@ -312,13 +316,13 @@ pub fn check_kept(signal: &Signal, kind: &Name, keep_for: Duration, payload_limi
         .map_err(|error| Refusal::Invalid(error.to_string()))
 }
 
-/// The orchestration that keeps what is sent to a key which none has.
+/// Returns the orchestration that keeps signals to a key which no orchestration has.
 #[must_use]
 pub fn unstarted(kind: &Name, key: &str, keep_for: Duration) -> NewTask {
     NewTask {
         queue: Name::unstarted_queue(),
         unique: Some(UniqueKey { key: key.to_owned(), on_duplicate: OnDuplicate::Reject, keep_for: Duration::ZERO }),
-        // It is never due.
+        // This orchestration is never due.
         when: When::At(Timestamp::MAX),
         ttl: Some(Ttl { duration: keep_for, from: TtlFrom::Submission }),
         orchestration: true,
@@ -326,7 +330,8 @@ pub fn unstarted(kind: &Name, key: &str, keep_for: Duration) -> NewTask {
     }
 }
 
-/// What a signal is refused with for which one more key would have to be kept.
+/// Returns the refusal of a signal that would need one more kept key than
+/// [`bounds::UNSTARTED_KEYS`].
 #[cold]
 #[must_use]
 pub fn too_many_unstarted() -> Refusal {
@@ -337,7 +342,7 @@ pub fn too_many_unstarted() -> Refusal {
     ))
 }
 
-/// What is refused to be run, or tried again, since nobody has started it.
+/// Returns the refusal to run or retry an orchestration that was never started.
 #[cold]
 #[must_use]
 pub fn never_started(task: TaskId) -> Refusal {

@@ -1,10 +1,11 @@
-//! Which of the waiting tasks goes first.
+//! The order of waiting tasks.
 //!
-//! A level of priority is worth a certain time of waiting ([`bounds::PRIORITY_LEVEL`]), so that a
-//! task ages: it goes before a more urgent one that became due so much later. All tasks age alike,
-//! so their order never changes while they wait, and a store can keep it in an index. (Schedulers
-//! call this a virtual deadline; compare "earliest eligible virtual deadline first", Stoica and
-//! Abdel-Wahab 1995.) However many urgent tasks arrive, nothing starves.
+//! A level of priority is worth a fixed time of waiting ([`bounds::PRIORITY_LEVEL`]), so tasks age.
+//! A task goes before a more urgent one that became due later by more than the difference of their
+//! levels. All tasks age alike, so their order never changes while they wait, and a store can keep
+//! it in an index. (Schedulers call this a virtual deadline; compare "earliest eligible virtual
+//! deadline first", Stoica and Abdel-Wahab 1995.) No task starves, however many urgent tasks
+//! arrive.
 
 use std::time::Duration;
 
@@ -12,17 +13,18 @@ use crate::api::task::{Priority, TaskId};
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
 
-/// A task's place among those that wait: the smaller goes first.
+/// The sort key of a waiting task. The task with the smallest key goes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// When a task of the highest priority would have had to become due to stand here, in
-    /// microseconds of wall time.
+    /// The due time, moved later for each level below the highest priority: the time at which a
+    /// task of the highest priority with the same sort key would have become due, in microseconds
+    /// of wall time.
     pub at: i64,
-    /// The task; of two that became due at one moment the older goes first.
+    /// The task. If two keys have the same time, the older task goes first.
     pub task: TaskId,
 }
 
-/// The place of a task of some priority that has been due since `run_at`.
+/// Returns the sort key of a task that has been due since `run_at`.
 #[must_use]
 pub fn place(priority: Priority, run_at: Timestamp, task: TaskId) -> Place {
     let level = i64::try_from(bounds::PRIORITY_LEVEL.as_micros()).unwrap_or(i64::MAX);
@@ -30,15 +32,16 @@ pub fn place(priority: Priority, run_at: Timestamp, task: TaskId) -> Place {
     Place { at: run_at.as_microseconds().saturating_add(handicap), task }
 }
 
-/// The last place at which a task counts as at least as urgent as `least` now: its own priority,
-/// and a level more for each [`bounds::PRIORITY_LEVEL`] that it has been due. What stands behind it
-/// counts as less urgent.
+/// Returns the last sort key of a task that counts as at least as urgent as `least` now. A task
+/// counts as its own priority plus one level for each [`bounds::PRIORITY_LEVEL`] that it has been
+/// due.
 #[must_use]
 pub fn last_place(least: Priority, now: Timestamp) -> Place {
     place(least, now, TaskId(i64::MAX))
 }
 
-/// How long until a task behind the last place that counts as urgent enough will be.
+/// Returns the time until a task with the sort key `behind` counts as urgent enough. `last` is the
+/// last sort key that counts so now.
 #[must_use]
 pub fn between(last: Place, behind: Place) -> Duration {
     Duration::from_micros(u64::try_from(behind.at.saturating_sub(last.at)).unwrap_or(0))

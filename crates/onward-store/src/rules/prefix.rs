@@ -1,10 +1,10 @@
-//! What begins with a text, as a range in the order of bytes.
+//! The range of texts that have a prefix, in byte order.
 
-/// The first text, in the order of bytes, that is behind all that begin with `prefix`; `None` if
-/// nothing is.
+/// Returns the first text, in byte order, after all texts with the prefix; `None` if there is none.
 #[must_use]
 pub fn end(prefix: &str) -> Option<String> {
     let mut text = prefix.to_owned();
+    // Nothing follows the greatest character, so the character before it is advanced instead.
     while let Some(last) = text.pop() {
         if let Some(next) = following(last) {
             text.push(next);
@@ -14,11 +14,11 @@ pub fn end(prefix: &str) -> Option<String> {
     None
 }
 
-/// The next character; the order of characters is that of their bytes in UTF-8.
+/// Returns the next character. The order of characters is that of their bytes in UTF-8.
 fn following(character: char) -> Option<char> {
     match character {
         char::MAX => None,
-        // Between these are only halves of characters.
+        // The surrogates lie between these two, and they are not characters.
         '\u{d7ff}' => Some('\u{e000}'),
         other => char::from_u32(u32::from(other) + 1),
     }

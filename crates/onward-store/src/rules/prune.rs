@@ -1,34 +1,33 @@
-//! Which ended tasks are forgotten.
+//! The ended tasks that a prune removes.
 
 use std::time::Duration;
 
 use crate::api::timestamp::Timestamp;
 use crate::api::write::Prune;
 
-/// Until when, this moment included, a task is kept that said for how long it is. What prunes say
-/// of others does not concern it.
+/// Returns the last moment at which a task with its own retention is kept. The conditions of prunes
+/// do not apply to it.
 #[must_use]
 pub fn retained_until(finished_at: Timestamp, retention: Duration) -> Timestamp {
     finished_at.plus(retention)
 }
 
-/// Whether a task that is kept until a moment is one of those that any prune forgets.
+/// Returns whether any prune removes a task that is kept until `retained_until`.
 #[must_use]
 pub fn is_over(retained_until: Timestamp, now: Timestamp) -> bool {
     retained_until < now
 }
 
-/// An ended task that said nothing of how long it is kept, as [`is_forgotten`] sees it.
+/// An ended task without its own retention, as [`is_forgotten`] sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndedTask {
-    /// When it ended.
+    /// The time at which it ended.
     pub finished_at: Timestamp,
-    /// How many such tasks ended after it: none for the newest.
+    /// The number of such tasks that ended after it; 0 for the newest.
     pub newer: u64,
 }
 
-/// Whether a task is one of those that `prune` forgets, its limit apart. Either condition is
-/// enough.
+/// Returns whether `prune` removes a task, apart from its limit. Either condition is enough.
 #[must_use]
 pub fn is_forgotten(prune: &Prune, task: EndedTask, now: Timestamp) -> bool {
     let too_old = prune.older_than.is_some_and(|older_than| now - task.finished_at > older_than);

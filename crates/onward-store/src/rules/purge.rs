@@ -1,4 +1,4 @@
-//! Which states a purge may name.
+//! The states that a purge accepts.
 
 use crate::api::name::Name;
 use crate::api::outcome::Refusal;
@@ -7,7 +7,7 @@ use crate::api::task::TaskState;
 /// Checks the states of a purge.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for no state at all, or for [`TaskState::Running`].
+/// [`Refusal::Invalid`] for an empty list, or for [`TaskState::Running`].
 pub fn check(queue: &Name, states: &[TaskState]) -> Result<(), Refusal> {
     if states.is_empty() {
         return Err(Refusal::Invalid(format!(

@@ -1,15 +1,15 @@
-//! What may be set about a queue.
+//! Changes of the settings of a queue.
 
 use crate::api::name::Name;
 use crate::api::outcome::Refusal;
 use crate::api::queue::{ConcurrencyLimit, QueueSettings, SetQueue};
 use crate::bounds;
 
-/// Checks a change before it is made.
+/// Checks a change before it is applied.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for a weight or a concurrency out of its range, and for a change of
-/// nothing.
+/// [`Refusal::Invalid`] for a weight, a concurrency or a wait for affinity out of its range, and
+/// for a change without values.
 pub fn check(set: &SetQueue) -> Result<(), Refusal> {
     if set.weight.is_none() && set.concurrency.is_none() && set.affinity_wait.is_none() {
         let text = "was to be set and it was not said what; name a weight, a concurrency or a wait for affinity";
@@ -41,7 +41,7 @@ fn out_of_range(queue: &Name, what: &str, value: u32, most: u32, remedy: &str) -
     ))
 }
 
-/// What holds after a change.
+/// Returns the settings after a change.
 #[must_use]
 pub fn after(before: QueueSettings, set: &SetQueue) -> QueueSettings {
     QueueSettings {

@@ -1,4 +1,4 @@
-//! When a failed task is tried again.
+//! Retry policies: the number of attempts, and the delay between them.
 
 use std::time::Duration;
 
@@ -7,29 +7,29 @@ use serde::{Deserialize, Serialize};
 use crate::api::error::{Error, Result};
 use crate::api::write::AfterFailure;
 
-/// The longest delay between two attempts: a year. A longer one is cut to this, and no arithmetic
+/// The longest delay between two attempts: a year. Longer delays are cut to it, and no arithmetic
 /// overflows.
 pub const LONGEST_DELAY: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// How long to wait between attempts.
+/// The delay between attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "backoff")]
 pub enum Backoff {
-    /// Always the same.
+    /// A constant delay.
     Constant {
         /// The delay.
         delay: Duration,
     },
-    /// `initial`, then each time `increment` more, at most `maximum`.
+    /// `initial`, then `increment` longer each time, at most `maximum`.
     Linear {
         /// The first delay.
         initial: Duration,
-        /// What is added each time.
+        /// The increment.
         increment: Duration,
         /// The longest delay.
         maximum: Duration,
     },
-    /// `initial`, then each time `factor` times as long, at most `maximum`.
+    /// `initial`, then `factor` times as long each time, at most `maximum`.
     Exponential {
         /// The first delay.
         initial: Duration,
@@ -38,35 +38,36 @@ pub enum Backoff {
         /// The longest delay.
         maximum: Duration,
     },
-    /// A random time from nothing up to what `Exponential` would say ("full jitter", as the AWS
-    /// Architecture Blog describes it in *Exponential Backoff And Jitter*, 2015), so that tasks
-    /// which failed together do not return together.
+    /// A random delay between zero and that of `Exponential`, so that tasks which failed together
+    /// are not retried together. ("Full jitter", as the AWS Architecture Blog describes it in
+    /// *Exponential Backoff And Jitter*, 2015.)
     ExponentialJitter {
-        /// The first bound.
+        /// The first upper bound.
         initial: Duration,
         /// The factor, at least 1.
         factor: f64,
-        /// The highest bound.
+        /// The largest upper bound.
         maximum: Duration,
     },
 }
 
 impl Default for Backoff {
-    /// Exponential with jitter from 1 s, doubling, at most 10 min.
+    /// Returns the exponential back-off with jitter from 1 s, doubling, at most 10 min.
     fn default() -> Self {
         Self::ExponentialJitter { initial: Duration::from_secs(1), factor: 2.0, maximum: Duration::from_secs(600) }
     }
 }
 
 impl Backoff {
-    /// The delay after the `failures`-th failure (counted from 1). `random` is any number, and is
-    /// used by jitter alone.
+    /// Returns the delay after the `failures`-th failure, counted from 1; at most
+    /// [`LONGEST_DELAY`]. `random` is a random number for the jitter.
     ///
     /// ```
     /// use std::time::Duration;
     /// use onward_store::rules::retry::Backoff;
     ///
-    /// let backoff = Backoff::Exponential { initial: Duration::from_secs(1), factor: 2.0, maximum: Duration::from_secs(60) };
+    /// let (initial, maximum) = (Duration::from_secs(1), Duration::from_secs(60));
+    /// let backoff = Backoff::Exponential { initial, factor: 2.0, maximum };
     /// assert_eq!(backoff.delay(4, 0), Duration::from_secs(8));
     /// assert_eq!(backoff.delay(u32::MAX, 0), Duration::from_secs(60));
     /// ```
@@ -88,45 +89,50 @@ impl Backoff {
 
 fn exponential(initial: Duration, factor: f64, maximum: Duration, before: u32) -> Duration {
     let longest = maximum.min(LONGEST_DELAY);
+    // A power that overflows is infinite, and infinity times zero is no number.
+    if initial.is_zero() {
+        return Duration::ZERO;
+    }
     let exponent = i32::try_from(before).unwrap_or(i32::MAX);
     let seconds = initial.as_secs_f64() * factor.max(1.0).powi(exponent);
+    // The conversion fails for a delay that is too long. Then the longest delay applies.
     Duration::try_from_secs_f64(seconds).map_or(longest, |delay| delay.min(longest))
 }
 
-/// A number from 0 to `bound`, uniform to within 2⁻³² (multiply and shift, after Lemire, *Fast
-/// Random Integer Generation in an Interval*, 2019, without the rejection step, which jitter does
-/// not need).
+/// Returns a time from zero to `bound`, uniform to within 2⁻³². It multiplies and shifts (Lemire,
+/// *Fast Random Integer Generation in an Interval*, 2019) without the rejection step, which jitter
+/// does not need.
 fn jitter(bound: Duration, random: u64) -> Duration {
     let nanoseconds = (bound.as_nanos().saturating_add(1) * u128::from(random)) >> 64;
     Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX)).min(bound)
 }
 
-/// How often and when a task is tried again.
+/// A retry policy: the number of attempts of a task, and the delay between them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RetryPolicy {
-    /// Attempts in all, the first included; at least 1.
+    /// The number of attempts, including the first one; at least 1.
     pub attempts: u32,
-    /// The time between them.
+    /// The delay between attempts.
     #[serde(flatten)]
     pub backoff: Backoff,
 }
 
 impl Default for RetryPolicy {
-    /// 5 attempts with the default back-off.
+    /// Returns 5 attempts with the default back-off.
     fn default() -> Self {
         Self { attempts: 5, backoff: Backoff::default() }
     }
 }
 
 impl RetryPolicy {
-    /// One attempt and no more.
+    /// A policy of one attempt without retries.
     pub const NEVER: Self = Self { attempts: 1, backoff: Backoff::Constant { delay: Duration::ZERO } };
 
-    /// Checks what a store would refuse.
+    /// Checks the policy as a store does.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for no attempts, or a factor that is not a number of at
-    /// least 1.
+    /// [`is_invalid`](Error::is_invalid) for 0 attempts, or a factor that is not a finite number of
+    /// at least 1.
     pub fn check(&self, kind: &str) -> Result<()> {
         if self.attempts == 0 {
             return Err(Error::invalid(format!(
@@ -146,21 +152,22 @@ impl RetryPolicy {
     }
 }
 
-/// What a handler's error asks for.
+/// The class of a failure, which a handler chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FailureClass {
-    /// Trying again may help.
+    /// A retry may help. The policy sets the delay. The default.
     #[default]
     Retryable,
-    /// Trying again may help, but not before this time has passed.
+    /// A retry may help, after this delay instead of that of the policy.
     RetryAfter(Duration),
-    /// Trying again cannot help.
+    /// A retry cannot help. The task fails.
     Permanent,
-    /// Nothing was wrong with the task: try again after this time, and do not count the attempt.
+    /// The task is not at fault. It is retried after this delay, and the attempt does not count.
     NotCounted(Duration),
 }
 
-/// What becomes of a task whose attempt number `attempt` (counted from 1) failed.
+/// Returns the effect of a failed attempt with number `attempt`, counted from 1. `random` is a
+/// random number for the jitter.
 #[must_use]
 pub fn after_failure(policy: &RetryPolicy, attempt: u32, class: FailureClass, random: u64) -> AfterFailure {
     let retry = |after: Duration, uses_attempt| {
@@ -202,6 +209,12 @@ mod tests {
     #[test]
     fn a_permanent_failure_is_not_retried() {
         assert_eq!(after_failure(&RetryPolicy::default(), 1, FailureClass::Permanent, 0), AfterFailure::Fail);
+    }
+
+    #[test]
+    fn a_first_delay_of_zero_stays_zero_however_often_an_attempt_fails() {
+        let backoff = Backoff::Exponential { initial: Duration::ZERO, factor: 2.0, maximum: Duration::from_secs(60) };
+        assert_eq!(backoff.delay(u32::MAX, 0), Duration::ZERO);
     }
 
     proptest! {

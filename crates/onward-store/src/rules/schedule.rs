@@ -1,4 +1,4 @@
-//! What may be set as a schedule, and what a firing does.
+//! The bounds of schedules, and the effect of their firings.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use crate::api::timestamp::Timestamp;
 use crate::bounds;
 use crate::rules::attempt::cut;
 
-/// Checks a schedule before it is set. That its cron expression and zone mean something is for
-/// whoever sets it to know.
+/// Checks a schedule before it is set. It does not check that the cron expression and the zone are
+/// valid; the caller that sets the schedule does.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for what no store takes.
+/// [`Refusal::Invalid`] for a value out of its range, and for an invalid task.
 pub fn check(schedule: &NewSchedule, payload_limit: usize) -> Result<(), Refusal> {
     let wrong = |what: String| Err(Refusal::Invalid(format!("the schedule `{}` {what}", schedule.name)));
     match &schedule.recurrence {
@@ -52,10 +52,11 @@ pub fn check(schedule: &NewSchedule, payload_limit: usize) -> Result<(), Refusal
         let remedy = "each of its tasks is due when it fires; give them a delay, a timeout or a time to live instead";
         return wrong(format!("has a task with a moment or a deadline of its own; {remedy}"));
     }
+    // The task of a firing is checked, because its key may come from the name of the schedule.
     task(schedule, Timestamp::MIN).check(payload_limit).map_err(|error| Refusal::Invalid(error.to_string()))
 }
 
-/// The refusal of a schedule that would be one too many.
+/// Returns the refusal of one more schedule than [`bounds::SCHEDULES`].
 #[must_use]
 pub fn too_many(name: &Name) -> Refusal {
     let limit = bounds::SCHEDULES;
@@ -64,10 +65,10 @@ pub fn too_many(name: &Name) -> Refusal {
     ))
 }
 
-/// Checks a firing before it is done.
+/// Checks a firing before it is applied.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for too many moments.
+/// [`Refusal::Invalid`] for more than [`bounds::FIRINGS`] times.
 pub fn check_fire(fire: &FireSchedule) -> Result<(), Refusal> {
     if fire.firings.len() <= bounds::FIRINGS {
         return Ok(());
@@ -79,10 +80,10 @@ pub fn check_fire(fire: &FireSchedule) -> Result<(), Refusal> {
     )))
 }
 
-/// The schedule as it is from now on, but for its revision, and what that changed.
+/// Returns the schedule after it was set, except for its revision, and whether it changed.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] where it belongs to another provider, or to none.
+/// [`Refusal::Invalid`] if the existing schedule has another provider than the new one.
 pub fn set(
     existing: Option<&ScheduleRecord>,
     set: &SetSchedule,
@@ -127,7 +128,7 @@ fn belongs_elsewhere(schedule: &NewSchedule) -> String {
     }
 }
 
-/// The task of a firing.
+/// Returns the task of a firing.
 #[must_use]
 pub fn task(schedule: &NewSchedule, at: Timestamp) -> NewTask {
     let mut task = schedule.task.clone();
@@ -140,16 +141,16 @@ pub fn task(schedule: &NewSchedule, at: Timestamp) -> NewTask {
     task
 }
 
-/// The key of a firing's task that has none of its own.
+/// Returns the key of a firing's task that has none of its own.
 #[must_use]
 pub fn key(name: &Name, at: Timestamp) -> String {
     format!("schedule:{name}:{at}")
 }
 
-/// Where the task of the firing before stands.
+/// The state of the task of the previous firing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Previous {
-    /// There is none, or it has ended.
+    /// There is no such task, or it has ended.
     Ended,
     /// It has not started.
     Waiting(TaskId),
@@ -158,7 +159,7 @@ pub enum Previous {
 }
 
 impl Previous {
-    /// Where a task stands; `None` for a task that is not there any more.
+    /// Returns the state of a task; `None` stands for a task that no longer exists.
     #[must_use]
     pub fn of(task: TaskId, state: Option<TaskState>) -> Self {
         match state {
@@ -169,22 +170,22 @@ impl Previous {
     }
 }
 
-/// What to do about a firing.
+/// The effect of a firing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// Submit its task.
     Submit,
-    /// Leave it out because of a task.
+    /// Skip it because of a task.
     Skip(TaskId),
     /// Hold it until a task has ended.
     Hold(TaskId),
     /// Cancel a task that has not started, and submit.
     Replace(TaskId),
-    /// Ask a task to stop, and hold the firing until it has.
+    /// Ask a task to stop, and hold the firing until it has ended.
     Cancel(TaskId),
 }
 
-/// Decides about a firing, while another may be held already.
+/// Decides the effect of a firing. `is_one_held` states whether another firing is already held.
 #[must_use]
 pub fn decide(overlap: Overlap, previous: Previous, is_one_held: bool) -> Decision {
     match (overlap, previous) {
@@ -197,7 +198,7 @@ pub fn decide(overlap: Overlap, previous: Previous, is_one_held: bool) -> Decisi
     }
 }
 
-/// What a submit for a firing came to.
+/// Returns the result of a firing from the outcome of its submit.
 #[must_use]
 pub fn firing(submitted: Submitted) -> Firing {
     match submitted {
@@ -210,23 +211,25 @@ pub fn firing(submitted: Submitted) -> Firing {
     }
 }
 
-/// Begins the firing of a moment: what was held for it is not held any more.
+/// Begins the firing of a time. If a firing of this time was held, it no longer is.
 pub fn begin(record: &mut ScheduleRecord, at: Timestamp) {
     record.held = record.held.filter(|held| *held != at);
 }
 
-/// Notes what became of the firing of a moment.
+/// Records the result of the firing of a time.
 pub fn note(record: &mut ScheduleRecord, overlap: Overlap, at: Timestamp, firing: &Firing, now: Timestamp) {
     match firing {
         Firing::Submitted { task } => {
             record.fired += 1;
             record.error = None;
-            // Extra firings that may overlap are no reason to hold the others back.
+            // An extra firing that may overlap must not become the previous firing, because it
+            // would hold the schedule's own firings back.
             if overlap != Overlap::Allow || record.schedule.overlap == Overlap::Allow {
                 record.last = Some(LastFiring { at, fired_at: now, task: *task });
             }
         }
         Firing::Skipped { .. } => record.skipped += 1,
+        // A held firing that this one replaces is skipped.
         Firing::Held { .. } => record.skipped += u64::from(record.held.replace(at).is_some()),
         Firing::Failed { message } => {
             record.failed += 1;
@@ -235,7 +238,7 @@ pub fn note(record: &mut ScheduleRecord, overlap: Overlap, at: Timestamp, firing
     }
 }
 
-/// Notes what a firing says beside its moments.
+/// Records the parts of a firing that do not belong to one of its times.
 pub fn finish(record: &mut ScheduleRecord, fire: &FireSchedule, now: Timestamp) {
     record.missed += fire.missed;
     if let Some(message) = &fire.error {

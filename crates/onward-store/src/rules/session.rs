@@ -1,4 +1,4 @@
-//! What a session may ask for, and when it has lapsed.
+//! The bounds of sessions, and the ends of their leases.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use crate::bounds;
 use crate::rules::attempt::cut;
 use crate::text::Shown;
 
-/// Checks how a worker registers.
+/// Checks the registration of a worker.
 ///
 /// # Errors
 /// [`Refusal::Invalid`] for a lease shorter than [`bounds::LEASE_MINIMUM`] or longer than
-/// [`bounds::LEASE_MAXIMUM`], for more than [`bounds::SERVED_NAMES`] names of what it serves, and
-/// for a beginning of kinds that no name has.
+/// [`bounds::LEASE_MAXIMUM`], for more than [`bounds::SERVED_NAMES`] names that it serves, and for
+/// a prefix of kinds with an invisible character.
 pub fn check(open: &OpenSession) -> Result<(), Refusal> {
     if open.serves.names() > bounds::SERVED_NAMES {
         return Err(Refusal::Invalid(format!(
@@ -36,40 +36,42 @@ pub fn check(open: &OpenSession) -> Result<(), Refusal> {
     )))
 }
 
-/// The name under which a session is kept.
+/// Returns the name under which a session is stored, cut at [`bounds::NAME_BYTES`].
 #[must_use]
 pub fn name(name: &str) -> String {
     cut(name.to_owned(), bounds::NAME_BYTES)
 }
 
-/// Whether a session's lease is over. `lease_until` and `now` are steady time. It lapses only if it
-/// holds a task, too: a session that holds nothing costs nobody anything, and an idle worker need
-/// not write to stay alive.
+/// Returns whether a session has lapsed: its lease is over and it holds a task. `lease_until` and
+/// `now` are steady time. A session without tasks blocks no work, so an idle worker need not write
+/// to stay open.
 #[must_use]
 pub fn has_lapsed(lease_until: Duration, holds_tasks: bool, now: Duration) -> bool {
     holds_tasks && lease_until <= now
 }
 
-/// Whether a session is forgotten that holds nothing: its lease has been over for
-/// [`bounds::SESSION_KEPT`]. Most likely its process was killed; one that was only idle is told
-/// that its session is lost when it comes back, and opens another.
+/// Returns whether a session is forgotten: it holds no task, and its lease has been over for
+/// [`bounds::SESSION_KEPT`]. Its process was most likely killed. A worker that was only idle
+/// receives [`Refusal::SessionLost`] and opens another session.
 #[must_use]
 pub fn is_forgotten(lease_until: Duration, holds_tasks: bool, now: Duration) -> bool {
     !holds_tasks && lease_until.saturating_add(bounds::SESSION_KEPT) <= now
 }
 
-/// Returns whether a session may still take a task, though its lease has been over for `silent`.
-/// One that holds tasks has lost them. One that is idle gives no sign of life, but claims within
-/// moments what it can: if the task was there for it for `claimable`, as long as the lease and
-/// longer, its process is gone.
+/// Returns whether a session may still take a task, although its lease has been over for `silent`.
+///
+/// A session that holds tasks has lost them. An idle session gives no sign of life, but it claims a
+/// task within moments. If the task was claimable by it for `claimable`, and that is at least the
+/// length of the lease, its process is gone. After [`bounds::SESSION_KEPT`] the session is
+/// forgotten.
 #[must_use]
 pub fn may_take(lease: Duration, silent: Duration, holds_tasks: bool, claimable: Duration) -> bool {
     silent.is_zero() || !(holds_tasks || claimable >= lease || silent >= bounds::SESSION_KEPT)
 }
 
-/// Until when a session's lease lasts if it is renewed at `now`; `None` if that is hardly later
-/// than `lease_until`, by a tenth of the `lease` at the most, and not worth a write: a busy worker
-/// renews with every claim.
+/// Returns the new end of a session's lease if it is renewed at `now`. Returns `None` if the
+/// renewal would extend the lease by at most a tenth of its length, which is not worth a write: a
+/// busy worker renews with every claim.
 #[must_use]
 pub fn renewed_until(lease_until: Duration, lease: Duration, now: Duration) -> Option<Duration> {
     let renewed = now.saturating_add(lease);

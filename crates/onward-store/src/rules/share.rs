@@ -1,82 +1,85 @@
-//! Whose turn it is among the groups of a queue that share it by weights and minimums.
+//! Shares: the order of the groups of a queue that share it by weights and minimums.
 //!
-//! This is start-time fair queuing (Goyal, Vin and Cheng, "Start-time Fair Queuing", SIGCOMM 1996).
-//! A queue has a virtual time, and each group of it a tag, which is the virtual time at which its
-//! next task starts. The group with the smallest tag goes first; a start brings the queue's virtual
-//! time up to that tag, and puts the group's own ahead of it by what one task costs: the smaller,
-//! the greater its weight. So groups that have work get starts in proportion to their weights,
-//! however much work each has, and a group that had none starts with the present: it is owed
-//! nothing for that time. A group's tag changes when one of its tasks starts and at no other time,
-//! so a store can keep the groups in an index, in the order of their tags.
+//! The algorithm is start-time fair queuing (Goyal, Vin and Cheng, "Start-time Fair Queuing",
+//! SIGCOMM 1996). A queue has a virtual time. Each of its groups has a fair-share tag, the virtual
+//! time at which its next task starts. The group with the smallest tag goes first. A start advances
+//! the queue's virtual time to that tag. It then advances the group's tag by the cost of one task,
+//! which is smaller for a greater weight.
 //!
-//! Groups below their minimum go before the others and have tags and a virtual time of their own.
-//! What they start there is not counted against them later: minimums come first, and weights divide
-//! what they leave.
+//! So groups that have work get starts in proportion to their weights, however much work each has.
+//! A group that had no work starts at the current virtual time and is owed nothing for the past. A
+//! group's tag changes only when one of its tasks starts, so a store can keep the groups in an
+//! index by tag.
+//!
+//! Groups below their minimum go before the others, and have tags and a virtual time of their own.
+//! Their starts there do not count against them later: minimums are served first, and weights
+//! divide the rest.
 
 use std::collections::BTreeMap;
 
 use crate::api::limit::{Limit, LimitScope};
 
-/// What the start of a task costs a group of weight 1. Whole numbers, so that all stores reckon
-/// alike, and large enough that the rounding of a weight's cost is less than a thousandth of it.
+/// The cost of a start for a group of weight 1. It is a whole number, so that all stores compute
+/// alike. It is so large that the rounding of a weight's cost is less than a thousandth of it.
 pub(crate) const COST: i64 = 1_000_000;
 
-/// Virtual times are below this, which is more than four million million starts.
+/// The upper bound of virtual times, which is more than four million million starts.
 const END_OF_TIME: i64 = (1 << 62) - 1;
 
-/// By how much the ranks of groups below their minimum are lower than their tags: their line is
-/// before every other.
+/// The offset by which the sort keys of groups below their minimum are lower than their tags, so
+/// that these groups go before all others.
 pub(crate) const GUARANTEED: i64 = END_OF_TIME + 1;
 
-/// Where a queue is, or where a group of it stands next, in virtual time.
+/// The virtual time of a queue, or the fair-share tag of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct VirtualTime {
-    /// In the line of those that are below their minimum.
+    /// The time among groups below their minimum.
     pub guaranteed: i64,
-    /// In the line of the others.
+    /// The time among the other groups.
     pub shared: i64,
 }
 
-/// Where a group stands among those of its queue: the smaller goes first, and of equals the one
-/// whose task goes first by itself.
+/// The sort key of a group among those of its queue. The smallest goes first; of equal ones, the
+/// group whose first task goes first by its own sort key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Rank(pub i64);
 
 impl Rank {
-    /// Whether this is the rank of a group below its minimum.
+    /// Returns whether this is the sort key of a group below its minimum.
     #[must_use]
     pub fn is_guaranteed(self) -> bool {
         self.0 < 0
     }
 }
 
-/// Whether groups share their queues: as soon as any has a weight or a minimum. Else tasks go in
-/// the order of their places alone.
+/// Returns whether groups share their queues: as soon as any of them has a weight or a minimum.
+/// Otherwise tasks go in the order of their own sort keys.
 #[must_use]
 pub fn are_shared(limits: &BTreeMap<LimitScope, Limit>) -> bool {
     limits.values().any(|limit| limit.weight.is_some() || limit.minimum.is_some())
 }
 
-/// Whether a group of which so many tasks run, in all queues together, is to go before those that
-/// have their minimum.
+/// Returns whether a group is below its minimum, so that it goes before groups that have theirs.
+/// `running` is the number of its running tasks in all queues together.
 #[must_use]
 pub fn is_below_minimum(limit: Limit, running: u64) -> bool {
     limit.minimum.is_some_and(|minimum| running < u64::from(minimum))
 }
 
-/// The rank of a group whose tags are these.
+/// Returns the sort key of a group with these tags.
 #[must_use]
 pub fn rank(tags: VirtualTime, is_below_minimum: bool) -> Rank {
     Rank(if is_below_minimum { tags.guaranteed - GUARANTEED } else { tags.shared })
 }
 
-/// Moves a queue's virtual time, and the tags of a group of it, on by the start of a task.
+/// Advances a queue's virtual time, and the tag of one of its groups, by the start of a task.
 pub fn charge(queue: &mut VirtualTime, tags: &mut VirtualTime, limit: Limit, is_below_minimum: bool) {
     let (now, tag) = if is_below_minimum {
         (&mut queue.guaranteed, &mut tags.guaranteed)
     } else {
         (&mut queue.shared, &mut tags.shared)
     };
+    // A group that had no work starts at the current virtual time, not at its older tag.
     let start = (*tag).max(*now);
     *now = start;
     *tag = (start + COST / i64::from(limit.weight.unwrap_or(1).max(1))).min(END_OF_TIME);
@@ -101,7 +104,7 @@ mod tests {
         Group { limit: Limit { weight: Some(weight), minimum, ..Limit::default() }, ..Group::default() }
     }
 
-    /// Starts a task of the first in line of those that have work.
+    /// Starts a task of the first group that has work.
     fn start(queue: &mut VirtualTime, groups: &mut [Group], has_work: impl Fn(usize) -> bool) -> Option<usize> {
         let below = |group: &Group| is_below_minimum(group.limit, group.running);
         let with_work = (0..groups.len()).filter(|number| has_work(*number));
@@ -113,8 +116,8 @@ mod tests {
         Some(first)
     }
 
-    /// Starts with so many slots, of which one, drawn by lot, is freed for each start when all are
-    /// taken.
+    /// Returns the starts with this number of slots. When all slots are taken, each start frees one
+    /// of them, drawn by lot.
     fn starts(
         groups: &mut [Group],
         slots: usize,
@@ -139,7 +142,8 @@ mod tests {
         f64::from(u32::try_from(starts.iter().filter(|one| **one == group).count()).unwrap())
     }
 
-    /// How far two groups are apart, in starts of a group of weight 1, and how far they may be.
+    /// Returns how far two groups are apart, in starts of a group of weight 1, and how far they may
+    /// be.
     fn gap(starts: &[usize], weights: &[u32], one: usize, other: usize) -> (f64, f64) {
         let share = |group: usize| count(starts, group) / f64::from(weights[group]);
         let most = 1.0 / f64::from(weights[one]) + 1.0 / f64::from(weights[other]);
@@ -147,15 +151,15 @@ mod tests {
     }
 
     proptest! {
-        /// Over every window in which two groups have work, at any concurrency, whatever work the
-        /// others have: the bound of the paper.
+        /// The bound of the paper: it holds in every window in which two groups have work, at any
+        /// concurrency, whatever work the others have.
         #[test]
         fn starts_are_in_proportion_to_weights_over_every_window(
             weights in vec(1..20u32, 2..6), slots in 1..8usize, lots in vec(0..64usize, 20..200),
             absences in vec((0..200usize, 1..60usize), 6), from in 0..150usize,
         ) {
             let mut groups: Vec<Group> = weights.iter().map(|weight| group(*weight, None)).collect();
-            // The first two always have work.
+            // The first two groups always have work.
             let is_away = |turn: usize, number: usize| {
                 let (since, turns) = absences[number];
                 number > 1 && (since..since + turns).contains(&turn)
@@ -190,7 +194,7 @@ mod tests {
             }
         }
 
-        /// Where there are too few slots for the minimums, those who wait for theirs share by
+        /// If there are too few slots for all minimums, the groups that wait for theirs share by
         /// weight.
         #[test]
         fn groups_below_their_minimum_share_by_weight_too(
@@ -202,12 +206,12 @@ mod tests {
             prop_assert!(gap <= most, "{gap} is more than {most} in {started:?}");
         }
 
-        /// What a group starts below its minimum does not put it back among the others.
+        /// Starts of a group below its minimum do not move it back among the others.
         #[test]
         fn weights_divide_what_minimums_leave(minimum in 1..4u32, rest in 2..8usize, turns in 20..200usize) {
             let slots = minimum as usize + rest;
             let mut groups = [group(1, Some(minimum)), group(1, None)];
-            // The oldest ends first, so each turn frees a slot of either in its turn.
+            // The oldest task ends first, so the slots of both groups become free in turn.
             starts(&mut groups, slots, &vec![0; slots + turns], |_, _| true);
             prop_assert!(groups[0].running >= u64::from(minimum), "{groups:?}");
             prop_assert!(groups[1].running >= 1, "{groups:?}");

@@ -1,4 +1,4 @@
-//! Why a task does not run.
+//! The reasons for which a task does not run.
 
 use std::iter;
 use std::time::Duration;
@@ -17,91 +17,93 @@ use crate::bounds::NAMED_WORKERS;
 use crate::rules::limit::Bucket;
 use crate::rules::session::may_take;
 
-/// What is to be known of a live task to say why it does not run.
+/// The facts about a task from which its reasons are derived.
 #[derive(Debug, Clone)]
 pub struct WaitFacts {
-    /// Which it is.
+    /// The task.
     pub task: TaskId,
-    /// Its kind.
+    /// The kind.
     pub kind: Name,
-    /// Its queue.
+    /// The queue.
     pub queue: Name,
-    /// Where it stands.
+    /// The state.
     pub state: TaskState,
-    /// When it is due.
+    /// The due time.
     pub run_at: Timestamp,
-    /// When it expires unless an attempt has started, or did.
+    /// The time at which the task expires unless an attempt has started; for an expired task, the
+    /// time at which it did.
     pub expires_at: Option<Timestamp>,
-    /// Its deadline.
+    /// The deadline.
     pub deadline: Option<Timestamp>,
-    /// The tasks that have to end before it runs.
+    /// The tasks that must end before it runs.
     pub blocked_by: Vec<TaskId>,
-    /// If it waits to be finished from elsewhere: which claim of it, and until when.
+    /// The claim number and the time limit, if it waits for external completion.
     pub awaited: Option<(u32, Option<Timestamp>)>,
-    /// If it is an orchestration: how it stands.
+    /// The facts about the orchestration, if it is one.
     pub orchestration: Option<OrchestrationFacts>,
-    /// If it is collected with others, or was handed over with them: the reason for that.
+    /// The reason, if the task is an item of a pending batch or of a batch.
     pub aggregated: Option<WaitReason>,
-    /// The pauses that it falls under, and when they end by themselves.
+    /// The pauses that apply to it, and the times at which they end by themselves.
     pub pauses: Vec<(Scope, Option<Timestamp>)>,
-    /// The limits that it falls under.
+    /// The limits that apply to it.
     pub limits: Vec<LimitUse>,
-    /// For which session its line is reserved, and until when.
+    /// The session for which its sub-queue is reserved, and until when.
     pub reserved: Option<(SessionId, Timestamp)>,
-    /// How many tasks of its queue, kind, group and series go before it: counted up to
-    /// [`bounds::AHEAD`](crate::bounds::AHEAD).
+    /// The number of tasks of its queue, kind, group and affinity key that go before it, counted up
+    /// to [`bounds::AHEAD`](crate::bounds::AHEAD).
     pub ahead: u64,
-    /// Where groups share its queue: how many go before its own, counted up to
+    /// The number of groups that go before its own if groups share its queue, counted up to
     /// [`bounds::AHEAD`](crate::bounds::AHEAD).
     pub groups_ahead: u64,
     /// The open sessions, oldest first.
     pub sessions: Vec<Worker>,
 }
 
-/// What is to be known of an orchestration to say what it waits for.
+/// The facts about an orchestration from which its reasons are derived.
 #[derive(Debug, Clone, Default)]
 pub struct OrchestrationFacts {
-    /// Whether it has had a turn.
+    /// True if it has had a turn.
     pub has_begun: bool,
     /// The version of the code that began it.
     pub version: Option<u32>,
-    /// Whether it goes on.
+    /// The hold that prevents its turns.
     pub hold: Hold,
     /// True if messages wait for its next turn.
     pub has_messages: bool,
-    /// The names of the events that it waits for.
+    /// The names of the events for which it waits.
     pub awaits: Vec<Name>,
-    /// The tasks whose ends it hears of and that have not ended, by number: the first
+    /// The live tasks whose ends it will receive, by number: the first
     /// [`bounds::NAMED_TASKS`](crate::bounds::NAMED_TASKS).
     pub tasks: Vec<TaskId>,
-    /// Until when it keeps what was sent to it, if it was never started.
+    /// The time until which it keeps signals, if it was never started.
     pub kept_until: Option<Timestamp>,
 }
 
-/// A session, and whether it still gives signs of life.
+/// A session, and for how long its lease has been over.
 #[derive(Debug, Clone)]
 pub struct Worker {
     /// The session.
     pub record: SessionRecord,
-    /// For how long its lease has been over; zero if it is not.
+    /// The time since the end of its lease; zero if the lease has not ended.
     pub silent: Duration,
 }
 
-/// A limit that a task falls under, and how far it is used.
+/// A limit that applies to a task, and how far it is used.
 #[derive(Debug, Clone)]
 pub struct LimitUse {
-    /// On what it was set.
+    /// The scope on which it was set.
     pub scope: LimitScope,
     /// The limit.
     pub limit: Limit,
-    /// How many tasks under it run.
+    /// The number of running tasks that count towards it.
     pub running: u64,
-    /// The tokens under it.
+    /// The token bucket.
     pub bucket: Bucket,
 }
 
-/// Returns every reason that holds now, the one to remove first before the others; none for a task
-/// that runs, or has ended otherwise than by expiring.
+/// Returns every reason that holds now, in the order in which to remove them. Returns none for a
+/// task that runs, or that has ended in a state other than expired. `now` is wall time and `steady`
+/// is steady time.
 #[must_use]
 pub fn reasons(facts: &WaitFacts, now: Timestamp, steady: Duration) -> Vec<WaitReason> {
     if facts.state == TaskState::Expired {
@@ -125,7 +127,7 @@ fn expired(facts: &WaitFacts, at: Timestamp) -> WaitReason {
     WaitReason::Expired { at, deadline: facts.deadline == Some(at) }
 }
 
-/// Returns the reasons for which a task waits, without when it expires.
+/// Returns the reasons for which a task waits, except for its expiry.
 fn without_expiry(facts: &WaitFacts, now: Timestamp, steady: Duration) -> Vec<WaitReason> {
     if let Some(at) = facts.expires_at.filter(|at| *at <= now) {
         return with_who_is_to_notice(expired(facts, at), facts, now);
@@ -155,7 +157,8 @@ fn without_expiry(facts: &WaitFacts, now: Timestamp, steady: Duration) -> Vec<Wa
     reasons
 }
 
-/// What waits for a moment that is over waits for a worker, which notices it.
+/// Returns a reason, and that no worker is there if its time is over, because only a worker notices
+/// it.
 fn with_who_is_to_notice(reason: WaitReason, facts: &WaitFacts, now: Timestamp) -> Vec<WaitReason> {
     let over_at = match &reason {
         WaitReason::Completion { until, .. } => *until,
@@ -171,9 +174,9 @@ fn elapsed(since: Timestamp, now: Timestamp) -> Duration {
     if since < now { now - since } else { Duration::ZERO }
 }
 
-/// Returns what a task waits for itself, and pauses. Of an orchestration pauses come first, for
-/// nothing else counts while one holds. Then comes that its code is missing, which holds it back
-/// whatever it waits for.
+/// Returns what a task itself waits for, and its pauses. For an orchestration, pauses come first,
+/// because nothing else matters while one is in force. Missing code comes next, because it holds
+/// the orchestration back whatever it waits for.
 fn held_back(facts: &WaitFacts, now: Timestamp) -> Vec<WaitReason> {
     let pauses = facts.pauses.iter().filter(|(_, until)| pause_holds(*until, now));
     let pauses = pauses.map(|(scope, until)| WaitReason::Paused { scope: scope.clone(), until: *until });
@@ -186,7 +189,7 @@ fn held_back(facts: &WaitFacts, now: Timestamp) -> Vec<WaitReason> {
     paused.into_iter().chain(pauses).chain(no_code).chain(waits_for(facts, orchestration, now)).collect()
 }
 
-/// Returns what a task waits for itself.
+/// Returns what a task itself waits for.
 fn standing(facts: &WaitFacts, now: Timestamp) -> Option<WaitReason> {
     match facts.state {
         TaskState::Blocked => Some(WaitReason::Blocked { by: facts.blocked_by.clone() }),
@@ -199,14 +202,14 @@ fn not_due(facts: &WaitFacts, now: Timestamp) -> Option<WaitReason> {
     (facts.run_at > now).then_some(WaitReason::NotDue { run_at: facts.run_at })
 }
 
-/// Returns what an orchestration waits for itself.
+/// Returns what an orchestration itself waits for.
 fn waits_for(facts: &WaitFacts, orchestration: &OrchestrationFacts, now: Timestamp) -> Option<WaitReason> {
     let OrchestrationFacts { has_begun, hold, has_messages, awaits, tasks, .. } = orchestration;
     let is_aside = *hold == Hold::Aside;
     if facts.state == TaskState::Waiting {
         return None;
     }
-    // One with a turn to come waits for the moment of it alone.
+    // An orchestration with a turn to come waits only for the time of that turn.
     let has_moment = facts.state == TaskState::Scheduled || is_aside;
     if !has_begun {
         let is_blocked = !has_moment && (!hold.is_paused() || !facts.blocked_by.is_empty());
@@ -214,7 +217,8 @@ fn waits_for(facts: &WaitFacts, orchestration: &OrchestrationFacts, now: Timesta
         return if has_moment { not_due(facts, now) } else { blocked };
     }
     if *has_messages {
-        // It was given back with what had come for it; one that is parked would have been woken.
+        // A parked orchestration would have been woken. This one was released together with its
+        // messages.
         return if has_moment { not_due(facts, now) } else { None };
     }
     let until = has_moment.then_some(facts.run_at);
@@ -229,8 +233,8 @@ struct Workers<'a> {
 }
 
 impl<'a> Workers<'a> {
-    /// Returns the workers that are there, of a task that one could have taken for `claimable`, if
-    /// one could.
+    /// Returns the sessions of workers that are alive. `claimable` is the time for which a worker
+    /// could have claimed the task, if one could.
     fn of(facts: &'a WaitFacts, claimable: Option<Duration>) -> Self {
         let claimable = claimable.unwrap_or_default();
         let is_present = |worker: &&Worker| {
@@ -241,18 +245,18 @@ impl<'a> Workers<'a> {
         Self { facts, present: facts.sessions.iter().filter(is_present).map(|worker| &worker.record).collect() }
     }
 
-    /// Returns those that serve the task.
+    /// Returns the sessions that serve the task.
     fn serving(&self) -> impl Iterator<Item = &'a SessionRecord> {
         self.present.iter().copied().filter(|record| serves(record, self.facts))
     }
 
-    /// Returns the names of the first of which something is true.
+    /// Returns the names of the first [`NAMED_WORKERS`] sessions that satisfy a condition.
     fn named(&self, is_named: impl Fn(&Served) -> bool) -> Vec<String> {
         let named = self.present.iter().filter(|record| is_named(&record.serves));
         named.take(NAMED_WORKERS).map(|record| record.name.clone()).collect()
     }
 
-    /// Returns that there is no worker for the task, if there is none.
+    /// Returns the reason that no worker serves the task; `None` if one does.
     fn missing(&self) -> Option<WaitReason> {
         let WaitFacts { kind, queue, orchestration, .. } = self.facts;
         if self.present.is_empty() {
@@ -272,7 +276,7 @@ impl<'a> Workers<'a> {
         })
     }
 
-    /// Returns that there are workers, none of which has the code of an orchestration.
+    /// Returns the reason that workers are alive but none has the code of an orchestration.
     fn no_code(&self, orchestration: &OrchestrationFacts) -> Option<WaitReason> {
         if self.present.is_empty() || self.serving().next().is_some() {
             return None;
@@ -288,7 +292,7 @@ impl<'a> Workers<'a> {
         Some(WaitReason::NoCode { kind: kind.clone(), queue: queue.clone(), version, versions, code_served_by })
     }
 
-    /// Returns that every worker which serves the task has others in hand.
+    /// Returns the reason that every worker which serves the task runs other tasks.
     fn busy(&self) -> Option<WaitReason> {
         let is_busy = self.serving().all(|worker| worker.running > 0);
         let busy = WaitReason::Slot {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use onward_store::{
     Claim, ClaimedTask, Clock, Durability, LimitScope, Name, NewTask, OpenSession, Outcome, Priority, SessionId,
-    SetLimit, SetQueue, SqliteStore, Store, SystemClock, When, Write,
+    SetLimit, SetQueue, SqliteStore, Store, StoreReads, SystemClock, When, Write,
 };
 
 /// The number of waiting tasks in a deep backlog: more than are kept in memory.

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use onward_store::{Durability, Error, NewTask, Outcome, Page, SqliteStore, Store, TaskFilter, TaskId, Write};
+use onward_store::{
+    Durability, Error, NewTask, Outcome, Page, SqliteStore, Store, StoreReads, TaskFilter, TaskId, Write,
+};
 use onward_testkit::mount::Mount;
 use onward_testkit::soak::{self, Tally};
 use rusqlite::Connection;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use onward_store::rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use onward_store::{
-    Durability, Heard, Name, NewTask, OnDuplicate, Outcome, Result, Scope, SqliteStore, Store, Submitted, Tags,
-    TaskFilter, TaskId, TaskState, Write, bounds,
+    Durability, Heard, Name, NewTask, OnDuplicate, Outcome, Result, Scope, SqliteStore, Store, StoreReads, Submitted,
+    Tags, TaskFilter, TaskId, TaskState, Write, bounds,
 };
 use onward_testkit::{keyed, task};
 use tokio::time::timeout;

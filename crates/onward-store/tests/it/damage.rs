@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use onward_store::{
     AfterFailure, Claim, Durability, Error, EventCursor, NewTask, OpenSession, Outcome, Page, Scope, SqliteStore,
-    Store, TaskFilter, UniqueKey, When, Write,
+    Store, StoreReads, TaskFilter, UniqueKey, When, Write,
 };
 use onward_testkit::soak::{self, Tally};
 

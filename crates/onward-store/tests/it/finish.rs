@@ -5,7 +5,7 @@ use std::time::Duration;
 use onward_store::rusqlite::{Connection, Transaction, TransactionBehavior};
 use onward_store::{
     AfterFailure, Claim, Dependencies, Durability, Error, Heard, Lease, NewTask, OpenSession, Outcome, Refusal,
-    SqliteStore, Store, TaskId, TaskState, Write,
+    SqliteStore, Store, StoreReads, TaskId, TaskState, Write,
 };
 use onward_testkit::task;
 use tokio::time::timeout;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use onward_store::{Durability, NewTask, SqliteStore, Store, TaskFilter, Write};
+use onward_store::{Durability, NewTask, SqliteStore, Store, StoreReads, TaskFilter, Write};
 
 /// The number of concurrent callers.
 const CALLERS: u64 = 64;

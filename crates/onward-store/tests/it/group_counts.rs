@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use onward_store::{
     Claim, ClaimedTask, Clock as _, LimitScope, ManualClock, Name, NewTask, OpenSession, Outcome, Prune, Rate,
-    SessionId, SetLimit, SqliteStore, Store, TaskId, Timestamp, Write,
+    SessionId, SetLimit, SqliteStore, Store, StoreReads, TaskId, Timestamp, Write,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;

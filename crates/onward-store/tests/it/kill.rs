@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use onward_store::{Durability, Outcome, SqliteStore, Store, Write};
+use onward_store::{Durability, Outcome, SqliteStore, Store, StoreReads, Write};
 use onward_testkit::soak;
 
 use crate::child::{Process, Speech};

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use onward_store::{Change, EventCursor, QueueRecord, Store, TaskId, TaskState};
+use onward_store::{Change, EventCursor, QueueRecord, Store, StoreReads, TaskId, TaskState};
 use onward_testkit::soak;
 
 use crate::load::Fact;

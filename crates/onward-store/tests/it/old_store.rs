@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onward_store::{
     AfterFailure, Claim, ClaimedTask, Dependencies, Lease, NewTask, OpenSession, Outcome, Priority, Scope, SessionId,
-    Store, TaskId, TaskRecord, UniqueKey, When, Write,
+    Store, StoreReads, TaskId, TaskRecord, UniqueKey, When, Write,
 };
 
 /// The numbers of the tasks of [`fill`].

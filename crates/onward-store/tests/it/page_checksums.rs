@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use onward_store::rusqlite::{Connection, OpenFlags};
-use onward_store::{NewTask, Page, SqliteStore, Store, TaskFilter, Write};
+use onward_store::{NewTask, Page, SqliteStore, Store, StoreReads, TaskFilter, Write};
 use tempfile::TempDir;
 
 /// Makes a closed store with a few tasks.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use onward_store::{
     Claim, Durability, Lease, LimitScope, Name, NewTask, OpenSession, Outcome, Rate, SetLimit, SetQueue, SqliteStore,
-    Store, Write,
+    Store, StoreReads, Write,
 };
 
 /// The concurrency limit of the queue, the number of tasks, and the number of workers.

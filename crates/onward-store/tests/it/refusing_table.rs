@@ -1,7 +1,7 @@
 //! A statement that fails without a fault of the disk. SQLite then leaves the transaction open, but
 //! the store must not.
 
-use onward_store::{Durability, NewTask, Outcome, Result, SqliteStore, Store, TaskId, Write};
+use onward_store::{Durability, NewTask, Outcome, Result, SqliteStore, Store, StoreReads, TaskId, Write};
 use rusqlite::Connection;
 
 /// A neighbour's write in the same commit as the failing one takes effect. The failing write leaves

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onward_store::{
     AfterTurn, Changes, Claim, Clock, Durability, Lease, NewTask, NewsReceiver, Outcome, SqliteOptions, SqliteStore,
-    Store, StoreInfo, TaskFilter, TaskId, Turn, Write,
+    Store, StoreInfo, StoreReads, TaskFilter, TaskId, Turn, Write,
 };
 use onward_testkit::{Conditions, Fixture, Opening, StoreLocation, close_sessions};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use onward_store::{
     Changes, Claim, ClaimedTask, Name, NewTask, OpenSession, Outcome, Refusal, SessionId, SetQueue, SqliteStore, Store,
-    TaskId, TaskState, WaitReason, Write,
+    StoreReads, TaskId, TaskState, WaitReason, Write,
 };
 use tokio::time::timeout;
 

@@ -5,7 +5,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use onward_store::{ManualClock, Outcome, SqliteOptions, SqliteStore, Store, Submitted, TaskId, Timestamp, Write};
+use onward_store::{
+    ManualClock, Outcome, SqliteOptions, SqliteStore, Store, StoreReads, Submitted, TaskId, Timestamp, Write,
+};
 use rusqlite::Connection;
 
 use crate::child::{self, Process};

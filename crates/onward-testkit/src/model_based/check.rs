@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use onward_store::{Change, EventCursor, Outcome, Result, Store, TaskId, Write};
+use onward_store::{Change, EventCursor, Outcome, Result, Store, StoreReads, TaskId, Write};
 
 use super::sequence_state::{SequenceState, without_messages};
 use super::steps::{Operation, Step};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use onward_store::{
-    AfterTurn, Bulk, Claim, Dependency, Failed, FireSchedule, InstanceRecord, Lease, Name, NewTask, OpenSession,
-    Outcome, QueueChoice, QueueTurn, Recipient, Refusal, ScheduleRecord, SessionId, Signal, TaskId, Timestamp, Turn,
-    Write,
+    AfterTurn, Bulk, BulkVerb, Claim, Dependency, Failed, FireSchedule, InstanceRecord, Lease, Name, NewTask,
+    OpenSession, Outcome, QueueChoice, QueueTurn, Recipient, Refusal, ScheduleRecord, SessionId, Signal, TaskFilter,
+    TaskId, Timestamp, Turn, Write,
 };
 
 use super::steps::{NextTurn, Operation, Pick, TurnOperation};
@@ -38,8 +38,7 @@ impl SequenceState {
             Operation::Retire(session) => Write::Retire { session: self.session(session) },
             Operation::Submit(new) => Write::Submit(self.submitted(new)),
             Operation::Claim { session, queues, kinds, orchestrations, limit, mode, random, least } => {
-                let choice = QueueChoice { mode, turn: self.turn.clone(), random };
-                let session = self.session(session);
+                let (session, choice) = (self.session(session), QueueChoice { mode, turn: self.turn.clone(), random });
                 Write::Claim(Claim { session, queues, kinds, orchestrations, limit, choice, least })
             }
             Operation::Complete { lease, result } => Write::Complete { lease: self.lease(lease), result },
@@ -78,17 +77,11 @@ impl SequenceState {
             Operation::ResumeSchedule { schedule, revision, next } => {
                 Write::ResumeSchedule { revision: self.revision(&schedule, revision), schedule, next }
             }
-            Operation::FireSchedule { fire, revision } => {
-                let revision = self.revision(&fire.name, revision);
-                Write::FireSchedule(Box::new(FireSchedule { revision, ..*fire }))
-            }
+            Operation::FireSchedule { fire, revision } => self.fire(*fire, revision),
             Operation::Purge { queue, states, limit } => Write::Purge { queue, states, limit },
             Operation::DeleteQueue(queue) => Write::DeleteQueue { queue },
             Operation::Prune(prune) => Write::Prune(prune),
-            Operation::Bulk { verb, filter, before, limit } => {
-                let before = before.map(|before| self.task(before));
-                Write::Bulk(Box::new(Bulk { verb, filter: *filter, before, limit }))
-            }
+            Operation::Bulk { verb, filter, before, limit } => self.bulk(verb, *filter, before, limit),
             Operation::Sweep => Write::Sweep,
             Operation::Turn(turn) => Write::Turn(Box::new(self.turn(*turn, now))),
             Operation::Terminate(task) => Write::Terminate { task: self.task(task), reason: "enough".to_owned() },
@@ -103,6 +96,16 @@ impl SequenceState {
                 Write::All(operations.iter().map(|operation| self.write(operation, now)).collect())
             }
         }
+    }
+
+    fn bulk(&self, verb: BulkVerb, filter: TaskFilter, before: Option<Pick>, limit: usize) -> Write {
+        let before = before.map(|before| self.task(before));
+        Write::Bulk(Box::new(Bulk { verb, filter, before, limit }))
+    }
+
+    fn fire(&self, fire: FireSchedule, revision: Pick) -> Write {
+        let revision = self.revision(&fire.name, revision);
+        Write::FireSchedule(Box::new(FireSchedule { revision, ..fire }))
     }
 
     /// Replaces the picks in a submit, which stand in place of task numbers, by task numbers.

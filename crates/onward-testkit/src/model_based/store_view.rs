@@ -5,8 +5,8 @@ use std::time::Duration;
 use onward_store::{
     Change, Claim, CollectionRecord, CollectionSelection, Event, EventCursor, HistoryChunk, InstanceRecord,
     KindSelection, KindStatistics, LimitRecord, Name, Page, PauseRecord, Priority, QueueChoice, QueueDay, QueueMode,
-    QueueRecord, QueueSelection, Result, ScheduleRecord, ScheduleSelection, SessionId, SessionRecord, Store, TagPage,
-    Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, WaitReason,
+    QueueRecord, QueueSelection, Result, ScheduleRecord, ScheduleSelection, SessionId, SessionRecord, Store,
+    StoreReads, TagPage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, WaitReason,
 };
 
 use crate::test_store::name;

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use onward_store::{
     AfterTurn, Claim, ConcurrencyLimit, EventCursor, Finish, KindSelection, Lease, OpenSession, Outcome,
-    QueueSelection, RateLimit, Recipient, Served, ServedCode, SessionId, SessionRecord, SetLimit, Signal, TaskId,
-    TaskRecord, TaskState, Timestamp, Turn, WaitReason, Write,
+    QueueSelection, RateLimit, Recipient, Served, ServedCode, SessionId, SessionRecord, SetLimit, Signal, StoreReads,
+    TaskId, TaskRecord, TaskState, Timestamp, Turn, WaitReason, Write,
 };
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 

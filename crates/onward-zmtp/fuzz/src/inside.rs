@@ -6,15 +6,15 @@
 
 #[path = "../../src/protocol/error.rs"]
 mod error;
-#[path = "../../src/protocol/frame.rs"]
-mod frame;
-#[path = "../../src/protocol/input.rs"]
-mod input;
-#[path = "../../src/protocol/run.rs"]
-mod run;
+#[path = "../../src/protocol/wire/mod.rs"]
+mod wire;
+
+mod bounds {
+    pub(crate) use onward_zmtp::protocol::bounds::*;
+}
 
 mod limits {
-    pub(crate) use onward_zmtp::protocol::limits::*;
+    pub(crate) use onward_zmtp::protocol::Limits;
 }
 
 mod message {
@@ -22,6 +22,6 @@ mod message {
 }
 
 pub(crate) use error::Error;
-pub(crate) use frame::SHORT_BODY;
-pub(crate) use input::{Frame, FrameLimits, Input};
-pub(crate) use run::Run;
+pub(crate) use wire::frame::SHORT_BODY;
+pub(crate) use wire::input::{Frame, FrameLimits, Input};
+pub(crate) use wire::message_run::MessageRun;

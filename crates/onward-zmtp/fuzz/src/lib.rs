@@ -19,7 +19,7 @@ use onward_zmtp::protocol::{
 };
 
 /// The bound on the bytes that may ever wait to be written.
-const ANSWERS: usize = 64 * 1024;
+const UNWRITTEN_BYTES: usize = 64 * 1024;
 
 /// The comparable part of an event. Formatting text takes most of the time, so the frequent events
 /// are not compared as text.
@@ -190,7 +190,7 @@ fn take_short_messages(connection: &mut Connection, wanted: usize, seen: &mut Ve
 /// Takes the bytes that are to be written, and returns their number.
 fn write(connection: &mut Connection, written: &mut Vec<u8>) -> usize {
     let bytes = drain(connection);
-    assert!(bytes.len() <= ANSWERS, "{} bytes of answers", bytes.len());
+    assert!(bytes.len() <= UNWRITTEN_BYTES, "{} bytes of replies", bytes.len());
     written.extend_from_slice(&bytes);
     bytes.len()
 }

@@ -2,7 +2,7 @@
 //! allow and what the connection needs.
 
 use allocation_counter::measure;
-use onward_zmtp::protocol::limits::{
+use onward_zmtp::protocol::bounds::{
     BODY_STEP_BYTES, ERROR_REASON_BYTES, HANDSHAKE_BUFFER_BYTES, LARGE_READ_BUFFER_BYTES, PLAIN_FIELD_BYTES,
     READ_BUFFER_BYTES, SHARED_PART,
 };

@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 
 use bytes::BufMut;
 use onward_zmtp::protocol::Message;
-use onward_zmtp::protocol::limits::{COMMAND_BYTES, RUN_BYTES, SHARE_BYTES};
+use onward_zmtp::protocol::bounds::{COMMAND_BYTES, RUN_BYTES, SHARE_BYTES};
 
-use super::inside::{Error, Frame, FrameLimits, Input, Run, SHORT_BODY};
+use super::inside::{Error, Frame, FrameLimits, Input, MessageRun, SHORT_BODY};
 use super::pieces;
 
 /// The bounds of each run that is taken.
@@ -101,7 +101,7 @@ fn decode(input: &mut Input, asked: &Asked, takes_runs: bool, seen: &mut Vec<See
 
 /// Takes a run and returns whether it has any message.
 fn take_run(input: &mut Input, asked: &Asked, seen: &mut Vec<Seen>) -> bool {
-    let mut run = asked.room.map_or_else(Run::default, nearly_full);
+    let mut run = asked.room.map_or_else(MessageRun::default, nearly_full);
     let before = run.messages();
     input.take_short_run(asked.longest, &mut run, asked.messages, asked.bytes);
     let payloads: Vec<&[u8]> = run.payloads().skip(before).collect();
@@ -122,7 +122,7 @@ fn take_run(input: &mut Input, asked: &Asked, seen: &mut Vec<Seen>) -> bool {
 }
 
 /// Checks that the messages taken out of a run, together or one by one, are its payloads.
-fn check_popped(mut run: Run) {
+fn check_popped(mut run: MessageRun) {
     let expected: Vec<Vec<u8>> = run.payloads().map(<[u8]>::to_vec).collect();
     let bytes: usize = expected.iter().map(Vec::len).sum();
     assert_eq!(run.bytes(), bytes);
@@ -134,16 +134,16 @@ fn check_popped(mut run: Run) {
 }
 
 /// Returns a run with room for `256 - less` bytes, or for one byte less.
-fn nearly_full(less: u8) -> Run {
-    static FULL: OnceLock<Run> = OnceLock::new();
-    let full = |mut run: Run, room: usize| {
+fn nearly_full(less: u8) -> MessageRun {
+    static FULL: OnceLock<MessageRun> = OnceLock::new();
+    let full = |mut run: MessageRun, room: usize| {
         while run.room() > room + 2 + SHORT_BODY {
             run.push(&[0; SHORT_BODY]);
         }
         run
     };
     let room = 256 - usize::from(less);
-    let mut run = full(FULL.get_or_init(|| full(Run::default(), 256)).clone(), room);
+    let mut run = full(FULL.get_or_init(|| full(MessageRun::default(), 256)).clone(), room);
     run.push(&[0; SHORT_BODY][..run.room().saturating_sub(room + 2)]);
     run
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::mailbox::{Mailbox, Refusal};
+use super::mailbox::{Mailbox, Rejection};
 use super::source::SourceId;
 
 /// A handle that inserts and removes sources of a [`FairQueue`](super::FairQueue) from any task or
@@ -47,8 +47,8 @@ impl<K, S> Handle<K, S> {
 
     /// Wakes the reader if it waits, without any change to the queue.
     #[cfg(feature = "tokio")]
-    pub(crate) fn nudge(&self) {
-        self.mailbox.nudge();
+    pub(crate) fn wake_reader(&self) {
+        self.mailbox.wake_reader();
     }
 
     /// Returns the number of sources in the queue.
@@ -92,35 +92,35 @@ pub struct InsertError<K, S> {
     pub key: K,
     /// The source.
     pub source: S,
-    refusal: Refusal,
+    rejection: Rejection,
 }
 
 impl<K, S> InsertError<K, S> {
-    pub(super) fn new((refusal, key, source): (Refusal, K, S)) -> Self {
-        Self { key, source, refusal }
+    pub(super) fn new((rejection, key, source): (Rejection, K, S)) -> Self {
+        Self { key, source, rejection }
     }
 
     /// Returns true if the queue was dropped. Otherwise the queue is at its limit, and there may be
     /// room later.
     pub fn is_closed(&self) -> bool {
-        self.refusal == Refusal::Closed
+        self.rejection == Rejection::Closed
     }
 }
 
 impl<K, S> fmt::Debug for InsertError<K, S> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("InsertError").field(&self.refusal).finish()
+        formatter.debug_tuple("InsertError").field(&self.rejection).finish()
     }
 }
 
 impl<K, S> fmt::Display for InsertError<K, S> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.refusal {
-            Refusal::Full { limit } => write!(
+        match self.rejection {
+            Rejection::Full { limit } => write!(
                 formatter,
                 "the fair queue has {limit} sources, which is its limit; remove one, or make the queue with a higher limit"
             ),
-            Refusal::Closed => formatter.write_str("the fair queue was dropped; insert the source into another one"),
+            Rejection::Closed => formatter.write_str("the fair queue was dropped; insert the source into another one"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The mailbox, in which handles leave orders for the reader, and the register of all sources.
+//! The mailbox, in which handles leave changes for the reader, and the register of all sources.
 
 use std::collections::{BTreeMap, HashSet};
 use std::mem;
@@ -22,7 +22,7 @@ pub(super) struct Mailbox<K, S> {
 
 /// The sources by state.
 ///
-/// Invariant: an id is in at most one of `waiting`, `adopted` and `removed`. It moves only in that
+/// Invariant: an id is in at most one of `waiting`, `owned` and `removed`. It moves only in that
 /// order and never comes back. Together they hold at most `Mailbox::limit` ids.
 struct Register<K, S> {
     next: u64,
@@ -30,20 +30,20 @@ struct Register<K, S> {
     /// Sources that were inserted and that the reader has not taken yet.
     waiting: BTreeMap<SourceId, Entry<K, S>>,
     /// Sources that the reader owns.
-    adopted: HashSet<SourceId>,
+    owned: HashSet<SourceId>,
     /// Sources that the reader owns and must drop.
     removed: Vec<SourceId>,
 }
 
-/// The pending orders for the reader: removals, to be done first, then insertions.
-pub(super) struct Orders<K, S> {
+/// The pending changes for the reader: removals, to be done first, then insertions.
+pub(super) struct SourceChanges<K, S> {
     pub(super) removed: Vec<SourceId>,
     pub(super) inserted: BTreeMap<SourceId, Entry<K, S>>,
 }
 
 /// The reason why an insertion was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum Rejection {
     Full { limit: usize },
     Closed,
 }
@@ -51,17 +51,17 @@ pub(super) enum Refusal {
 impl<K, S> Mailbox<K, S> {
     pub(super) fn new(limit: usize, signal: Arc<Signal>) -> Self {
         let register =
-            Register { next: 0, closed: false, waiting: BTreeMap::new(), adopted: HashSet::new(), removed: Vec::new() };
+            Register { next: 0, closed: false, waiting: BTreeMap::new(), owned: HashSet::new(), removed: Vec::new() };
         Self { register: Mutex::new(register), handles: AtomicUsize::new(0), limit, signal }
     }
 
     /// Leaves a source for the reader. On rejection, returns it to the caller.
-    pub(super) fn insert(&self, key: K, source: S) -> Result<SourceId, (Refusal, K, S)> {
+    pub(super) fn insert(&self, key: K, source: S) -> Result<SourceId, (Rejection, K, S)> {
         let mut register = self.register();
-        if let Err(refusal) = register.admits(self.limit) {
+        if let Err(rejection) = register.admits(self.limit) {
             // Released before the caller drops the key and the source, which are user code.
             drop(register);
-            return Err((refusal, key, source));
+            return Err((rejection, key, source));
         }
         let id = SourceId(register.next);
         register.next += 1;
@@ -71,53 +71,53 @@ impl<K, S> Mailbox<K, S> {
         Ok(id)
     }
 
-    /// Removes a source that the reader has not taken yet, or orders the reader to drop it. Returns
+    /// Removes a source that the reader has not taken yet, or has the reader drop it. Returns
     /// false if the source had left the queue before.
     pub(super) fn remove(&self, id: SourceId) -> bool {
         let mut register = self.register();
         let withdrawn = register.waiting.remove(&id);
-        let told = register.adopted.remove(&id);
-        if told {
+        let is_owned = register.owned.remove(&id);
+        if is_owned {
             register.removed.push(id);
         }
         drop(register);
-        if told {
+        if is_owned {
             self.signal.raise_mailbox();
         }
-        told || withdrawn.is_some()
+        is_owned || withdrawn.is_some()
     }
 
     /// Wakes the reader, even if the mailbox is empty.
     #[cfg(feature = "tokio")]
-    pub(super) fn nudge(&self) {
+    pub(super) fn wake_reader(&self) {
         self.signal.raise_mailbox();
     }
 
-    /// Takes the orders that were left since the last call.
-    pub(super) fn orders(&self) -> Orders<K, S> {
+    /// Takes the changes that were left since the last call.
+    pub(super) fn take_changes(&self) -> SourceChanges<K, S> {
         let mut register = self.register();
         let inserted = mem::take(&mut register.waiting);
-        register.adopted.extend(inserted.keys());
-        Orders { removed: mem::take(&mut register.removed), inserted }
+        register.owned.extend(inserted.keys());
+        SourceChanges { removed: mem::take(&mut register.removed), inserted }
     }
 
     /// Removes a source that ended from the register. Returns false if it had just been removed by
     /// a handle.
-    pub(super) fn retire(&self, id: SourceId) -> bool {
-        self.register().adopted.remove(&id)
+    pub(super) fn remove_ended(&self, id: SourceId) -> bool {
+        self.register().owned.remove(&id)
     }
 
     /// Returns the number of sources in the queue.
     pub(super) fn len(&self) -> usize {
         let register = self.register();
-        register.waiting.len() + register.adopted.len()
+        register.waiting.len() + register.owned.len()
     }
 
     /// Rejects all later insertions, and drops what was left for the reader.
     pub(super) fn close(&self) {
         let mut register = self.register();
         register.closed = true;
-        register.adopted.clear();
+        register.owned.clear();
         let waiting = mem::take(&mut register.waiting);
         drop(register);
         drop(waiting);
@@ -150,12 +150,12 @@ impl<K, S> Mailbox<K, S> {
 }
 
 impl<K, S> Register<K, S> {
-    fn admits(&self, limit: usize) -> Result<(), Refusal> {
+    fn admits(&self, limit: usize) -> Result<(), Rejection> {
         if self.closed {
-            return Err(Refusal::Closed);
+            return Err(Rejection::Closed);
         }
-        if self.waiting.len() + self.adopted.len() + self.removed.len() >= limit {
-            return Err(Refusal::Full { limit });
+        if self.waiting.len() + self.owned.len() + self.removed.len() >= limit {
+            return Err(Rejection::Full { limit });
         }
         Ok(())
     }

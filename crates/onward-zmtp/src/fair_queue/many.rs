@@ -7,11 +7,11 @@ use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
 
-use super::circle::Circle;
 use super::one::One;
+use super::ready_ring::ReadyRing;
 use super::signal::{Raised, Signal, WokenSlots};
 use super::source::{Entry, SourceId};
-use super::sources::Nothing;
+use super::sources::NoMessage;
 
 /// The number of pauses of the reader in a row, with a single source left, after which that source
 /// is demoted to [`One`].
@@ -37,7 +37,7 @@ pub(super) const PAUSES_BEFORE_DEMOTION: u32 = 1;
 pub(super) struct Many<K, S> {
     slots: Vec<Slot<K, S>>,
     vacant: Vec<usize>,
-    ready: Circle,
+    ready: ReadyRing,
     woken: WokenSlots,
     by_id: HashMap<SourceId, usize>,
     pauses_alone: u32,
@@ -63,7 +63,7 @@ impl<K, S> Many<K, S> {
         Self {
             slots: Vec::new(),
             vacant: Vec::new(),
-            ready: Circle::new(),
+            ready: ReadyRing::new(),
             woken: WokenSlots::new(signal),
             by_id: HashMap::new(),
             pauses_alone: 0,
@@ -99,7 +99,7 @@ impl<K, S> Many<K, S> {
 
     /// Records a pause of the reader. Returns true if a single source has been left for so long
     /// that the state should be [`One`].
-    pub(super) fn is_alone_for_good(&mut self) -> bool {
+    pub(super) fn should_demote(&mut self) -> bool {
         if self.len() > 1 {
             return false;
         }
@@ -122,14 +122,14 @@ impl<K, S> Many<K, S> {
 
 impl<K: Clone, S: Stream + Unpin> Many<K, S> {
     /// Polls the sources in `ready` until one has a message. A source that has none is polled at
-    /// most once, and at most `fruitless` such polls are made.
+    /// most once, and at most `empty_polls_left` such polls are made.
     ///
     /// A source that wakes itself and returns `Pending` is not polled again here. Only
     /// [`Self::enqueue_woken`] brings it back.
     #[inline(always)]
-    pub(super) fn look(&mut self, fruitless: &mut u32) -> Result<(K, S::Item), Nothing> {
-        while *fruitless > 0 {
-            let Some(index) = self.ready.first() else { return Err(Nothing::Idle) };
+    pub(super) fn poll_ready(&mut self, empty_polls_left: &mut u32) -> Result<(K, S::Item), NoMessage> {
+        while *empty_polls_left > 0 {
+            let Some(index) = self.ready.first() else { return Err(NoMessage::Idle) };
             let slot = &mut self.slots[index];
             let Some(entry) = &mut slot.occupant else {
                 // The source was removed while it was in the ready list.
@@ -138,20 +138,20 @@ impl<K: Clone, S: Stream + Unpin> Many<K, S> {
             };
             match Pin::new(&mut entry.source).poll_next(&mut Context::from_waker(&slot.waker)) {
                 Poll::Ready(Some(item)) => {
-                    self.ready.pass(index);
+                    self.ready.move_to_end(index);
                     return Ok((entry.key.clone(), item));
                 }
                 Poll::Ready(None) => {
-                    *fruitless -= 1;
+                    *empty_polls_left -= 1;
                     self.ready.remove_first();
-                    return Err(Nothing::Ended(entry.id));
+                    return Err(NoMessage::Ended(entry.id));
                 }
                 Poll::Pending => {
-                    *fruitless -= 1;
+                    *empty_polls_left -= 1;
                     self.ready.remove_first();
                 }
             }
         }
-        Err(Nothing::Cut)
+        Err(NoMessage::LimitReached)
     }
 }

@@ -62,19 +62,19 @@
 //!   not grow with the number of sources. When only one source is left, the reader soon polls it
 //!   directly again.
 
-mod circle;
 mod handle;
 mod mailbox;
 mod many;
 mod one;
 mod queue;
+mod ready_ring;
 mod signal;
 mod source;
 mod sources;
 pub(crate) mod sync;
 
 pub use handle::{Handle, InsertError};
-pub use queue::{DEFAULT_SOURCE_LIMIT, FRUITLESS_POLLS, FairQueue, READS_BEFORE_YIELD, State};
+pub use queue::{DEFAULT_SOURCE_LIMIT, EMPTY_POLLS_BEFORE_YIELD, FairQueue, READS_BEFORE_YIELD, State};
 #[cfg(feature = "tokio")]
-pub(crate) use source::Ahead;
+pub(crate) use source::ReadAhead;
 pub use source::{Ended, SourceId};

@@ -12,9 +12,9 @@ use super::handle::{Handle, InsertError};
 use super::mailbox::Mailbox;
 use super::signal::Signal;
 #[cfg(feature = "tokio")]
-use super::source::Ahead;
+use super::source::ReadAhead;
 use super::source::{Ended, SourceId};
-use super::sources::{Nothing, Sources};
+use super::sources::{NoMessage, Sources};
 
 /// The default limit of sources in a queue.
 pub const DEFAULT_SOURCE_LIMIT: usize = 65_536;
@@ -23,9 +23,9 @@ pub const DEFAULT_SOURCE_LIMIT: usize = 65_536;
 /// its task, so that other work of the task gets its turn.
 pub const READS_BEFORE_YIELD: u32 = 128;
 
-/// The number of sources that one poll asks without success before it returns `Pending` and wakes
-/// its task.
-pub const FRUITLESS_POLLS: u32 = 128;
+/// The number of sources without a message that one poll polls before it returns `Pending` and
+/// wakes its task.
+pub const EMPTY_POLLS_BEFORE_YIELD: u32 = 128;
 
 /// A queue that reads from many sources, each a stream of messages, and lets none of them starve.
 /// The [module's page](super) has an example.
@@ -71,9 +71,9 @@ pub enum State {
 }
 
 /// The next step of a read that found no message.
-enum Settled {
+enum NextStep {
     /// Poll again: a source has ended, and another may have a message.
-    LookOn,
+    PollAgain,
     /// Return `Pending`; the task will be woken, or has been.
     Wait,
     /// Report the end: there is nothing to wait for.
@@ -122,8 +122,8 @@ impl<K, S> FairQueue<K, S> {
     ///
     /// The callback runs inside the read that found the end, under no lock. It may use a handle of
     /// this queue, which counts like any other. The reader waits until it returns.
-    pub fn on_end(&mut self, told: impl FnMut(Ended<K, S>) + Send + 'static) {
-        self.on_end = Some(Box::new(told));
+    pub fn on_end(&mut self, callback: impl FnMut(Ended<K, S>) + Send + 'static) {
+        self.on_end = Some(Box::new(callback));
     }
 
     /// Returns the number of sources in the queue.
@@ -145,25 +145,25 @@ impl<K, S> FairQueue<K, S> {
         }
     }
 
-    /// Executes the orders of handles and adds woken sources to the ready list. Costs one load if
+    /// Applies the changes of handles and adds woken sources to the ready list. Costs one load if
     /// there is nothing to do.
     #[inline]
-    fn attend(&mut self) {
+    fn process_signal(&mut self) {
         if self.signal.is_raised() {
-            self.attend_to_signal();
+            self.process_raised();
         }
     }
 
     #[cold]
-    fn attend_to_signal(&mut self) {
+    fn process_raised(&mut self) {
         let raised = self.signal.take();
         if raised.has_mailbox() {
-            let orders = self.mailbox.orders();
+            let changes = self.mailbox.take_changes();
             // Removals come first, so that insertions can reuse their slots.
-            for id in orders.removed {
+            for id in changes.removed {
                 self.sources.remove(id);
             }
-            for entry in orders.inserted.into_values() {
+            for entry in changes.inserted.into_values() {
                 self.sources.insert(entry, &self.signal);
             }
         }
@@ -175,7 +175,7 @@ impl<K, S> FairQueue<K, S> {
     #[cold]
     fn end(&mut self, id: SourceId) {
         let entry = self.sources.remove(id);
-        let was_there = self.mailbox.retire(id);
+        let was_there = self.mailbox.remove_ended(id);
         if let (true, Some(entry), Some(on_end)) = (was_there, entry, &mut self.on_end) {
             on_end(entry.into());
         }
@@ -184,9 +184,9 @@ impl<K, S> FairQueue<K, S> {
     /// Registers the reader's waker once nothing is ready, and checks whether there is anything to
     /// wait for.
     #[cold]
-    fn park(&mut self, context: &Context<'_>) -> Settled {
+    fn park(&mut self, context: &Context<'_>) -> NextStep {
         if self.sources.pause() {
-            return self.give_way(context);
+            return self.yield_to_others(context);
         }
         self.budget = READS_BEFORE_YIELD;
         self.signal.register(context.waker());
@@ -196,18 +196,18 @@ impl<K, S> FairQueue<K, S> {
         if self.signal.is_raised() {
             context.waker().wake_by_ref();
         } else if !has_handles && matches!(self.sources, Sources::Empty) {
-            return Settled::End;
+            return NextStep::End;
         }
-        Settled::Wait
+        NextStep::Wait
     }
 
     /// Yields to other tasks although there is more to read.
     #[cold]
-    fn give_way(&mut self, context: &Context<'_>) -> Settled {
+    fn yield_to_others(&mut self, context: &Context<'_>) -> NextStep {
         self.sources.pause();
         self.budget = READS_BEFORE_YIELD;
         context.waker().wake_by_ref();
-        Settled::Wait
+        NextStep::Wait
     }
 }
 
@@ -232,13 +232,13 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
     /// Returns the next message if one is ready. `None` means that there is none now, or that the
     /// queue is at its end.
     ///
-    /// Sources are polled as by a read; at most [`FRUITLESS_POLLS`] of them may have nothing. A
-    /// task that waits in [`poll_recv`](Self::poll_recv) is still woken afterwards.
+    /// Sources are polled as by a read; at most [`EMPTY_POLLS_BEFORE_YIELD`] of them may have
+    /// nothing. A task that waits in [`poll_recv`](Self::poll_recv) is still woken afterwards.
     pub fn try_recv(&mut self) -> Option<(K, S::Item)> {
         self.sources.pause();
         let reader = self.reader.clone();
         let mut message = None;
-        self.look_each(&mut Context::from_waker(&reader), 1, |found| message = Some(found));
+        self.read_each(&mut Context::from_waker(&reader), 1, |found| message = Some(found));
         message
     }
 
@@ -247,7 +247,7 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
     pub fn try_recv_many(&mut self, messages: &mut Vec<(K, S::Item)>, limit: usize) -> usize {
         self.sources.pause();
         let reader = self.reader.clone();
-        self.look_each(&mut Context::from_waker(&reader), limit, |message| messages.push(message)).0
+        self.read_each(&mut Context::from_waker(&reader), limit, |message| messages.push(message)).0
     }
 
     /// Polls for the next message and the key of its source.
@@ -257,7 +257,7 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
     /// cases:
     ///
     /// - after [`READS_BEFORE_YIELD`] reads in a row that found a message,
-    /// - after [`FRUITLESS_POLLS`] sources that had none.
+    /// - after [`EMPTY_POLLS_BEFORE_YIELD`] sources that had none.
     ///
     /// Each source that has nothing is polled at most once. Only the last task that polled is
     /// woken.
@@ -268,58 +268,58 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
     #[inline]
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<(K, S::Item)>> {
         if self.budget == 0 {
-            self.give_way(context);
+            self.yield_to_others(context);
             return Poll::Pending;
         }
-        self.attend();
-        let mut fruitless = FRUITLESS_POLLS;
+        self.process_signal();
+        let mut empty_polls_left = EMPTY_POLLS_BEFORE_YIELD;
         // Each state returns on its own, so that no message is moved to a place that the states
         // share.
-        let nothing = match &mut self.sources {
-            Sources::One(one) => match one.look(context) {
+        let no_message = match &mut self.sources {
+            Sources::One(one) => match one.poll_ready(context) {
                 Ok(message) => {
                     self.budget -= 1;
                     return Poll::Ready(Some(message));
                 }
-                Err(nothing) => nothing,
+                Err(no_message) => no_message,
             },
-            Sources::Many(many) => match many.look(&mut fruitless) {
+            Sources::Many(many) => match many.poll_ready(&mut empty_polls_left) {
                 Ok(message) => {
                     self.budget -= 1;
                     return Poll::Ready(Some(message));
                 }
-                Err(nothing) => nothing,
+                Err(no_message) => no_message,
             },
-            Sources::Empty => Nothing::Idle,
+            Sources::Empty => NoMessage::Idle,
         };
         let mut message = None;
-        self.poll_on(nothing, fruitless, context, &mut message).map(|()| message)
+        self.poll_again(no_message, empty_polls_left, context, &mut message).map(|()| message)
     }
 
     /// Continues a read that has found nothing so far: removes sources that ended and polls until
     /// the result is clear. `Ready` without a message is the end of the queue.
     #[cold]
     #[inline(never)]
-    fn poll_on(
+    fn poll_again(
         &mut self,
-        mut nothing: Nothing,
-        mut fruitless: u32,
+        mut no_message: NoMessage,
+        mut empty_polls_left: u32,
         context: &mut Context<'_>,
         message: &mut Option<(K, S::Item)>,
     ) -> Poll<()> {
         loop {
-            match self.settle(nothing, context) {
-                Settled::LookOn => {}
-                Settled::Wait => return Poll::Pending,
-                Settled::End => return Poll::Ready(()),
+            match self.after_no_message(no_message, context) {
+                NextStep::PollAgain => {}
+                NextStep::Wait => return Poll::Pending,
+                NextStep::End => return Poll::Ready(()),
             }
-            match self.sources.look(context, &mut fruitless) {
+            match self.sources.poll_ready(context, &mut empty_polls_left) {
                 Ok(found) => {
                     self.budget -= 1;
                     *message = Some(found);
                     return Poll::Ready(());
                 }
-                Err(next) => nothing = next,
+                Err(next) => no_message = next,
             }
         }
     }
@@ -327,14 +327,14 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
     /// Removes a source that ended, or arranges a wake-up, after a poll without a message.
     #[cold]
     #[inline(never)]
-    fn settle(&mut self, nothing: Nothing, context: &Context<'_>) -> Settled {
-        match nothing {
-            Nothing::Ended(id) => {
+    fn after_no_message(&mut self, no_message: NoMessage, context: &Context<'_>) -> NextStep {
+        match no_message {
+            NoMessage::Ended(id) => {
                 self.end(id);
-                Settled::LookOn
+                NextStep::PollAgain
             }
-            Nothing::Idle => self.park(context),
-            Nothing::Cut => self.give_way(context),
+            NoMessage::Idle => self.park(context),
+            NoMessage::LimitReached => self.yield_to_others(context),
         }
     }
 
@@ -353,23 +353,23 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
             return Poll::Ready(0);
         }
         if self.budget == 0 {
-            self.give_way(context);
+            self.yield_to_others(context);
             return Poll::Pending;
         }
-        let looked = self.look_each(context, limit, |message| messages.push(message));
+        let looked = self.read_each(context, limit, |message| messages.push(message));
         self.batch(context, looked)
     }
 
     /// Finishes the read of a batch.
-    fn batch(&mut self, context: &Context<'_>, looked: (usize, Nothing)) -> Poll<usize> {
-        let (taken, nothing) = looked;
+    fn batch(&mut self, context: &Context<'_>, looked: (usize, NoMessage)) -> Poll<usize> {
+        let (taken, no_message) = looked;
         if taken > 0 {
             self.budget -= 1;
             return Poll::Ready(taken);
         }
-        match self.settle(nothing, context) {
-            Settled::End => Poll::Ready(0),
-            Settled::Wait | Settled::LookOn => Poll::Pending,
+        match self.after_no_message(no_message, context) {
+            NextStep::End => Poll::Ready(0),
+            NextStep::Wait | NextStep::PollAgain => Poll::Pending,
         }
     }
 
@@ -383,29 +383,29 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
         limit: usize,
     ) -> Poll<usize>
     where
-        S: Ahead,
+        S: ReadAhead,
     {
         if limit == 0 {
             return Poll::Ready(0);
         }
         if self.budget == 0 {
-            self.give_way(context);
+            self.yield_to_others(context);
             return Poll::Pending;
         }
-        let (first, mut fruitless) = (messages.len(), FRUITLESS_POLLS);
-        self.attend();
-        let nothing = loop {
+        let (first, mut empty_polls_left) = (messages.len(), EMPTY_POLLS_BEFORE_YIELD);
+        self.process_signal();
+        let no_message = loop {
             let taken = messages.len() - first;
             if taken >= limit {
-                break Nothing::Cut;
+                break NoMessage::LimitReached;
             }
-            match self.sources.look_ahead(context, &mut fruitless, messages, limit - taken) {
-                Ok(()) => self.attend(),
-                Err(Nothing::Ended(id)) => self.end(id),
-                Err(nothing) => break nothing,
+            match self.sources.read_ahead(context, &mut empty_polls_left, messages, limit - taken) {
+                Ok(()) => self.process_signal(),
+                Err(NoMessage::Ended(id)) => self.end(id),
+                Err(no_message) => break no_message,
             }
         };
-        self.batch(context, (messages.len() - first, nothing))
+        self.batch(context, (messages.len() - first, no_message))
     }
 
     /// Passes the ready messages to `give`, at most `limit`. Returns their number and the reason
@@ -415,27 +415,27 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
     /// checked only after a message. A batch is therefore bounded by `limit`, by the fruitless
     /// polls, and by the number of sources that can end.
     #[inline]
-    fn look_each(
+    fn read_each(
         &mut self,
         context: &mut Context<'_>,
         limit: usize,
         mut give: impl FnMut((K, S::Item)),
-    ) -> (usize, Nothing) {
-        let mut fruitless = FRUITLESS_POLLS;
+    ) -> (usize, NoMessage) {
+        let mut empty_polls_left = EMPTY_POLLS_BEFORE_YIELD;
         let mut taken = 0;
-        self.attend();
+        self.process_signal();
         while taken < limit {
-            match self.sources.look(context, &mut fruitless) {
+            match self.sources.poll_ready(context, &mut empty_polls_left) {
                 Ok(message) => {
                     give(message);
                     taken += 1;
-                    self.attend();
+                    self.process_signal();
                 }
-                Err(Nothing::Ended(id)) => self.end(id),
-                Err(nothing) => return (taken, nothing),
+                Err(NoMessage::Ended(id)) => self.end(id),
+                Err(no_message) => return (taken, no_message),
             }
         }
-        (taken, Nothing::Cut)
+        (taken, NoMessage::LimitReached)
     }
 }
 

@@ -9,9 +9,9 @@ use super::sync::{AtomicU64, AtomicWaker, Ordering};
 /// The number of sources whose bits share a word.
 const BITS: usize = u64::BITS as usize;
 /// The number of bits of [`Signal::raised`] that stand for words of sources. The two bits above
-/// them are [`NUDGE`] and [`MAILBOX`].
+/// them are [`WAKE`] and [`MAILBOX`].
 const GROUPS: usize = 62;
-const NUDGE: u64 = 1 << 62;
+const WAKE: u64 = 1 << 62;
 const MAILBOX: u64 = 1 << 63;
 
 /// The word that the reader loads before each message to see whether it has other work.
@@ -59,14 +59,14 @@ impl Signal {
     }
 }
 
-/// A waker for the reader's task that notifies it without an order.
+/// A waker for the reader's task that notifies it without a change.
 impl Wake for Signal {
     fn wake(self: Arc<Self>) {
-        self.raise(NUDGE);
+        self.raise(WAKE);
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.raise(NUDGE);
+        self.raise(WAKE);
     }
 }
 

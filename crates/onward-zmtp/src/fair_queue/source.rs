@@ -14,7 +14,7 @@ impl fmt::Display for SourceId {
 
 /// A source that reads ahead and can return several of its messages at once.
 #[cfg(feature = "tokio")]
-pub(crate) trait Ahead: futures_core::Stream {
+pub(crate) trait ReadAhead: futures_core::Stream {
     /// Appends at most `limit` messages that are available without waiting. `limit` is not zero. It
     /// stops before the first message that would need a wait, so the order is kept.
     fn take_ready(&mut self, messages: &mut Vec<Self::Item>, limit: usize);

@@ -10,7 +10,7 @@ use super::many::Many;
 use super::one::One;
 use super::signal::{Raised, Signal};
 #[cfg(feature = "tokio")]
-use super::source::Ahead;
+use super::source::ReadAhead;
 use super::source::{Entry, SourceId};
 
 /// The sources of a queue, in one of three representations by their number.
@@ -39,13 +39,13 @@ pub(super) enum Sources<K, S> {
 
 /// The reason why a poll of the sources returned no message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Nothing {
+pub(super) enum NoMessage {
     /// This source ended and must be removed.
     Ended(SourceId),
     /// Every source has been polled since it was last woken, and none has a message.
     Idle,
     /// Some sources are still to be polled, but this call has used up its polls.
-    Cut,
+    LimitReached,
 }
 
 impl<K, S> Sources<K, S> {
@@ -85,7 +85,7 @@ impl<K, S> Sources<K, S> {
     /// must then be polled.
     pub(super) fn pause(&mut self) -> bool {
         let Self::Many(many) = self else { return false };
-        if !many.is_alone_for_good() {
+        if !many.should_demote() {
             return false;
         }
         if let Some(entry) = many.take_last() {
@@ -113,37 +113,41 @@ impl<K, S> Sources<K, S> {
 }
 
 impl<K: Clone, S: Stream + Unpin> Sources<K, S> {
-    /// Polls the ready sources until one has a message or ends. `fruitless` counts down the polls
-    /// that may return no message.
+    /// Polls the ready sources until one has a message or ends. `empty_polls_left` counts down the
+    /// polls that may return no message.
     #[inline(always)]
-    pub(super) fn look(&mut self, context: &mut Context<'_>, fruitless: &mut u32) -> Result<(K, S::Item), Nothing> {
+    pub(super) fn poll_ready(
+        &mut self,
+        context: &mut Context<'_>,
+        empty_polls_left: &mut u32,
+    ) -> Result<(K, S::Item), NoMessage> {
         match self {
-            Self::One(one) => one.look(context),
-            Self::Many(many) => many.look(fruitless),
-            Self::Empty => Err(Nothing::Idle),
+            Self::One(one) => one.poll_ready(context),
+            Self::Many(many) => many.poll_ready(empty_polls_left),
+            Self::Empty => Err(NoMessage::Idle),
         }
     }
 
-    /// Appends a message as [`Self::look`] would return it. A lone source appends all that it has
-    /// read ahead, at most `limit`.
+    /// Appends a message as [`Self::poll_ready`] would return it. A lone source appends all that it
+    /// has read ahead, at most `limit`.
     #[cfg(feature = "tokio")]
     #[inline(always)]
-    pub(super) fn look_ahead(
+    pub(super) fn read_ahead(
         &mut self,
         context: &mut Context<'_>,
-        fruitless: &mut u32,
+        empty_polls_left: &mut u32,
         messages: &mut Vec<S::Item>,
         limit: usize,
-    ) -> Result<(), Nothing>
+    ) -> Result<(), NoMessage>
     where
-        S: Ahead,
+        S: ReadAhead,
     {
         let before = messages.len();
         if let Self::One(one) = self {
             one.entry.source.take_ready(messages, limit);
         }
         if messages.len() == before {
-            messages.push(self.look(context, fruitless)?.1);
+            messages.push(self.poll_ready(context, empty_polls_left)?.1);
         }
         Ok(())
     }

@@ -5,30 +5,30 @@ use std::time::Instant;
 
 use bytes::{Buf, BufMut, Bytes};
 
+use super::bounds::TOPIC_BYTES;
 use super::error::{Error, Result};
 use super::event::{Event, Peer};
-use super::input::Input;
-use super::limits::TOPIC_BYTES;
 use super::mechanism::Entropy;
 use super::message::Message;
 use super::options::Options;
-use super::output::Output;
-#[cfg(feature = "tokio")]
-use super::run::Run;
 use super::state::{Progress, State};
 use super::subscriptions::Subscriptions;
+use super::wire::input::Input;
+#[cfg(feature = "tokio")]
+use super::wire::message_run::MessageRun;
+use super::wire::output::Output;
 
 /// The state of one connection, on either side. It does no I/O and reads no clock.
 ///
 /// The loop around it:
 ///
 /// 1. Read from the stream into [`read_buf`](Self::read_buf), or pass received bytes to
-///   [`receive`](Self::receive).
+///    [`receive`](Self::receive).
 /// 2. Take events from [`poll_event`](Self::poll_event) until there is none.
 /// 3. Add messages with [`send`](Self::send) while [`output`](Self::output) is not full.
 /// 4. Write what is in [`output`](Self::output).
 /// 5. At [`next_timeout`](Self::next_timeout), if nothing happened before, call
-///   [`handle_timeout`](Self::handle_timeout).
+///    [`handle_timeout`](Self::handle_timeout).
 ///
 /// After an error the connection is over. Write the rest of the output if that can be done at once,
 /// because it may hold the reason for the peer. Then close the stream.
@@ -73,16 +73,16 @@ impl Connection {
     /// Releases the memory that only a busy connection needs. Call it when there is nothing to be
     /// read or written. The call costs almost nothing when there is no such memory.
     #[inline]
-    pub fn rest(&mut self) {
-        self.input.rest();
-        self.state.output.rest();
+    pub fn shrink_idle(&mut self) {
+        self.input.shrink_idle();
+        self.state.output.shrink_idle();
     }
 
-    /// Returns whether [`rest`](Self::rest) would release memory.
+    /// Returns whether [`shrink_idle`](Self::shrink_idle) would release memory.
     #[cfg(feature = "tokio")]
     #[inline]
-    pub(crate) fn has_memory_to_spare(&self) -> bool {
-        self.input.has_memory_to_spare() || self.state.output.has_memory_to_spare()
+    pub(crate) fn can_shrink(&self) -> bool {
+        self.input.can_shrink() || self.state.output.can_shrink()
     }
 
     /// Takes received bytes from the front of a slice and returns how many. It serves streams that
@@ -116,7 +116,7 @@ impl Connection {
         self.note_arrival(now);
         // Decoding shortens the input, so the next arrival is compared with the new length.
         let outcome = self.decode(now);
-        self.input.mark();
+        self.input.mark_seen();
         outcome.map_err(|error| self.state.fail(error))
     }
 
@@ -126,10 +126,10 @@ impl Connection {
     /// `now` is the time at which the bytes were received.
     #[inline]
     pub fn take_short_messages(&mut self, now: Instant, mut take: impl FnMut(Message) -> bool) {
-        let Some(longest) = self.state.short_messages() else { return };
+        let Some(longest) = self.state.short_message_limit() else { return };
         self.note_arrival(now);
         self.input.take_short_messages(longest, |body| take(Message::from(Bytes::copy_from_slice(body))));
-        self.input.mark();
+        self.input.mark_seen();
     }
 
     /// Returns whether [`take_short_run`](Self::take_short_run) may find any message. It costs
@@ -144,11 +144,11 @@ impl Connection {
     /// after `messages` messages, or once their payloads reach `bytes` bytes.
     #[cfg(feature = "tokio")]
     #[inline]
-    pub(crate) fn take_short_run(&mut self, now: Instant, run: &mut Run, messages: usize, bytes: usize) {
-        let Some(longest) = self.state.short_messages() else { return };
+    pub(crate) fn take_short_run(&mut self, now: Instant, run: &mut MessageRun, messages: usize, bytes: usize) {
+        let Some(longest) = self.state.short_message_limit() else { return };
         self.note_arrival(now);
         self.input.take_short_run(longest, run, messages, bytes);
-        self.input.mark();
+        self.input.mark_seen();
     }
 
     /// Returns whether all received bytes are decoded.
@@ -165,8 +165,8 @@ impl Connection {
     #[inline]
     fn note_arrival(&mut self, now: Instant) {
         if self.input.has_grown() {
-            self.state.heard(now);
-            self.input.mark();
+            self.state.note_received(now);
+            self.input.mark_seen();
         }
     }
 
@@ -243,7 +243,7 @@ impl Connection {
     /// Adds a run of encoded messages to the output. Afterwards only the memory of the run is of
     /// use.
     #[cfg(feature = "tokio")]
-    pub(crate) fn send_run(&mut self, run: &mut Run) -> Result<()> {
+    pub(crate) fn send_run(&mut self, run: &mut MessageRun) -> Result<()> {
         self.check()?;
         let (traffic, output) = self.state.established()?;
         traffic.send_run(run, output)
@@ -315,7 +315,7 @@ impl Connection {
     /// Restarts the silence of the peer at `now`, as if bytes had arrived. Call it when the loop
     /// has not read for a while, so that bytes of the peer may be unread.
     pub fn excuse_silence(&mut self, now: Instant) {
-        self.state.heard(now);
+        self.state.note_received(now);
     }
 
     /// Ends the connection because the peer closed the stream, and returns the reason. Take all

@@ -2,7 +2,7 @@
 
 use super::error::{Error, Result, printable};
 use super::mechanism::MechanismName;
-use super::output::Output;
+use super::wire::output::Output;
 
 /// The length of a greeting, in bytes.
 pub(crate) const GREETING_BYTES: usize = 64;

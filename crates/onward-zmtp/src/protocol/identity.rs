@@ -4,8 +4,8 @@ use std::fmt;
 
 use bytes::Bytes;
 
+use super::bounds::IDENTITY_BYTES;
 use super::error::{Error, Result, printable};
-use super::limits::IDENTITY_BYTES;
 use super::message::IntoFrame;
 
 /// An identity that a socket chose for itself: 1 to 255 octets. A local identity does not begin

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 
-use super::command::{push_short, take_short};
 use super::error::{Error, Result, printable};
 use super::identity::Identity;
 use super::limits::Limits;
 use super::socket_type::SocketType;
+use super::wire::command::{push_short, take_short};
 
 const SOCKET_TYPE: &str = "Socket-Type";
 const IDENTITY: &str = "Identity";
@@ -74,7 +74,7 @@ impl Metadata {
     /// Returns the local metadata.
     pub(crate) fn of(socket_type: SocketType, identity: Option<&Identity>, more: &[(String, Bytes)]) -> Self {
         let mut properties = vec![(SOCKET_TYPE.to_owned(), Bytes::from_static(socket_type.name().as_bytes()))];
-        if socket_type.tells_identity() {
+        if socket_type.sends_identity() {
             let identity = identity.map(|identity| identity.as_bytes().clone());
             properties.push((IDENTITY.to_owned(), identity.unwrap_or_default()));
         }

@@ -55,8 +55,8 @@
 //!
 //! # Authentication
 //!
-//! The server of PLAIN and CURVE asks its caller with [`Event::Authenticate`]. It decodes nothing
-//! more from the peer until the caller has decided.
+//! The server of PLAIN and CURVE requests a decision with [`Event::Authenticate`]. It decodes
+//! nothing more from the peer until the caller has decided.
 //!
 //! ```
 //! use onward_zmtp::protocol::{Connection, Credentials, Error, PublicKey};
@@ -79,7 +79,7 @@
 //!   with the bytes received, never with an announced length, and every buffer has a limit:
 //!   [`Limits`].
 //! - Until its handshake is done, a peer has [`HANDSHAKE_TIMEOUT`] and a buffer of
-//!   [`limits::HANDSHAKE_BUFFER_BYTES`], and it is no destination for messages. The listener must
+//!   [`bounds::HANDSHAKE_BUFFER_BYTES`], and it is no destination for messages. The listener must
 //!   limit the number of simultaneous handshakes.
 //! - The mechanism must match exactly, and there is no fallback to older versions of the protocol.
 //! - A small message that the program keeps holds no memory but its own bytes.
@@ -91,29 +91,23 @@
 //! and unique identities are left to the sockets. RADIO and DISH groups (`JOIN`, `LEAVE`) and
 //! GSSAPI are not implemented.
 
-mod assembler;
-mod command;
+pub mod bounds;
 mod connection;
 mod error;
 mod event;
-mod frame;
 mod greeting;
 mod heartbeat;
 mod identity;
-mod input;
-pub mod limits;
-mod local;
+mod limits;
 mod mechanism;
 mod message;
 mod metadata;
 mod options;
-mod output;
-#[cfg(feature = "tokio")]
-mod run;
 mod socket_type;
 mod state;
 mod subscriptions;
 mod traffic;
+mod wire;
 
 pub use connection::Connection;
 pub use error::{Error, Result};
@@ -124,8 +118,8 @@ pub use mechanism::{Credentials, Entropy, KeyPair, Password, PublicKey, SecretKe
 pub use message::{IntoFrame, Message};
 pub use metadata::Metadata;
 pub use options::{HANDSHAKE_TIMEOUT, HEARTBEAT_TTL_LONGEST, Heartbeat, Options};
-pub use output::Output;
-#[cfg(feature = "tokio")]
-pub(crate) use run::Run;
 pub use socket_type::SocketType;
 pub use subscriptions::Subscriptions;
+#[cfg(feature = "tokio")]
+pub(crate) use wire::message_run::MessageRun;
+pub use wire::output::Output;

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::bounds::{GATHER_BYTES, METADATA_BYTES, METADATA_PROPERTIES, PING_CONTEXT_BYTES};
 use super::error::{Error, Result};
 use super::event::Peer;
 use super::identity::Identity;
-use super::limits::{GATHER_BYTES, Limits, METADATA_BYTES, METADATA_PROPERTIES, PING_CONTEXT_BYTES};
+use super::limits::Limits;
 use super::mechanism::Security;
 use super::metadata::property_name;
 use super::socket_type::SocketType;
@@ -110,7 +111,7 @@ impl Options {
 
     /// Returns the heartbeats to send to this peer.
     pub(crate) fn heartbeat_for(&self, peer: &Peer) -> Option<&Heartbeat> {
-        self.heartbeat.as_ref().filter(|heartbeat| peer.knows_3_1() || heartbeat.asks_version_3_0)
+        self.heartbeat.as_ref().filter(|heartbeat| peer.knows_3_1() || heartbeat.pings_version_3_0)
     }
 
     /// Adds a property to the metadata for the peer. By convention its name begins with `X-`.
@@ -154,7 +155,7 @@ pub struct Heartbeat {
     pub(crate) timeout: Duration,
     pub(crate) ttl: Duration,
     pub(crate) context: Bytes,
-    pub(crate) asks_version_3_0: bool,
+    pub(crate) pings_version_3_0: bool,
 }
 
 impl Heartbeat {
@@ -165,7 +166,7 @@ impl Heartbeat {
     /// socket rejects a zero interval when it binds or connects. To send no heartbeats, set none.
     #[must_use]
     pub fn every(interval: Duration) -> Self {
-        Self { interval, timeout: interval, ttl: Duration::ZERO, context: Bytes::new(), asks_version_3_0: false }
+        Self { interval, timeout: interval, ttl: Duration::ZERO, context: Bytes::new(), pings_version_3_0: false }
     }
 
     /// Sets how long the peer may be silent after a `PING` before it is given up. It must be more
@@ -201,8 +202,8 @@ impl Heartbeat {
     /// Sends heartbeats also to peers of ZMTP 3.0, which does not define `PING`. libzmq 4.2
     /// understands it anyway; other peers may disconnect. Default: no.
     #[must_use]
-    pub fn ask_version_3_0(mut self) -> Self {
-        self.asks_version_3_0 = true;
+    pub fn ping_version_3_0(mut self) -> Self {
+        self.pings_version_3_0 = true;
         self
     }
 

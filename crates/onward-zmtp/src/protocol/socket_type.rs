@@ -123,7 +123,7 @@ impl SocketType {
     }
 
     /// Returns whether this socket sends its identity.
-    pub(crate) fn tells_identity(self) -> bool {
+    pub(crate) fn sends_identity(self) -> bool {
         matches!(self, Req | Dealer | Router)
     }
 

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::command;
 use super::error::{Error, Result};
 use super::event::{Event, Peer};
 use super::greeting::{self, GREETING_BYTES};
-use super::input::{FrameLimits, Input};
-use super::local::Local;
+use super::mechanism::local_side::LocalSide;
 use super::mechanism::{Entropy, Finished, Negotiation, Step};
 use super::options::Options;
-use super::output::Output;
 use super::traffic::Traffic;
+use super::wire::command;
+use super::wire::input::{FrameLimits, Input};
+use super::wire::output::Output;
 
 /// The largest excess of a handshake command over the metadata in it, in bytes. CURVE's `INITIATE`
 /// exceeds it by 257. PLAIN's `HELLO`, which has no metadata, has up to 518.
@@ -46,7 +46,7 @@ struct Handshake {
     negotiation: Negotiation,
     version: (u8, u8),
     /// Set while a decision about the peer is pending.
-    decides: bool,
+    awaits_decision: bool,
     /// The result that the caller is deciding about, or that its decision led to.
     finished: Option<Box<Finished>>,
     /// Set after the peer was introduced.
@@ -55,13 +55,13 @@ struct Handshake {
 
 impl Handshake {
     fn new(negotiation: Negotiation, version: (u8, u8)) -> Self {
-        Self { negotiation, version, decides: false, finished: None, is_introduced: false }
+        Self { negotiation, version, awaits_decision: false, finished: None, is_introduced: false }
     }
 
-    /// Asks the caller whether the known peer may learn the local metadata and send.
+    /// Requests the decision whether the known peer may learn the local metadata and send.
     fn introduce(&mut self, finished: Box<Finished>) -> Result<Event> {
         let peer = finished.peer(self.version)?;
-        (self.decides, self.is_introduced, self.finished) = (true, true, Some(finished));
+        (self.awaits_decision, self.is_introduced, self.finished) = (true, true, Some(finished));
         Ok(Event::Introduced(Box::new(peer)))
     }
 }
@@ -96,7 +96,7 @@ impl State {
     pub(crate) fn is_waiting(&self) -> bool {
         match &self.phase {
             Phase::Traffic(traffic) => traffic.is_stalled(&self.output),
-            Phase::Handshake(handshake) => handshake.decides,
+            Phase::Handshake(handshake) => handshake.awaits_decision,
             Phase::Greeting(_) => false,
         }
     }
@@ -104,10 +104,10 @@ impl State {
     /// Returns the largest frame that may be decoded now as a whole message by a mere copy. Returns
     /// `None` if no frame may.
     #[inline]
-    pub(crate) fn short_messages(&self) -> Option<usize> {
+    pub(crate) fn short_message_limit(&self) -> Option<usize> {
         match &self.phase {
             Phase::Traffic(traffic) if self.failure.is_none() && !traffic.is_stalled(&self.output) => {
-                traffic.short_messages(&self.options)
+                traffic.short_message_limit(&self.options)
             }
             _ => None,
         }
@@ -136,7 +136,7 @@ impl State {
         };
         input.consume(GREETING_BYTES);
         if let Phase::Greeting(entropy) = &self.phase {
-            let local = Local { options: &self.options, was_accepted: self.was_accepted };
+            let local = LocalSide { options: &self.options, was_accepted: self.was_accepted };
             let negotiation = Negotiation::start(&local, entropy, &mut self.output)?;
             self.phase = Phase::Handshake(Box::new(Handshake::new(negotiation, version)));
         }
@@ -145,7 +145,7 @@ impl State {
 
     fn handshake(&mut self, input: &mut Input, now: Instant) -> Result<Progress> {
         let Phase::Handshake(handshake) = &mut self.phase else { return Ok(Progress::Wait) };
-        let local = Local { options: &self.options, was_accepted: self.was_accepted };
+        let local = LocalSide { options: &self.options, was_accepted: self.was_accepted };
         let step = match handshake.finished.take() {
             Some(finished) => Step::Finished(finished),
             None => match next_command(handshake, &local, input, &mut self.output)? {
@@ -156,7 +156,7 @@ impl State {
         match step {
             Step::Wait => Ok(Progress::Decoded),
             Step::Authenticate(credentials) => {
-                handshake.decides = true;
+                handshake.awaits_decision = true;
                 Ok(Progress::Event(Event::Authenticate(credentials)))
             }
             Step::Finished(finished) if self.was_accepted && !handshake.is_introduced => {
@@ -183,12 +183,12 @@ impl State {
     }
 
     pub(crate) fn accept(&mut self) -> Result<()> {
-        self.deciding()?.decides = false;
+        self.deciding()?.awaits_decision = false;
         let Phase::Handshake(handshake) = &mut self.phase else { return Ok(()) };
         if handshake.is_introduced {
             return Ok(());
         }
-        let local = Local { options: &self.options, was_accepted: self.was_accepted };
+        let local = LocalSide { options: &self.options, was_accepted: self.was_accepted };
         let step = handshake.negotiation.accept(&local, &mut self.output)?;
         if let Step::Finished(finished) = step {
             handshake.finished = Some(finished);
@@ -205,7 +205,7 @@ impl State {
 
     fn deciding(&mut self) -> Result<&mut Handshake> {
         match &mut self.phase {
-            Phase::Handshake(handshake) if handshake.decides => Ok(handshake),
+            Phase::Handshake(handshake) if handshake.awaits_decision => Ok(handshake),
             _ => Err(Error::misuse("there is no peer to decide about")),
         }
     }
@@ -234,9 +234,9 @@ impl State {
         }
     }
 
-    pub(crate) fn heard(&mut self, now: Instant) {
+    pub(crate) fn note_received(&mut self, now: Instant) {
         if let Phase::Traffic(traffic) = &mut self.phase {
-            traffic.timers.heard(now);
+            traffic.timers.note_received(now);
         }
     }
 
@@ -281,7 +281,7 @@ impl State {
 /// Returns the step that the next command leads to, or `None` while bytes of it are missing.
 fn next_command(
     handshake: &mut Handshake,
-    local: &Local<'_>,
+    local: &LocalSide<'_>,
     input: &mut Input,
     output: &mut Output,
 ) -> Result<Option<Step>> {

@@ -4,21 +4,21 @@ use std::time::Instant;
 
 use bytes::{Buf, Bytes};
 
-use super::assembler::Assembler;
-use super::command::{self, Ping};
+use super::bounds::{SHARE_BYTES, UNWRITTEN_PONG_BYTES};
 use super::error::{Error, Result};
 use super::event::{Event, Peer};
-use super::frame::MORE;
 use super::heartbeat::Timers;
-use super::input::{Body, Frame, FrameLimits};
-use super::limits::{ANSWER_BYTES, SHARE_BYTES};
 use super::mechanism::{Cipher, INNER_COMMAND, Opened};
 use super::message::Message;
 use super::options::Options;
-use super::output::{Output, push_command_body};
-#[cfg(feature = "tokio")]
-use super::run::Run;
 use super::subscriptions::Subscriptions;
+use super::wire::assembler::Assembler;
+use super::wire::command::{self, Ping};
+use super::wire::frame::MORE;
+use super::wire::input::{Body, Frame, FrameLimits};
+#[cfg(feature = "tokio")]
+use super::wire::message_run::MessageRun;
+use super::wire::output::{Output, push_command_body};
 
 /// The state of an established connection.
 #[derive(Debug)]
@@ -29,9 +29,9 @@ pub(crate) struct Traffic {
     pub(crate) subscriptions: Subscriptions,
     pub(crate) timers: Timers,
     /// The bytes of `PONG` replies that may still wait to be written.
-    answers: usize,
+    unwritten_pongs: usize,
     /// The value of [`Output::total_written`] once the last reply is written.
-    answered_at: u64,
+    pongs_written_at: u64,
 }
 
 impl Traffic {
@@ -42,8 +42,8 @@ impl Traffic {
             cipher,
             assembler: Assembler::default(),
             subscriptions: Subscriptions::default(),
-            answers: 0,
-            answered_at: 0,
+            unwritten_pongs: 0,
+            pongs_written_at: 0,
         }
     }
 
@@ -65,14 +65,14 @@ impl Traffic {
     /// Returns the largest frame that is a whole message and needs only a copy. Returns `None` if
     /// no frame is.
     #[inline]
-    pub(crate) fn short_messages(&self, options: &Options) -> Option<usize> {
+    pub(crate) fn short_message_limit(&self, options: &Options) -> Option<usize> {
         let is_plain = self.cipher.is_none() && !self.is_incomplete() && !options.socket_type.has_subscribers();
         is_plain.then(|| self.assembler.room(&options.limits))
     }
 
     /// Returns whether decoding must stop until the waiting replies are written.
     pub(crate) fn is_stalled(&self, output: &Output) -> bool {
-        self.answers >= ANSWER_BYTES && output.total_written() < self.answered_at
+        self.unwritten_pongs >= UNWRITTEN_PONG_BYTES && output.total_written() < self.pongs_written_at
     }
 
     /// Returns whether the peer has sent only a part of a message.
@@ -161,13 +161,13 @@ impl Traffic {
         let ping = Ping::parse(data)?;
         self.timers.peer_ttl(ping.ttl);
         // All earlier replies are written, so none of them counts any more.
-        if output.total_written() >= self.answered_at {
-            self.answers = 0;
+        if output.total_written() >= self.pongs_written_at {
+            self.unwritten_pongs = 0;
         }
         let before = output.remaining();
         self.push_command("PONG", ping.context, output)?;
-        self.answers += output.remaining() - before;
-        self.answered_at = output.total_written() + output.remaining() as u64;
+        self.unwritten_pongs += output.remaining() - before;
+        self.pongs_written_at = output.total_written() + output.remaining() as u64;
         Ok(())
     }
 
@@ -213,7 +213,7 @@ impl Traffic {
 
     /// Writes a run of short messages. Afterwards only the memory of the run is of use.
     #[cfg(feature = "tokio")]
-    pub(crate) fn send_run(&mut self, run: &mut Run, output: &mut Output) -> Result<()> {
+    pub(crate) fn send_run(&mut self, run: &mut MessageRun, output: &mut Output) -> Result<()> {
         let Some(cipher) = &mut self.cipher else {
             output.push_run(run);
             return Ok(());

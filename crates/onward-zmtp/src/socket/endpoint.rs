@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use super::bounds::ENDPOINT_BYTES;
 use super::error::{Error, Result};
-use super::limits::ENDPOINT_BYTES;
 
 /// The longest path of a Unix socket, in bytes. The operating system sets this limit.
 const IPC_PATH_BYTES: usize = 107;

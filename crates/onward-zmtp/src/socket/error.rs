@@ -96,7 +96,7 @@ impl Error {
     #[cold]
     pub(super) fn refused_by(endpoint: &Endpoint, reason: &Self) -> Self {
         let message = format!(
-            "`{endpoint}` refused the connection and is not asked again: {reason}; correct the options and connect again, \
+            "`{endpoint}` refused the connection and is not tried again: {reason}; correct the options and connect again, \
              or set `SocketOptions::on_refusal(Refusal::Retry)`"
         );
         Self { kind: Kind::Refused, message: message.into(), source: reason.source.clone() }
@@ -147,7 +147,7 @@ impl Error {
         self.kind == Kind::Full
     }
 
-    /// Returns true if one of the [`limits`](super::limits), or one of the options, is reached.
+    /// Returns true if one of the [`limits`](super::bounds), or one of the options, is reached.
     #[must_use]
     pub fn is_limit(&self) -> bool {
         self.kind == Kind::Limit || self.protocol().is_some_and(protocol::Error::is_limit)

@@ -45,7 +45,7 @@
 //! # Guarantees of all types
 //!
 //! - **Every queue is bounded.** Queues have [high-water marks](HighWaterMark) in messages and
-//!   bytes, for each peer and each direction. At a mark, the sender waits.
+//!   bytes, for each peer and each direction. At a high-water mark, the sender waits.
 //! - **Every loss is counted.** A message is dropped if a subscriber does not read or a peer is
 //!   gone. The [statistics](Statistics) count it.
 //! - **Connections need no care.** Heartbeats, reconnects with a growing and random
@@ -79,11 +79,11 @@
 //! # async fn main() -> Result<(), onward_zmtp::socket::Error> {
 //! let router = RouterSocket::new();
 //! let endpoint = router.bind("inproc://echo").await?;
-//! let (mut answers, mut questions) = router.split();
+//! let (mut replies, mut requests) = router.split();
 //! tokio::spawn(async move {
-//!     while let Ok(message) = questions.recv().await {
+//!     while let Ok(message) = requests.recv().await {
 //!         // The identity is still in front, so the reply goes back to its sender.
-//!         let _ = answers.send(message).await;
+//!         let _ = replies.send(message).await;
 //!     }
 //! });
 //!
@@ -106,68 +106,42 @@
 //! There are no draft types (CLIENT, SERVER, RADIO, DISH and others). There is no udp, pgm,
 //! websockets or vmci, no GSSAPI, and no version of the protocol before 3.0.
 
-mod allowed;
-mod authentication;
-mod backoff;
-mod batch;
-mod bounds;
-mod connector;
-mod delivery;
-mod dialogue;
-mod driver;
+mod aliases;
+pub mod bounds;
+mod connection;
 mod endpoint;
 mod error;
 mod halves;
-mod inproc;
-mod interest;
-mod keepalive;
 pub mod kind;
-mod leftovers;
-pub mod limits;
-mod link;
-mod listener;
-mod misuse;
-#[cfg(all(test, onward_loom))]
-mod models;
 mod monitor;
-mod names;
 mod options;
-mod origin;
 mod owner;
-mod pipe;
+mod patterns;
+mod peers;
 mod proxy;
 mod queue;
 mod receive;
-mod refusal;
-mod rest;
-mod roster;
-mod rotation;
-mod route;
+mod security;
 mod send;
-mod share;
 mod shared;
-mod statistics;
-mod stop;
-mod succession;
-mod topics;
-mod transport;
-mod typed;
-mod write_costs;
+mod typed_socket;
 
-pub use allowed::AddressRange;
-pub use authentication::{Candidate, Decision};
-pub use endpoint::Endpoint;
-pub use error::{Error, Result};
-pub use keepalive::TcpKeepalive;
-pub use monitor::{Monitor, MonitorEvent};
-pub use names::{
+pub use aliases::{
     DealerSocket, PairSocket, PubSocket, PullSocket, PushSocket, RepSocket, ReqSocket, RouterSocket, SubSocket,
     XpubSocket, XsubSocket,
 };
-pub use options::{DuplicateIdentity, HighWaterMark, Overflow, Reconnect, Refusal, SocketOptions};
-pub use origin::RemotePeer;
+pub use endpoint::Endpoint;
+pub use error::{Error, Result};
+pub use monitor::events::{Monitor, MonitorEvent};
+pub use monitor::statistics::{QueueSize, Statistics};
+pub use options::high_water_mark::HighWaterMark;
+pub use options::keepalive::TcpKeepalive;
+pub use options::policies::{DuplicateIdentity, Overflow, Reconnect, Refusal};
+pub use options::socket_options::SocketOptions;
+pub use peers::remote_peer::RemotePeer;
 pub use proxy::Proxy;
 pub use receive::Receiver;
+pub use security::address_range::AddressRange;
+pub use security::authentication::{Candidate, Decision};
 pub use send::{Sender, TrySendError};
-pub use statistics::{QueueSize, Statistics};
-pub use typed::Socket;
+pub use typed_socket::Socket;

@@ -8,13 +8,13 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::bounds::ENDPOINTS;
+use super::connection::transport::Acceptor;
+use super::connection::{connector, inproc, listener};
 use super::endpoint::Endpoint;
 use super::error::{Error, Result};
-use super::limits::ENDPOINTS;
-use super::monitor::MonitorEvent;
+use super::monitor::events::MonitorEvent;
 use super::shared::{Shared, TaskContext};
-use super::transport::Acceptor;
-use super::{connector, inproc, listener};
 use crate::protocol::Identity;
 
 /// The owner, shared by the halves of a socket. It closes the socket on drop.
@@ -36,7 +36,7 @@ struct Attachment {
 /// A bound address. Another socket can use it once this is released.
 enum Bound {
     Stream(Acceptor),
-    Name(inproc::Name),
+    Name(inproc::BoundName),
 }
 
 impl Bound {
@@ -61,25 +61,25 @@ impl Owner {
         Handle::try_current().map_err(|_| Error::runtime())?;
         self.check_options(&endpoint)?;
         if let Endpoint::Inproc(name) = &endpoint {
-            let name = inproc::Name::bind(&self.context(), name)?;
+            let name = inproc::BoundName::bind(&self.context(), name)?;
             self.attach(&endpoint, Some(Bound::Name(name)))?;
-            return Ok(self.tell_listening(endpoint));
+            return Ok(self.report_listening(endpoint));
         }
         let (acceptor, endpoint) = Acceptor::bind(&endpoint, &self.shared.options).await?;
         let stop = self.attach(&endpoint, Some(Bound::Stream(acceptor.clone())))?;
-        let acceptor = listener::Closing(acceptor);
+        let acceptor = listener::AcceptorGuard(acceptor);
         tokio::spawn(listener::listen(self.context(), acceptor, endpoint.clone(), stop));
-        Ok(self.tell_listening(endpoint))
+        Ok(self.report_listening(endpoint))
     }
 
-    fn tell_listening(&self, endpoint: Endpoint) -> Endpoint {
+    fn report_listening(&self, endpoint: Endpoint) -> Endpoint {
         self.shared.count_listening(true);
-        self.shared.tell(MonitorEvent::Listening { endpoint: endpoint.clone() });
+        self.shared.report(MonitorEvent::Listening { endpoint: endpoint.clone() });
         endpoint
     }
 
     /// Connects to an endpoint. Returns `false` if the socket is connected to it already.
-    pub(super) fn connect(&self, endpoint: Endpoint, known_as: Option<Identity>) -> Result<bool> {
+    pub(super) fn connect(&self, endpoint: Endpoint, assigned_identity: Option<Identity>) -> Result<bool> {
         let runtime = Handle::try_current().map_err(|_| Error::runtime())?;
         self.check_options(&endpoint)?;
         if endpoint.is_open() {
@@ -87,7 +87,7 @@ impl Owner {
         }
         let Some(stop) = self.attach_once(&endpoint)? else { return Ok(false) };
         self.shared.begin_connecting();
-        runtime.spawn(connector::connect(self.context(), endpoint, known_as, stop));
+        runtime.spawn(connector::connect(self.context(), endpoint, assigned_identity, stop));
         Ok(true)
     }
 
@@ -147,7 +147,7 @@ impl Owner {
         let Some(bound) = attachment.bound else { return };
         bound.release();
         self.shared.count_listening(false);
-        self.shared.tell(MonitorEvent::ListeningEnded { endpoint: attachment.endpoint });
+        self.shared.report(MonitorEvent::ListeningEnded { endpoint: attachment.endpoint });
     }
 
     /// Closes the socket and waits until all of its tasks have ended.

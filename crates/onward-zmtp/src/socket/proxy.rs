@@ -7,11 +7,11 @@ use super::error::{Error, Result};
 use super::kind::Kind;
 use super::receive::ReceiveCore;
 use super::send::SendCore;
-use super::typed::Socket;
+use super::typed_socket::Socket;
 use crate::protocol::{Message, SocketType};
 
 /// The number of messages that are forwarded before other tasks get a turn.
-const MESSAGES_IN_A_ROW: usize = 256;
+const MESSAGES_BEFORE_YIELD: usize = 256;
 
 /// A proxy that forwards every message between two sockets, in both directions where the types
 /// allow it. It is the core of a broker.
@@ -40,16 +40,16 @@ const MESSAGES_IN_A_ROW: usize = 256;
 /// ```
 pub struct Proxy<'a> {
     types: (SocketType, SocketType),
-    there: Way<'a>,
-    back: Way<'a>,
+    forward: Direction<'a>,
+    backward: Direction<'a>,
     capture: Box<dyn FnMut(&Message) + Send + 'a>,
 }
 
-struct Way<'a> {
+struct Direction<'a> {
     from: &'a mut ReceiveCore,
     to: &'a mut SendCore,
     /// The message that was received and not sent.
-    held: Option<Message>,
+    pending: Option<Message>,
     is_open: bool,
 }
 
@@ -57,12 +57,22 @@ impl<'a> Proxy<'a> {
     /// Joins two sockets. REQ and REP take turns, so they cannot be joined; use ROUTER and DEALER
     /// instead.
     pub fn new<F: Kind, B: Kind>(frontend: &'a mut Socket<F>, backend: &'a mut Socket<B>) -> Self {
-        let (there, back) = (receives(F::TYPE) && sends(B::TYPE), receives(B::TYPE) && sends(F::TYPE));
+        let (forward, backward) = (receives(F::TYPE) && sends(B::TYPE), receives(B::TYPE) && sends(F::TYPE));
         let (front, rear) = (frontend, backend);
         Self {
             types: (F::TYPE, B::TYPE),
-            there: Way { from: &mut front.receiver.core, to: &mut rear.sender.core, held: None, is_open: there },
-            back: Way { from: &mut rear.receiver.core, to: &mut front.sender.core, held: None, is_open: back },
+            forward: Direction {
+                from: &mut front.receiver.core,
+                to: &mut rear.sender.core,
+                pending: None,
+                is_open: forward,
+            },
+            backward: Direction {
+                from: &mut rear.receiver.core,
+                to: &mut front.sender.core,
+                pending: None,
+                is_open: backward,
+            },
             capture: Box::new(|_| {}),
         }
     }
@@ -87,7 +97,7 @@ impl<'a> Proxy<'a> {
     /// - [`Error::is_misuse`] if messages can pass in neither direction between the two types, for
     ///   example from a PUSH to a PUSH.
     pub async fn run(&mut self) -> Result<()> {
-        if !self.there.is_open && !self.back.is_open {
+        if !self.forward.is_open && !self.backward.is_open {
             let (front, back) = self.types;
             return Err(Error::misuse(format!(
                 "nothing passes between a {front} and a {back}; join a ROUTER and a DEALER, an XSUB and an XPUB, or a PULL and a PUSH"
@@ -97,10 +107,10 @@ impl<'a> Proxy<'a> {
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
-        for _ in 0..MESSAGES_IN_A_ROW {
-            let there = self.there.advance(context, &mut self.capture)?;
-            let back = self.back.advance(context, &mut self.capture)?;
-            if !there && !back {
+        for _ in 0..MESSAGES_BEFORE_YIELD {
+            let forward = self.forward.advance(context, &mut self.capture)?;
+            let backward = self.backward.advance(context, &mut self.capture)?;
+            if !forward && !backward {
                 return Poll::Pending;
             }
         }
@@ -109,24 +119,24 @@ impl<'a> Proxy<'a> {
     }
 }
 
-impl Way<'_> {
+impl Direction<'_> {
     /// Forwards one message. Returns `false` if that has to wait.
     fn advance(&mut self, context: &mut Context<'_>, capture: &mut dyn FnMut(&Message)) -> Result<bool> {
         if !self.is_open {
             return Ok(false);
         }
-        if self.held.is_none() {
+        if self.pending.is_none() {
             let Poll::Ready(received) = self.from.poll_recv(context) else { return Ok(false) };
             let message = received?;
             capture(&message);
-            self.held = Some(message);
+            self.pending = Some(message);
         }
-        match self.to.poll_send(Some(context), &mut self.held) {
+        match self.to.poll_send(Some(context), &mut self.pending) {
             Poll::Pending => Ok(false),
             Poll::Ready(Err(error)) if error.is_closed() => Err(error),
             Poll::Ready(outcome) => {
                 if outcome.is_err() {
-                    self.held = None;
+                    self.pending = None;
                     self.to.owner.shared.drop_outgoing(1);
                 }
                 Ok(true)

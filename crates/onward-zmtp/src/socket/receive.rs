@@ -9,13 +9,13 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 
+use super::connection::inbox::Inbox;
 use super::error::{Error, Result};
 use super::kind::Receives;
-use super::monitor::Monitor;
-use super::origin::RemotePeer;
+use super::monitor::events::Monitor;
+use super::monitor::statistics::Statistics;
 use super::owner::Owner;
-use super::pipe::Inbox;
-use super::statistics::Statistics;
+use super::peers::remote_peer::RemotePeer;
 use crate::fair_queue::FairQueue;
 use crate::protocol::{Message, SocketType};
 
@@ -57,8 +57,8 @@ impl ReceiveCore {
     pub(super) fn poll_recv_with_peer(&mut self, context: &mut Context<'_>) -> Poll<Result<(Message, RemotePeer)>> {
         loop {
             let (connection, message) = ready!(self.poll_recv_from(context))?;
-            // The origin is registered until the inbox of the message is polled again.
-            if let Some(peer) = self.owner.shared.origins.get(connection) {
+            // The peer is registered until the inbox of the message is polled again.
+            if let Some(peer) = self.owner.shared.remote_peers.get(connection) {
                 return Poll::Ready(Ok((message, peer)));
             }
             self.owner.shared.drop_incoming(1);
@@ -120,7 +120,7 @@ impl ReceiveCore {
     }
 
     fn matches(&self, message: &Message) -> bool {
-        message.frames().first().is_some_and(|frame| self.owner.shared.roster().interest.matches(frame))
+        message.frames().first().is_some_and(|frame| self.owner.shared.peer_table().subscriptions.matches(frame))
     }
 }
 

@@ -14,29 +14,27 @@ use tokio::task::coop;
 
 use super::error::{Error, Result};
 use super::kind::Sends;
-use super::monitor::Monitor;
-use super::options::Overflow;
+use super::monitor::events::Monitor;
+use super::monitor::statistics::Statistics;
 use super::owner::Owner;
-use super::pipe::Pipe;
-use super::queue::Refused;
-use super::rotation::Rotation;
-use super::route::Route;
+use super::patterns::publish::{poll_publish, poll_upstream};
+use super::patterns::round_robin::RoundRobin;
+use super::patterns::router::RouteCache;
 use super::shared::Shared;
-use super::statistics::Statistics;
 use crate::protocol::{Message, SocketType};
 
 /// The sending part of every socket type.
 pub(super) struct SendCore {
     pub(super) owner: Arc<Owner>,
-    pub(super) rotation: Rotation,
-    route: Route,
+    pub(super) round_robin: RoundRobin,
+    route_cache: RouteCache,
     /// The message that a `Sink` has accepted and not sent.
     pending: Option<Message>,
 }
 
 impl SendCore {
     pub(super) fn new(owner: Arc<Owner>) -> Self {
-        Self { owner, rotation: Rotation::default(), route: Route::default(), pending: None }
+        Self { owner, round_robin: RoundRobin::default(), route_cache: RouteCache::default(), pending: None }
     }
 
     /// Sends the message in `slot`. It stays there while this is `Pending`, and if it fails.
@@ -49,10 +47,10 @@ impl SendCore {
         let shared = &self.owner.shared;
         check(shared, slot.as_ref())?;
         match shared.socket_type {
-            SocketType::Router => self.route.poll_send(shared, context, slot),
+            SocketType::Router => self.route_cache.poll_send(shared, context, slot),
             SocketType::Pub | SocketType::Xpub => poll_publish(shared, context, slot),
-            SocketType::Xsub => poll_upstream(shared, &mut self.rotation, context, slot),
-            _ => self.rotation.poll_send(shared, context, slot, true).map_ok(drop),
+            SocketType::Xsub => poll_upstream(shared, &mut self.round_robin, context, slot),
+            _ => self.round_robin.poll_send(shared, context, slot, true).map_ok(drop),
         }
     }
 
@@ -87,7 +85,7 @@ impl SendCore {
     fn offer_each(&mut self, messages: &mut [Message]) -> usize {
         let shared = &self.owner.shared;
         match shared.socket_type {
-            SocketType::Push | SocketType::Dealer | SocketType::Pair => self.rotation.offer_each(shared, messages),
+            SocketType::Push | SocketType::Dealer | SocketType::Pair => self.round_robin.offer_each(shared, messages),
             _ => 0,
         }
     }
@@ -143,7 +141,7 @@ fn check(shared: &Shared, message: Option<&Message>) -> Result<()> {
     match message.map(Message::frames) {
         // The fast path for nearly every message. A message of one frame to a ROUTER has only an
         // identity; that error is found later.
-        Some([frame]) if shared.bounds.allow_lone(frame) => Ok(()),
+        Some([frame]) if shared.send_limits.allow_single(frame) => Ok(()),
         frames => check_each(shared, frames),
     }
 }
@@ -153,8 +151,8 @@ fn check_each(shared: &Shared, frames: Option<&[Bytes]>) -> Result<()> {
     match frames {
         None | Some([]) => Err(Error::state("a message needs a frame, even if it is an empty one")),
         // The identity is not sent, so it does not count.
-        Some([_, frames @ ..]) if shared.socket_type == SocketType::Router => shared.bounds.check(frames),
-        Some(frames) => shared.bounds.check(frames),
+        Some([_, frames @ ..]) if shared.socket_type == SocketType::Router => shared.send_limits.check(frames),
+        Some(frames) => shared.send_limits.check(frames),
     }
 }
 
@@ -168,87 +166,6 @@ struct List<'a> {
 impl Drop for List<'_> {
     fn drop(&mut self) {
         self.messages.drain(..self.sent);
-    }
-}
-
-/// Sends a message to all subscribers.
-fn poll_publish(shared: &Shared, context: Option<&mut Context<'_>>, slot: &mut Option<Message>) -> Poll<Result<()>> {
-    if shared.is_closed() {
-        return Poll::Ready(Err(Error::closed()));
-    }
-    let Some(message) = slot.as_ref() else { return Poll::Ready(Ok(())) };
-    let first = &message.frames()[0];
-    let mut topics = shared.topics();
-    if shared.options.overflow == Overflow::Wait {
-        let mut gate = Gate { context, is_open: true };
-        topics.each_match(first, |pipe| gate.pass(pipe));
-        if !gate.is_open {
-            return Poll::Pending;
-        }
-    }
-    let mut dropped = 0;
-    topics.each_match(first, |pipe| dropped += offer_copy(pipe, message));
-    drop(topics);
-    shared.drop_outgoing(dropped);
-    *slot = None;
-    Poll::Ready(Ok(()))
-}
-
-/// Sends a subscription or a message of an XSUB to all publishers.
-fn poll_upstream(
-    shared: &Shared,
-    rotation: &mut Rotation,
-    context: Option<&mut Context<'_>>,
-    slot: &mut Option<Message>,
-) -> Poll<Result<()>> {
-    if shared.is_closed() {
-        return Poll::Ready(Err(Error::closed()));
-    }
-    let Some(message) = slot.as_ref() else { return Poll::Ready(Ok(())) };
-    match (message.len(), message.frames()[0].first()) {
-        (1, Some(1)) => shared.subscribe(message.frames()[0].slice(1..))?,
-        (1, Some(0)) => shared.cancel(&message.frames()[0].slice(1..)),
-        _ => ready!(poll_broadcast(shared, rotation, context, message)),
-    }
-    *slot = None;
-    Poll::Ready(Ok(()))
-}
-
-fn poll_broadcast(
-    shared: &Shared,
-    rotation: &mut Rotation,
-    context: Option<&mut Context<'_>>,
-    message: &Message,
-) -> Poll<()> {
-    let pipes = rotation.pipes(shared);
-    if shared.options.overflow == Overflow::Wait {
-        let mut gate = Gate { context, is_open: true };
-        pipes.iter().for_each(|pipe| gate.pass(pipe));
-        if !gate.is_open {
-            return Poll::Pending;
-        }
-    }
-    shared.drop_outgoing(pipes.iter().map(|pipe| offer_copy(pipe, message)).sum());
-    Poll::Ready(())
-}
-
-/// Queues a copy for a peer. Returns the number of messages that were dropped.
-fn offer_copy(pipe: &Pipe, message: &Message) -> usize {
-    match pipe.send_copy(message) {
-        Err(Refused::Full) => 1,
-        Ok(()) | Err(Refused::Closed) => 0,
-    }
-}
-
-/// A check that is open while every peer has room.
-struct Gate<'a, 'b> {
-    context: Option<&'a mut Context<'b>>,
-    is_open: bool,
-}
-
-impl Gate<'_, '_> {
-    fn pass(&mut self, pipe: &Pipe) {
-        self.is_open &= pipe.poll_room(self.context.as_deref_mut()).is_ready();
     }
 }
 

@@ -10,19 +10,22 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::bounds::SendBounds;
+use super::connection::inbox::Inbox;
+use super::connection::pipe::Pipe;
+use super::connection::queue_items::{Incoming, Outgoing};
 use super::error::{Error, Result};
-use super::leftovers::Leftovers;
-use super::monitor::{MonitorEvent, Reporter};
-use super::options::{DuplicateIdentity, SocketOptions};
-use super::origin::{Origins, RemotePeer};
-use super::pipe::{Inbox, Incoming, Outgoing, Pipe};
-use super::queue::Taken;
-use super::roster::{Roster, messages};
-use super::share::Share;
-use super::statistics::Statistics;
-use super::succession::Origin;
-use super::topics::Topics;
+use super::monitor::events::{MonitorEvent, Reporter};
+use super::monitor::statistics::Statistics;
+use super::options::policies::DuplicateIdentity;
+use super::options::send_limits::SendLimits;
+use super::options::socket_options::SocketOptions;
+use super::patterns::subscriber_table::SubscriberTable;
+use super::peers::peer_table::{PeerTable, count_messages};
+use super::peers::per_peer_order::PeerKey;
+use super::peers::remote_peer::{RemotePeer, RemotePeers};
+use super::queue::bounded_queue::Taken;
+use super::queue::quota::Quota;
+use super::queue::unread_backlog::UnreadBacklog;
 use crate::fair_queue::Handle;
 use crate::protocol::{self, Message, SocketType};
 
@@ -32,24 +35,24 @@ pub(super) struct Shared {
     pub(super) socket_type: SocketType,
     pub(super) options: SocketOptions,
     /// The size limits of messages to send.
-    pub(super) bounds: SendBounds,
+    pub(super) send_limits: SendLimits,
     /// The protocol options, the same for every connection.
     pub(super) protocol: Arc<protocol::Options>,
     pub(super) reporter: Reporter,
     /// Ends all tasks of the socket when it is cancelled.
     pub(super) token: CancellationToken,
     sources: Handle<u64, Inbox>,
-    pub(super) leftovers: Arc<Leftovers>,
-    share: Arc<Share>,
-    roster: Mutex<Roster>,
-    pub(super) origins: Arc<Origins>,
+    pub(super) unread_backlog: Arc<UnreadBacklog>,
+    quota: Arc<Quota>,
+    peer_table: Mutex<PeerTable>,
+    pub(super) remote_peers: Arc<RemotePeers>,
     /// The version of the peer table. It goes up whenever a peer connects or disconnects.
     version: AtomicU64,
     /// True if the backlog may contain messages.
     has_backlog: AtomicBool,
     /// True if a peer ever refused this socket for good.
     was_refused: AtomicBool,
-    topics: Mutex<Topics>,
+    subscribers: Mutex<SubscriberTable>,
     next_id: AtomicU64,
     first_identity: u32,
     closed_at: OnceLock<Instant>,
@@ -71,19 +74,19 @@ impl Shared {
         Self {
             socket_type,
             protocol: Arc::new(options.protocol.clone()),
-            leftovers: Arc::new(Leftovers::new(options.receive_mark)),
-            bounds: SendBounds::new(options.limits_of_sending()),
+            unread_backlog: Arc::new(UnreadBacklog::new(options.receive_high_water_mark)),
+            send_limits: SendLimits::new(options.effective_send_limits()),
             options,
-            share: Arc::new(Share::unlimited()),
+            quota: Arc::new(Quota::unlimited()),
             reporter: Reporter::default(),
             token: CancellationToken::new(),
             sources,
-            roster: Mutex::new(Roster::default()),
-            origins: Arc::default(),
+            peer_table: Mutex::new(PeerTable::default()),
+            remote_peers: Arc::default(),
             version: AtomicU64::new(1),
             has_backlog: AtomicBool::new(false),
             was_refused: AtomicBool::new(false),
-            topics: Mutex::new(Topics::default()),
+            subscribers: Mutex::new(SubscriberTable::default()),
             next_id: AtomicU64::new(1),
             first_identity: fastrand::u32(..),
             closed_at: OnceLock::new(),
@@ -92,20 +95,20 @@ impl Shared {
         }
     }
 
-    pub(super) fn roster(&self) -> MutexGuard<'_, Roster> {
-        self.roster.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn peer_table(&self) -> MutexGuard<'_, PeerTable> {
+        self.peer_table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn topics(&self) -> MutexGuard<'_, Topics> {
-        self.topics.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn subscribers(&self) -> MutexGuard<'_, SubscriberTable> {
+        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
 
-    pub(super) fn tell(&self, event: MonitorEvent) {
-        self.reporter.tell(event);
+    pub(super) fn report(&self, event: MonitorEvent) {
+        self.reporter.report(event);
     }
 
     /// Returns true if a socket of this type receives messages.
@@ -118,7 +121,7 @@ impl Shared {
     }
 
     /// Returns true if a message that one peer did not get may go to another.
-    fn hands_on(&self) -> bool {
+    fn may_redistribute(&self) -> bool {
         matches!(self.socket_type, SocketType::Push | SocketType::Dealer | SocketType::Pair)
     }
 
@@ -139,29 +142,29 @@ impl Shared {
         remote: RemotePeer,
     ) -> Result<Arc<Pipe>> {
         let id = self.next_id();
-        let mut roster = self.roster();
-        let routing = self.routing(&roster, id, identity);
-        let origin = match identity {
-            Some(_) if !routing.is_empty() => Some(Origin::Identity(routing.clone())),
-            _ => connector.map(Origin::Connector),
+        let mut peer_table = self.peer_table();
+        let routing_id = self.choose_routing_id(&peer_table, id, identity);
+        let peer_key = match identity {
+            Some(_) if !routing_id.is_empty() => Some(PeerKey::Identity(routing_id.clone())),
+            _ => connector.map(PeerKey::Connector),
         };
-        let pipe = Arc::new(Pipe::new(id, routing, stop, &self.options, self.share.clone(), encodes));
-        self.admit(&roster, &pipe)?;
-        for topic in roster.interest.topics() {
+        let pipe = Arc::new(Pipe::new(id, routing_id, stop, &self.options, self.quota.clone(), encodes));
+        self.admit(&peer_table, &pipe)?;
+        for topic in peer_table.subscriptions.topics() {
             pipe.outgoing.push_uncounted(Outgoing::Subscribe(topic.clone()));
         }
-        roster.add(pipe.clone());
-        self.share_mark(&roster);
+        peer_table.add(pipe.clone());
+        self.divide_high_water_mark(&peer_table);
         // A socket that receives nothing has no order of reads to keep.
-        let origin = origin.filter(|_| self.receives());
-        let before = origin.and_then(|origin| roster.succession.follow(origin, pipe.read_out.clone()));
+        let peer_key = peer_key.filter(|_| self.receives());
+        let predecessor = peer_key.and_then(|peer_key| peer_table.order.follow(peer_key, pipe.fully_read.clone()));
         self.version.fetch_add(1, Ordering::AcqRel);
-        let sender = roster.take_sender();
-        drop(roster);
+        let sender = peer_table.take_sender();
+        drop(peer_table);
         if let Some(sender) = sender {
             sender.wake();
         }
-        self.insert_source(&pipe, before, remote)?;
+        self.insert_source(&pipe, predecessor, remote)?;
         Ok(pipe)
     }
 
@@ -171,30 +174,30 @@ impl Shared {
 
     /// Returns the name by which a ROUTER addresses a peer: the identity that the peer chose, or an
     /// unused one.
-    fn routing(&self, roster: &Roster, id: u64, identity: Option<&protocol::Identity>) -> Bytes {
+    fn choose_routing_id(&self, peer_table: &PeerTable, id: u64, identity: Option<&protocol::Identity>) -> Bytes {
         match (self.socket_type, identity) {
             (SocketType::Router, Some(identity)) => identity.as_bytes().clone(),
             (SocketType::Router, None) => {
                 let first = self.first_identity.wrapping_add(id as u32);
                 // There are fewer peers than numbers, so one is free.
                 let free = (0..=u32::MAX)
-                    .map(|step| generated(first.wrapping_add(step.wrapping_mul(IDENTITY_STEP))))
-                    .find(|routing| roster.by_identity(routing).is_none());
+                    .map(|step| generated_routing_id(first.wrapping_add(step.wrapping_mul(IDENTITY_STEP))))
+                    .find(|routing_id| peer_table.by_identity(routing_id).is_none());
                 free.unwrap_or_default()
             }
             _ => Bytes::new(),
         }
     }
 
-    fn admit(&self, roster: &Roster, pipe: &Pipe) -> Result<()> {
-        if roster.is_closed && !self.has_backlog() {
+    fn admit(&self, peer_table: &PeerTable, pipe: &Pipe) -> Result<()> {
+        if peer_table.is_closed && !self.has_backlog() {
             return Err(Error::closed());
         }
         let limit = self.limit();
-        if roster.live.len() >= limit {
+        if peer_table.connected.len() >= limit {
             return Err(Error::refused(format!("the socket has {limit} peers already, which is its limit")));
         }
-        match roster.by_identity(&pipe.routing) {
+        match peer_table.by_identity(&pipe.routing_id) {
             None => Ok(()),
             Some(known) if self.options.duplicate_identity == DuplicateIdentity::TakeOver => {
                 known.stop.cancel();
@@ -204,13 +207,18 @@ impl Shared {
         }
     }
 
-    fn insert_source(&self, pipe: &Arc<Pipe>, before: Option<CancellationToken>, remote: RemotePeer) -> Result<()> {
+    fn insert_source(
+        &self,
+        pipe: &Arc<Pipe>,
+        predecessor: Option<CancellationToken>,
+        remote: RemotePeer,
+    ) -> Result<()> {
         if !self.receives() {
             return Ok(());
         }
-        // This comes before the inbox, which removes the origin at its end.
-        self.origins.insert(remote.numbered(pipe.id));
-        match self.sources.insert(pipe.id, Inbox::new(pipe.clone(), before, self.origins.clone())) {
+        // This comes before the inbox, which removes the remote peer at its end.
+        self.remote_peers.insert(remote.numbered(pipe.id));
+        match self.sources.insert(pipe.id, Inbox::new(pipe.clone(), predecessor, self.remote_peers.clone())) {
             Ok(source) => {
                 // Only this call sets it, so it cannot have been set before.
                 let _ = pipe.source.set(source);
@@ -226,22 +234,23 @@ impl Shared {
         }
     }
 
-    /// Divides the mark by the new number of peers. The caller holds the lock of the roster.
-    fn share_mark(&self, roster: &Roster) {
-        if self.share.divide(self.options.receive_mark.messages, roster.live.len()) {
-            roster.live.iter().for_each(|pipe| pipe.incoming.wake_writer());
+    /// Divides the high-water mark by the new number of peers. The caller holds the lock of the
+    /// peer table.
+    fn divide_high_water_mark(&self, peer_table: &PeerTable) {
+        if self.quota.divide(self.options.receive_high_water_mark.messages, peer_table.connected.len()) {
+            peer_table.connected.iter().for_each(|pipe| pipe.incoming.wake_writer());
         }
     }
 
     /// Stops new messages to and from this peer. Queued messages can still be sent and read.
     pub(super) fn retire(&self, pipe: &Pipe) {
         self.end_incoming(pipe);
-        let mut roster = self.roster();
-        roster.remove(pipe);
-        self.share_mark(&roster);
+        let mut peer_table = self.peer_table();
+        peer_table.remove(pipe);
+        self.divide_high_water_mark(&peer_table);
         self.version.fetch_add(1, Ordering::AcqRel);
-        let sender = roster.take_sender();
-        drop(roster);
+        let sender = peer_table.take_sender();
+        drop(peer_table);
         pipe.outgoing.close();
         self.forget_decisions(pipe);
         if let Some(sender) = sender {
@@ -254,21 +263,21 @@ impl Shared {
     /// that are lost.
     pub(super) fn detach(&self, pipe: &Arc<Pipe>, unsent: VecDeque<Outgoing>) -> usize {
         self.end_incoming(pipe);
-        let mut roster = self.roster();
-        roster.remove(pipe);
-        self.share_mark(&roster);
+        let mut peer_table = self.peer_table();
+        peer_table.remove(pipe);
+        self.divide_high_water_mark(&peer_table);
         self.version.fetch_add(1, Ordering::AcqRel);
         let queued = pipe.outgoing.close_and_take();
-        let lost = if self.hands_on() { 0 } else { messages(&unsent) + messages(&queued) };
-        if self.hands_on() && !(unsent.is_empty() && queued.is_empty()) {
-            roster.return_to_backlog(unsent, queued);
+        let lost = if self.may_redistribute() { 0 } else { count_messages(&unsent) + count_messages(&queued) };
+        if self.may_redistribute() && !(unsent.is_empty() && queued.is_empty()) {
+            peer_table.return_to_backlog(unsent, queued);
             if self.options.conflates {
-                roster.keep_last();
+                peer_table.keep_last();
             }
             self.has_backlog.store(true, Ordering::Release);
         }
-        let (sender, others) = (roster.take_sender(), roster.live.clone());
-        drop(roster);
+        let (sender, others) = (peer_table.take_sender(), peer_table.connected.clone());
+        drop(peer_table);
         self.dropped_outgoing.fetch_add(lost as u64, Ordering::Relaxed);
         self.remove_source(pipe);
         self.forget_decisions(pipe);
@@ -296,15 +305,15 @@ impl Shared {
     /// connection, so it is read before the messages of the next one.
     fn end_incoming(&self, pipe: &Pipe) {
         self.forget_subscriptions(pipe);
-        pipe.incoming.close_leaving(&self.leftovers);
-        self.leftovers.forget(pipe.id);
+        pipe.incoming.close_into(&self.unread_backlog);
+        self.unread_backlog.forget(pipe.id);
     }
 
     /// Removes subscriptions that the program made for a peer that was disconnecting. The peer has
-    /// left the roster, so the program cannot add more.
+    /// left the peer table, so the program cannot add more.
     fn forget_decisions(&self, pipe: &Pipe) {
         if self.options.is_manual {
-            self.topics().forget(pipe.id);
+            self.subscribers().forget(pipe.id);
         }
     }
 
@@ -312,10 +321,10 @@ impl Shared {
         if !self.publishes() {
             return;
         }
-        let topics = self.topics().forget(pipe.id);
+        let topics = self.subscribers().forget(pipe.id);
         if self.socket_type == SocketType::Xpub {
             for topic in topics {
-                pipe.incoming.push_beyond_mark(Incoming::Message(notice(0, &topic)));
+                pipe.incoming.push_over_high_water_mark(Incoming::Message(notice(0, &topic)));
             }
         }
     }
@@ -325,7 +334,7 @@ impl Shared {
         if self.options.is_manual {
             return Some(notice(1, topic));
         }
-        let is_new = self.topics().subscribe(pipe, topic);
+        let is_new = self.subscribers().subscribe(pipe, topic);
         (self.socket_type == SocketType::Xpub && (is_new || self.options.is_verbose)).then(|| notice(1, topic))
     }
 
@@ -334,30 +343,30 @@ impl Shared {
         if self.options.is_manual {
             return Some(notice(0, topic));
         }
-        let was_last = self.topics().cancel(pipe.id, topic);
+        let was_last = self.subscribers().cancel(pipe.id, topic);
         (self.socket_type == SocketType::Xpub && (was_last || self.options.is_verbose)).then(|| notice(0, topic))
     }
 
     /// Adds or cancels a subscription of a peer, as the program decided. Returns `false` if the
     /// peer has disconnected.
     pub(super) fn decide_topic(&self, peer: u64, topic: &Bytes, is_subscribed: bool) -> bool {
-        let roster = self.roster();
-        let Some(pipe) = roster.by_id(peer) else { return false };
-        // This happens under the lock of the roster, so that the peer's end removes the
+        let peer_table = self.peer_table();
+        let Some(pipe) = peer_table.by_id(peer) else { return false };
+        // This happens under the lock of the peer table, so that the peer's end removes the
         // subscription.
         if is_subscribed {
-            self.topics().subscribe(pipe, topic);
+            self.subscribers().subscribe(pipe, topic);
         } else {
-            self.topics().cancel(peer, topic);
+            self.subscribers().cancel(peer, topic);
         }
         true
     }
 
     /// Queues a message for the next peer to connect. The caller has checked that there is room.
-    pub(super) fn push_backlog(&self, roster: &mut Roster, message: Message) {
-        roster.push_backlog(Outgoing::Message(message));
+    pub(super) fn push_backlog(&self, peer_table: &mut PeerTable, message: Message) {
+        peer_table.push_backlog(Outgoing::Message(message));
         if self.options.conflates {
-            roster.keep_last();
+            peer_table.keep_last();
         }
         self.has_backlog.store(true, Ordering::Release);
     }
@@ -371,7 +380,7 @@ impl Shared {
         context: &mut Context<'_>,
         taken: &mut Taken<Outgoing>,
     ) -> Poll<bool> {
-        if pipe.is_to_be_greeted() {
+        if pipe.take_hello() {
             taken.items.list.extend(self.options.hello.clone().map(Outgoing::Hello));
             return Poll::Ready(true);
         }
@@ -382,7 +391,7 @@ impl Shared {
             // A sender to the backlog wakes the drivers that wait. The backlog must therefore be
             // checked again after the wait has begun.
             Poll::Pending if self.take_backlog(pipe, &mut taken.items.list) => Poll::Ready(true),
-            answer => answer,
+            outcome => outcome,
         }
     }
 
@@ -391,14 +400,14 @@ impl Shared {
         if !self.has_backlog.load(Ordering::Acquire) {
             return false;
         }
-        let mut roster = self.roster();
-        let size = roster.take_backlog(taken);
-        if roster.backlog_size().messages == 0 {
+        let mut peer_table = self.peer_table();
+        let size = peer_table.take_backlog(taken);
+        if peer_table.backlog_size().messages == 0 {
             self.has_backlog.store(false, Ordering::Release);
         }
-        let sender = roster.take_sender();
-        drop(roster);
-        pipe.outgoing.adopt(size);
+        let sender = peer_table.take_sender();
+        drop(peer_table);
+        pipe.outgoing.count_taken(size);
         if let Some(sender) = sender {
             sender.wake();
         }
@@ -407,32 +416,32 @@ impl Shared {
 
     /// Subscribes to a topic at all current and future peers.
     pub(super) fn subscribe(&self, topic: Bytes) -> Result<()> {
-        let mut roster = self.roster();
-        if roster.interest.subscribe(&topic)? {
-            Self::tell_peers(&roster, &Outgoing::Subscribe(topic));
+        let mut peer_table = self.peer_table();
+        if peer_table.subscriptions.subscribe(&topic)? {
+            Self::send_to_peers(&peer_table, &Outgoing::Subscribe(topic));
         }
         Ok(())
     }
 
     /// Cancels a subscription.
     pub(super) fn cancel(&self, topic: &Bytes) {
-        let mut roster = self.roster();
-        if roster.interest.cancel(topic) {
-            Self::tell_peers(&roster, &Outgoing::Cancel(topic.clone()));
+        let mut peer_table = self.peer_table();
+        if peer_table.subscriptions.cancel(topic) {
+            Self::send_to_peers(&peer_table, &Outgoing::Cancel(topic.clone()));
         }
     }
 
     /// Sends a subscription or a cancellation to all peers. The caller holds the lock of the
-    /// roster, so that a peer that connects at the same time gets it exactly once.
-    fn tell_peers(roster: &Roster, item: &Outgoing) {
-        for pipe in &roster.live {
+    /// peer table, so that a peer that connects at the same time gets it exactly once.
+    fn send_to_peers(peer_table: &PeerTable, item: &Outgoing) {
+        for pipe in &peer_table.connected {
             pipe.outgoing.push_uncounted(item.clone());
         }
     }
 
     /// Counts one more endpoint to connect to.
     pub(super) fn begin_connecting(&self) {
-        self.change_ways(Roster::begin_connecting);
+        self.change_endpoint_counts(PeerTable::begin_connecting);
     }
 
     /// Counts one less endpoint to connect to. `refusal` is the reason, if its peer refused the
@@ -441,24 +450,25 @@ impl Shared {
         if refusal.is_some() {
             self.was_refused.store(true, Ordering::Release);
         }
-        self.change_ways(|roster| roster.end_connecting(refusal));
+        self.change_endpoint_counts(|peer_table| peer_table.end_connecting(refusal));
         self.wake_refused();
     }
 
     /// Counts one more or one less endpoint that the socket is bound to.
     pub(super) fn count_listening(&self, is_more: bool) {
-        self.change_ways(|roster| {
-            roster.listening = if is_more { roster.listening + 1 } else { roster.listening.saturating_sub(1) };
+        self.change_endpoint_counts(|peer_table| {
+            peer_table.listening =
+                if is_more { peer_table.listening + 1 } else { peer_table.listening.saturating_sub(1) };
         });
         self.wake_refused();
     }
 
     /// Changes the counts of endpoints, and wakes a sender that waits for a peer.
-    fn change_ways(&self, change: impl FnOnce(&mut Roster)) {
-        let mut roster = self.roster();
-        change(&mut roster);
-        let sender = roster.take_sender();
-        drop(roster);
+    fn change_endpoint_counts(&self, change: impl FnOnce(&mut PeerTable)) {
+        let mut peer_table = self.peer_table();
+        change(&mut peer_table);
+        let sender = peer_table.take_sender();
+        drop(peer_table);
         if let Some(sender) = sender {
             sender.wake();
         }
@@ -467,7 +477,7 @@ impl Shared {
     /// Wakes the receiver, because it may be waiting without any peer left.
     fn wake_refused(&self) {
         if self.was_refused.load(Ordering::Acquire) {
-            self.sources.nudge();
+            self.sources.wake_reader();
         }
     }
 
@@ -480,20 +490,20 @@ impl Shared {
 
     #[cold]
     fn look_for_refusal(&self) -> Option<Error> {
-        let roster = self.roster();
-        let unread = roster.incoming_size(self.leftovers.size()).messages;
-        roster.refusal().filter(|_| unread == 0).cloned()
+        let peer_table = self.peer_table();
+        let unread = peer_table.incoming_size(self.unread_backlog.size()).messages;
+        peer_table.refusal().filter(|_| unread == 0).cloned()
     }
 
     /// Closes the socket: from now on it accepts no peers and no messages, and keeps nothing for
     /// the program. Queued messages are sent for as long as the socket lingers.
     pub(super) fn close(&self) {
-        let mut roster = self.roster();
-        roster.is_closed = true;
+        let mut peer_table = self.peer_table();
+        peer_table.is_closed = true;
         let _ = self.closed_at.set(Instant::now());
         self.version.fetch_add(1, Ordering::AcqRel);
-        let sender = roster.take_sender();
-        drop(roster);
+        let sender = peer_table.take_sender();
+        drop(peer_table);
         if let Some(sender) = sender {
             sender.wake();
         }
@@ -526,11 +536,11 @@ impl Shared {
 
     /// Returns the counts of peers, of queued messages and of dropped ones.
     pub(super) fn statistics(&self) -> Statistics {
-        let roster = self.roster();
+        let peer_table = self.peer_table();
         Statistics {
-            peers: roster.live.len(),
-            outgoing: roster.outgoing_size().into(),
-            incoming: roster.incoming_size(self.leftovers.size()).into(),
+            peers: peer_table.connected.len(),
+            outgoing: peer_table.outgoing_size().into(),
+            incoming: peer_table.incoming_size(self.unread_backlog.size()).into(),
             dropped: self.dropped_outgoing.load(Ordering::Relaxed),
             discarded: self.dropped_incoming.load(Ordering::Relaxed),
         }
@@ -541,9 +551,9 @@ impl Shared {
 /// sent any more.
 impl Drop for Shared {
     fn drop(&mut self) {
-        let messages = self.roster().outgoing_size().messages as u64;
+        let messages = self.peer_table().outgoing_size().messages as u64;
         if messages > 0 {
-            self.tell(MonitorEvent::Unsent { messages });
+            self.report(MonitorEvent::Unsent { messages });
         }
     }
 }
@@ -552,11 +562,11 @@ impl Drop for Shared {
 const IDENTITY_STEP: u32 = 0x9E37_79B1;
 
 /// Returns the identity that a ROUTER generates for a peer that chose none.
-fn generated(number: u32) -> Bytes {
-    let mut routing = BytesMut::with_capacity(5);
-    routing.put_u8(0);
-    routing.put_u32(number);
-    routing.freeze()
+fn generated_routing_id(number: u32) -> Bytes {
+    let mut routing_id = BytesMut::with_capacity(5);
+    routing_id.put_u8(0);
+    routing_id.put_u32(number);
+    routing_id.freeze()
 }
 
 /// Returns the notice that an XPUB receives about a topic: 1 or 0, then the topic.

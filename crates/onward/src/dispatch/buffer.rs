@@ -5,148 +5,150 @@ use std::sync::Arc;
 
 use onward_store::TaskId;
 
-use super::choosing::StartOrder;
-use super::fair_turns::FairTurns;
-use crate::attempt::Attempt;
+use super::fair_queueing::FairQueueing;
+use super::last_claim::StartOrder;
+use crate::handlers::Attempt;
 
-/// Attempts in the order in which they start. What is urgent and comes late goes before what is
-/// here: of all queues, or of its own where queues take turns, or of its own group where groups
-/// share queues. Where queues take turns, what comes late goes before what queues have here beyond
-/// their share.
+/// Attempts in the order in which they start. An urgent attempt that comes late goes ahead of
+/// buffered ones: of all queues, or of its own queue if queues take turns, or of its own group if
+/// groups share queues. If queues take turns, a late attempt also goes ahead of what other queues
+/// have buffered beyond their share.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
-    places: VecDeque<Place>,
-    turns: FairTurns,
-    /// How often attempts were added.
+    entries: VecDeque<Entry>,
+    fair: FairQueueing,
+    /// The number of calls that added attempts.
     claims: u64,
 }
 
-/// A place in the order, which an attempt of the same line may take over.
+/// A position in the order, which another attempt of the same sub-queue may take over.
 #[derive(Debug)]
-struct Place {
+struct Entry {
     attempt: Arc<Attempt>,
-    /// With which claim it came.
+    /// The number of the claim that brought the attempt.
     claim: u64,
-    /// When its turn is, where queues take turns.
-    turn: u64,
+    /// The virtual start time, if queues take turns.
+    start_tag: u64,
 }
 
 impl Buffer {
     pub(crate) fn len(&self) -> usize {
-        self.places.len()
+        self.entries.len()
     }
 
     pub(crate) fn last(&self) -> Option<&Arc<Attempt>> {
-        self.places.back().map(|place| &place.attempt)
+        self.entries.back().map(|entry| &entry.attempt)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Attempt>> {
-        self.places.iter().map(|place| &place.attempt)
+        self.entries.iter().map(|entry| &entry.attempt)
     }
 
-    /// Adds attempts that were claimed after those that are here.
+    /// Adds attempts that were claimed after those in the buffer.
     pub(crate) fn add<Attempts: IntoIterator<Item = Arc<Attempt>>>(&mut self, attempts: Attempts, order: StartOrder) {
         self.claims += 1;
-        self.turns.tidy();
+        self.fair.prune();
         match order {
             StartOrder::MostUrgent => self.add_by_urgency(attempts),
-            StartOrder::QueuesInTurn => self.add_in_turn(attempts, false, is_of_same_queue),
-            StartOrder::GroupsInTurn => self.add_in_turn(attempts, true, is_of_same_group),
-            StartOrder::QueuesAndGroupsInTurn => self.add_in_turn(attempts, false, is_of_same_group),
+            StartOrder::FairQueues => self.add_fairly(attempts, false, is_of_same_queue),
+            StartOrder::FairGroups => self.add_fairly(attempts, true, is_of_same_group),
+            StartOrder::FairQueuesAndGroups => self.add_fairly(attempts, false, is_of_same_group),
         }
     }
 
     fn add_by_urgency<Attempts: IntoIterator<Item = Arc<Attempt>>>(&mut self, attempts: Attempts) {
         let before = self.len();
         let claim = self.claims;
-        self.places.extend(attempts.into_iter().map(|attempt| Place { attempt, claim, turn: 0 }));
+        self.entries.extend(attempts.into_iter().map(|attempt| Entry { attempt, claim, start_tag: 0 }));
+        // Late attempts are rarely urgent, so a check for order mostly avoids the sort.
         let sorted = self.iter().skip(before.saturating_sub(1)).is_sorted_by_key(|attempt| attempt.order());
         if !sorted {
-            self.places.make_contiguous().sort_by_key(|place| place.attempt.order());
+            self.entries.make_contiguous().sort_by_key(|entry| entry.attempt.order());
         }
     }
 
     /// Adds attempts of queues or groups that take turns: in the order in which they come, but
-    /// within a line the most urgent first.
-    fn add_in_turn<Attempts: IntoIterator<Item = Arc<Attempt>>>(
+    /// within a sub-queue the most urgent first.
+    fn add_fairly<Attempts: IntoIterator<Item = Arc<Attempt>>>(
         &mut self,
         attempts: Attempts,
         by_weight: bool,
-        is_of_same_line: impl Fn(&Attempt, &Attempt) -> bool,
+        is_same_sub_queue: impl Fn(&Attempt, &Attempt) -> bool,
     ) {
         for attempt in attempts {
-            let turn = if by_weight { 0 } else { self.turns.take(&attempt.task.queue, attempt.task.weight) };
-            self.places.push_back(Place { attempt, claim: self.claims, turn });
-            let at = if by_weight { self.pass_lighter() } else { self.pass_later_turns() };
-            self.settle(at, &is_of_same_line);
+            let start_tag =
+                if by_weight { 0 } else { self.fair.next_start_tag(&attempt.task.queue, attempt.task.weight) };
+            self.entries.push_back(Entry { attempt, claim: self.claims, start_tag });
+            let at = if by_weight { self.pass_lighter_queues() } else { self.pass_later_start_tags() };
+            self.order_sub_queue(at, &is_same_sub_queue);
         }
     }
 
-    /// Has the last attempt go before those of queues of a smaller weight; answers where it is
-    /// then.
-    fn pass_lighter(&mut self) -> usize {
-        self.pass(|before, new| before.attempt.task.weight < new.attempt.task.weight)
+    /// Moves the last attempt ahead of those of queues of a smaller weight, and returns its new
+    /// position.
+    fn pass_lighter_queues(&mut self) -> usize {
+        self.move_ahead(|before, new| before.attempt.task.weight < new.attempt.task.weight)
     }
 
-    /// Has the last attempt go before those of earlier claims whose turn is later; answers where it
-    /// is then. What came with the same claim stays in the order in which that chose.
-    fn pass_later_turns(&mut self) -> usize {
-        self.pass(|before, new| before.claim < new.claim && new.turn < before.turn)
+    /// Moves the last attempt ahead of those of earlier claims with a later start tag, and returns
+    /// its new position. Attempts of the same claim keep the order that the claim chose.
+    fn pass_later_start_tags(&mut self) -> usize {
+        self.move_ahead(|before, new| before.claim < new.claim && new.start_tag < before.start_tag)
     }
 
-    fn pass(&mut self, goes_after: impl Fn(&Place, &Place) -> bool) -> usize {
+    fn move_ahead(&mut self, goes_after: impl Fn(&Entry, &Entry) -> bool) -> usize {
         let mut at = self.len() - 1;
-        while at > 0 && goes_after(&self.places[at - 1], &self.places[at]) {
-            self.places.swap(at - 1, at);
+        while at > 0 && goes_after(&self.entries[at - 1], &self.entries[at]) {
+            self.entries.swap(at - 1, at);
             at -= 1;
         }
         at
     }
 
-    /// Has an attempt take the turn of the first of its line that is to start after it, that one
-    /// the turn of the next, and so on.
-    fn settle(&mut self, mut at: usize, is_of_same_line: impl Fn(&Attempt, &Attempt) -> bool) {
+    /// Lets an attempt take the position of the first less urgent one of its sub-queue, which takes
+    /// the position of the next, and so on.
+    fn order_sub_queue(&mut self, mut at: usize, is_same_sub_queue: impl Fn(&Attempt, &Attempt) -> bool) {
         for before in (0..at).rev() {
-            let (earlier, new) = (&self.places[before].attempt, &self.places[at].attempt);
-            if !is_of_same_line(earlier, new) {
+            let (earlier, new) = (&self.entries[before].attempt, &self.entries[at].attempt);
+            if !is_same_sub_queue(earlier, new) {
                 continue;
             }
             if earlier.order() <= new.order() {
                 return;
             }
-            self.exchange(before, at);
+            self.swap_attempts(before, at);
             at = before;
         }
     }
 
-    /// Exchanges the attempts of two places.
-    fn exchange(&mut self, one: usize, other: usize) {
-        let attempt = Arc::clone(&self.places[one].attempt);
-        self.places[one].attempt = std::mem::replace(&mut self.places[other].attempt, attempt);
+    /// Exchanges the attempts of two positions.
+    fn swap_attempts(&mut self, one: usize, other: usize) {
+        let attempt = Arc::clone(&self.entries[one].attempt);
+        self.entries[one].attempt = std::mem::replace(&mut self.entries[other].attempt, attempt);
     }
 
     pub(crate) fn retain(&mut self, keep: impl Fn(&Attempt) -> bool) {
-        self.places.retain(|place| keep(&place.attempt));
+        self.entries.retain(|entry| keep(&entry.attempt));
     }
 
     pub(crate) fn take_first(&mut self) -> Option<Arc<Attempt>> {
-        let place = self.places.pop_front()?;
-        self.turns.started(place.turn);
-        Some(place.attempt)
+        let entry = self.entries.pop_front()?;
+        self.fair.started(entry.start_tag);
+        Some(entry.attempt)
     }
 
-    /// Takes the `count` that would start last.
+    /// Takes the `count` attempts that would start last.
     pub(crate) fn take_last(&mut self, count: usize) -> Vec<Arc<Attempt>> {
-        let last = self.places.split_off(self.len().saturating_sub(count));
-        for place in last.iter().rev() {
-            self.turns.give_back(&place.attempt.task.queue, place.turn);
+        let last = self.entries.split_off(self.len().saturating_sub(count));
+        for entry in last.iter().rev() {
+            self.fair.give_back(&entry.attempt.task.queue, entry.start_tag);
         }
-        last.into_iter().map(|place| place.attempt).collect()
+        last.into_iter().map(|entry| entry.attempt).collect()
     }
 
     pub(crate) fn take(&mut self, task: TaskId) -> Option<Arc<Attempt>> {
         let at = self.iter().position(|attempt| attempt.id() == task)?;
-        self.places.remove(at).map(|place| place.attempt)
+        self.entries.remove(at).map(|entry| entry.attempt)
     }
 }
 
@@ -161,7 +163,7 @@ fn is_of_same_group(one: &Attempt, other: &Attempt) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attempt::tests::{attempt, attempt_in};
+    use crate::handlers::attempt::tests::{attempt, attempt_in};
 
     fn buffer(tasks: &[(i64, u8)]) -> Buffer {
         let mut buffer = Buffer::default();
@@ -189,7 +191,7 @@ mod tests {
     fn queues_that_take_turns_start_in_the_order_of_their_turns() {
         let mut buffer = Buffer::default();
         let attempts = [("a", 5), ("b", 1), ("a", 6)].map(|(queue, id)| Arc::new(attempt_in(queue, id, 128)));
-        buffer.add(attempts, StartOrder::QueuesInTurn);
+        buffer.add(attempts, StartOrder::FairQueues);
         assert_eq!(ids(buffer), [5, 1, 6]);
     }
 
@@ -197,8 +199,8 @@ mod tests {
     fn an_urgent_arrival_takes_the_next_turn_of_its_queue() {
         let mut buffer = Buffer::default();
         let buffered = [("a", 1), ("b", 2), ("a", 3), ("b", 4), ("a", 5)];
-        buffer.add(buffered.map(|(queue, id)| Arc::new(attempt_in(queue, id, 128))), StartOrder::QueuesInTurn);
-        buffer.add([Arc::new(attempt_in("b", 9, 255))], StartOrder::QueuesInTurn);
+        buffer.add(buffered.map(|(queue, id)| Arc::new(attempt_in(queue, id, 128))), StartOrder::FairQueues);
+        buffer.add([Arc::new(attempt_in("b", 9, 255))], StartOrder::FairQueues);
         assert_eq!(ids(buffer), [1, 9, 3, 2, 5, 4]);
     }
 
@@ -210,8 +212,8 @@ mod tests {
             attempt.task.weight = weight;
             Arc::new(attempt)
         };
-        buffer.add([1, 2, 3, 4].map(|id| of_weight("light", id, 1)), StartOrder::QueuesInTurn);
-        buffer.add([5, 6, 7].map(|id| of_weight("heavy", id, 2)), StartOrder::QueuesInTurn);
+        buffer.add([1, 2, 3, 4].map(|id| of_weight("light", id, 1)), StartOrder::FairQueues);
+        buffer.add([5, 6, 7].map(|id| of_weight("heavy", id, 2)), StartOrder::FairQueues);
         assert_eq!(ids(buffer), [1, 5, 6, 2, 7, 3, 4]);
     }
 
@@ -224,7 +226,7 @@ mod tests {
 
     #[test]
     fn an_urgent_arrival_of_a_group_that_shares_takes_the_next_turn_of_its_group() {
-        for order in [StartOrder::GroupsInTurn, StartOrder::QueuesAndGroupsInTurn] {
+        for order in [StartOrder::FairGroups, StartOrder::FairQueuesAndGroups] {
             let mut buffer = Buffer::default();
             buffer.add([("a", 1), ("b", 2), ("a", 3)].map(|(group, id)| of_group(group, id, 128, 1)), order);
             buffer.add([of_group("b", 9, 255, 1)], order);
@@ -235,8 +237,8 @@ mod tests {
     #[test]
     fn where_groups_share_queues_of_greater_weight_still_go_first() {
         let mut buffer = Buffer::default();
-        buffer.add([of_group("a", 1, 128, 2), of_group("a", 2, 255, 1)], StartOrder::GroupsInTurn);
-        buffer.add([of_group("b", 3, 128, 2)], StartOrder::GroupsInTurn);
+        buffer.add([of_group("a", 1, 128, 2), of_group("a", 2, 255, 1)], StartOrder::FairGroups);
+        buffer.add([of_group("b", 3, 128, 2)], StartOrder::FairGroups);
         assert_eq!(ids(buffer), [1, 3, 2]);
     }
 

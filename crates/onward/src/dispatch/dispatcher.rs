@@ -6,117 +6,117 @@ use std::time::Duration;
 use onward_store::{Changes, Claim, Hint, OpenSession, QueueSelection, Served, SessionId, TaskState};
 use tokio_util::sync::CancellationToken;
 
-use super::agenda::Agenda;
-use super::batch::{Batch, Part};
-use super::calls::Calls;
-use super::choosing::Choosing;
-use super::floor::{End, Ended, Floor, FloorState};
-use super::leftover;
-use super::pace::PaceMeter;
-use super::plan::{Load, claim_size, hoarded};
-use super::preempting::Preempting;
-use super::stopping::Stopping;
+use super::claim_size::{Load, claim_size, over_fetched};
+use super::deadlines::Deadlines;
+use super::drained;
+use super::last_claim::LastClaim;
+use super::outbox::{OpenOutbox, OutboxReply};
+use super::preemption::PreemptionState;
+use super::run_state::{EndedAttempt, Occupancy, RunState};
+use super::shutdown::Shutdown;
+use super::store_calls::StoreCalls;
+use super::throughput::ThroughputMeter;
+use super::write_batch::{PendingWrite, WriteBatch};
 use crate::bounds;
+use crate::engine::Run;
 use crate::error::Result;
-use crate::mail::{Delivery, Opened};
-use crate::run::Run;
-use crate::summary::DrainSummary;
+use crate::observe::DrainSummary;
 use crate::timer::Alarm;
 
-/// When a run is over, if nobody stops it before.
+/// The end of a run that is not stopped before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Goal {
-    /// Never.
+    /// The run never ends by itself.
     Stopped,
-    /// When nothing is due and nothing runs here.
+    /// The run ends when nothing is due and nothing runs here.
     Idle,
-    /// When nothing can start before time passes and nothing runs here: as `Idle`, but what a rate
-    /// or pressure holds back is left.
+    /// The run ends when nothing can start before time passes and nothing runs here. Unlike `Idle`,
+    /// it leaves tasks that a rate or pressure holds back.
     Settled,
-    /// When every task that this engine could run has ended.
+    /// The run ends when every task that this engine could run has ended.
     Drained,
 }
 
-/// Claims tasks, hands them to slots and writes how they ended.
+/// The loop of a run, which claims tasks, passes them to workers and writes their ends.
 pub(crate) struct Dispatcher {
     pub(super) run: Arc<Run>,
     pub(super) stop: CancellationToken,
-    pub(super) stopping: Stopping,
+    pub(super) shutdown: Shutdown,
     /// The session in which tasks are claimed.
     pub(super) session: Option<SessionId>,
-    /// Sessions in which nothing more is claimed, because the answer to a claim was lost: what it
-    /// may have given is given back by closing them, which waits until what is known to be held has
-    /// ended.
+    /// Sessions in which nothing more is claimed because the reply to a claim was lost. Closing
+    /// such a session releases the tasks that the claim may have given. The dispatcher closes it
+    /// when everything that it knows to be held has ended.
     pub(super) retired: Vec<SessionId>,
-    pub(super) agenda: Agenda,
+    pub(super) deadlines: Deadlines,
     pub(super) summary: DrainSummary,
-    /// How the last claim chose among queues.
-    pub(super) choosing: Choosing,
-    /// Whether the last claim would have got more but for a rate.
-    pub(super) awaits_token: bool,
-    /// Whether the last claim would have got more but for the pressure.
-    pub(super) holds_back: bool,
-    /// Whether it is to be said that the session claims nothing more.
-    pub(super) retires: bool,
-    /// What gives way to what.
-    pub(super) preempting: Preempting,
-    /// Something may have come for an orchestration.
-    pub(super) looks_for_turns: bool,
+    /// The choice among queues of the last claim.
+    pub(super) last_claim: LastClaim,
+    /// True if a rate limited the last claim.
+    pub(super) is_limited_by_rate: bool,
+    /// True if pressure limited the last claim.
+    pub(super) is_limited_by_pressure: bool,
+    /// True if the store is to be notified that the session claims nothing more.
+    pub(super) must_retire: bool,
+    /// The state of preemption.
+    pub(super) preemption: PreemptionState,
+    /// True if there may be orchestrations to claim.
+    pub(super) may_claim_turns: bool,
     goal: Goal,
     changes: Changes,
-    seen: Hint,
+    seen_hint: Hint,
     alarm: Alarm,
-    pub(super) calls: Calls,
-    /// How fast handlers end.
-    pub(super) ends: PaceMeter,
-    /// How fast turns of orchestrations end.
-    pub(super) turns: PaceMeter,
+    pub(super) calls: StoreCalls,
+    /// The throughput of handlers.
+    pub(super) ends: ThroughputMeter,
+    /// The throughput of turns of orchestrations.
+    pub(super) turns: ThroughputMeter,
 }
 
 impl Dispatcher {
     pub(crate) fn new(run: Arc<Run>, goal: Goal, stop: CancellationToken) -> Self {
         let mut changes = run.inner.store.changes();
-        let seen = changes.hint();
-        let agenda = Agenda::new(run.inner.settings.lease, run.inner.clock.steady());
+        let seen_hint = changes.hint();
+        let deadlines = Deadlines::new(run.inner.settings.lease, run.inner.clock.steady());
         Self {
             run,
             stop,
-            stopping: Stopping::No,
+            shutdown: Shutdown::No,
             session: None,
             retired: Vec::new(),
-            agenda,
+            deadlines,
             summary: DrainSummary::default(),
-            choosing: Choosing::default(),
-            awaits_token: false,
-            holds_back: false,
-            retires: false,
-            preempting: Preempting::default(),
-            looks_for_turns: true,
+            last_claim: LastClaim::default(),
+            is_limited_by_rate: false,
+            is_limited_by_pressure: false,
+            must_retire: false,
+            preemption: PreemptionState::default(),
+            may_claim_turns: true,
             goal,
             changes,
-            seen,
+            seen_hint,
             alarm: Alarm::default(),
-            calls: Calls::default(),
-            ends: PaceMeter::default(),
-            turns: PaceMeter::default(),
+            calls: StoreCalls::default(),
+            ends: ThroughputMeter::default(),
+            turns: ThroughputMeter::default(),
         }
     }
 
-    /// What stops it.
+    /// Returns the token that stops the run.
     pub(crate) fn stop_token(&self) -> &CancellationToken {
         &self.stop
     }
 
-    /// Runs to the end. If the store fails for good, running handlers are stopped, their tasks go
-    /// to others when the lease is over, and the error is returned.
+    /// Runs to the end. If the store fails permanently, running handlers are stopped and the error
+    /// is returned; other engines take their tasks when the lease has expired.
     pub(crate) async fn run(mut self) -> Result<DrainSummary> {
-        let opened = (!self.run.orchestrations.is_empty()).then(|| Opened::of(&self.run));
+        let open_outbox = (!self.run.orchestrations.is_empty()).then(|| OpenOutbox::of(&self.run));
         let worked = self.work().await;
-        drop(opened);
+        drop(open_outbox);
         match worked {
             Ok(()) => {
                 self.close().await?;
-                self.summary.add(self.run.stage.summary());
+                self.summary.add(self.run.instances.summary());
                 Ok(self.summary)
             }
             Err(error) => {
@@ -128,10 +128,10 @@ impl Dispatcher {
 
     async fn work(&mut self) -> Result<()> {
         loop {
-            self.notice_stop();
-            self.hear()?;
-            self.give_way().await?;
-            let batch = if self.may_call() { self.next_batch() } else { Batch::default() };
+            self.advance_shutdown();
+            self.apply_replies()?;
+            self.preempt_if_needed().await?;
+            let batch = if self.may_call() { self.next_batch() } else { WriteBatch::default() };
             if !batch.is_empty() {
                 self.begin_call(batch);
             } else if self.calls.is_empty() && self.is_over().await? {
@@ -142,64 +142,62 @@ impl Dispatcher {
         }
     }
 
-    /// What to write now; empty if nothing.
-    fn next_batch(&mut self) -> Batch {
+    /// Returns the batch to write now, which is empty if there is nothing to write.
+    fn next_batch(&mut self) -> WriteBatch {
         let now = self.now();
-        self.notice_changes();
+        self.read_hint();
         self.sample_pressure(now);
-        if !self.agenda.may_write(now) {
-            // Who waits for it is to hear at once that the store fails.
-            self.run.mail.give_back();
-            return Batch::default();
+        if !self.deadlines.may_write(now) {
+            // Callers with queued writes learn at once that the store fails.
+            self.run.outbox.return_to_caller();
+            return WriteBatch::default();
         }
-        self.give_back_what_is_hoarded(now);
-        let mut batch = Batch::with_room_for(self.run.floor.state().ended);
-        // First, so that what is given back goes to others at once.
-        if let Some(session) = self.session.filter(|_| std::mem::take(&mut self.retires)) {
+        self.return_over_fetched(now);
+        let mut batch = WriteBatch::with_capacity(self.run.state.occupancy().ended);
+        // First, so that other engines get the released tasks at once.
+        if let Some(session) = self.session.filter(|_| std::mem::take(&mut self.must_retire)) {
             batch.retire(session);
         }
         self.close_retired(&mut batch);
-        for ended in self.run.floor.take_ended() {
-            // Its end may be what an orchestration waits for: the claim of that is in the same
-            // commit.
-            self.looks_for_turns |= ended.attempt.task.parent.is_some();
+        for ended in self.run.state.take_ended() {
+            // An orchestration may wait for this end: it is claimed in the same commit.
+            self.may_claim_turns |= ended.attempt.task.parent.is_some();
             if let Some(finished) = batch.end(ended) {
                 self.count(&finished.attempt, TaskState::Completed);
-                // No outcome will say that room is free, nor that nothing is left.
-                self.agenda.look = true;
+                // This end has no outcome that would report the free slot, or that nothing is left.
+                self.deadlines.may_claim = true;
             }
         }
         self.add_turns(&mut batch);
-        // Not before: the slots of what has ended are free, and nothing says so again.
-        let floor = self.run.floor.state();
+        // Only now, because the ended attempts above have freed their slots.
+        let occupancy = self.run.state.occupancy();
         self.add_reports(&mut batch, now);
-        let is_due = !self.stopping.is_stopping() && self.agenda.is_due(&*self.run.inner.clock);
-        // Before a claim or a sweep, either of which takes tasks back from sessions that have
-        // lapsed.
+        let is_due = !self.shutdown.is_stopping() && self.deadlines.is_due(&*self.run.inner.clock);
+        // Before a claim or a sweep, because both take tasks back from lapsed sessions.
         self.renew_retired(&mut batch, is_due, now);
         match self.session {
-            Some(session) => self.add_claim(&mut batch, session, floor, is_due, now),
+            Some(session) => self.add_claim(&mut batch, session, occupancy, is_due, now),
             None => self.open_session(&mut batch),
         }
         batch
     }
 
-    /// Turns and signals go before claims, so that what they submit and whom they wake is claimed
-    /// with them.
-    fn add_turns(&mut self, batch: &mut Batch) {
-        for letter in self.run.mail.take() {
-            self.looks_for_turns = true;
-            batch.letter(letter);
+    /// Adds turns and signals before claims, so that the claims include the tasks that they submit
+    /// and the orchestrations that they wake.
+    fn add_turns(&mut self, batch: &mut WriteBatch) {
+        for queued in self.run.outbox.take() {
+            self.may_claim_turns = true;
+            batch.queued(queued);
         }
-        for write in self.run.stage.take_unwritten() {
-            self.agenda.look |= !write.turn.submits.is_empty();
-            self.looks_for_turns = true;
+        for write in self.run.instances.take_unwritten() {
+            self.deadlines.may_claim |= !write.turn.submits.is_empty();
+            self.may_claim_turns = true;
             batch.turn(write);
         }
     }
 
-    fn open_session(&self, batch: &mut Batch) {
-        if self.agenda.look && !self.stopping.is_stopping() {
+    fn open_session(&self, batch: &mut WriteBatch) {
+        if self.deadlines.may_claim && !self.shutdown.is_stopping() {
             let settings = &self.run.inner.settings;
             let code = Some(self.run.orchestrations.served());
             let serves = Served { code, ..Served::by(&self.run.claim()) };
@@ -207,49 +205,56 @@ impl Dispatcher {
         }
     }
 
-    fn close_retired(&self, batch: &mut Batch) {
+    fn close_retired(&self, batch: &mut WriteBatch) {
         for session in self.retired.iter().filter(|session| !self.holds(**session)) {
             batch.close(*session);
         }
     }
 
-    /// Renews retired sessions whenever there is something to write or to sweep, and when it is
-    /// time to.
-    fn renew_retired(&self, batch: &mut Batch, is_due: bool, now: Duration) {
-        if !batch.is_empty() || is_due || self.agenda.must_renew(now) {
+    /// Renews retired sessions whenever there is something to write or to sweep, and when a renewal
+    /// is due.
+    fn renew_retired(&self, batch: &mut WriteBatch, is_due: bool, now: Duration) {
+        if !batch.is_empty() || is_due || self.deadlines.must_renew(now) {
             let held = self.retired.iter().filter(|session| self.holds(**session));
             held.for_each(|session| batch.renew(*session));
         }
     }
 
-    /// Whether a handler or a turn here has a lease of a session.
+    /// Returns true if a handler or a turn here has a lease of a session.
     fn holds(&self, session: SessionId) -> bool {
-        self.run.floor.holds(session) || self.run.stage.holds(session)
+        self.run.state.holds(session) || self.run.instances.holds(session)
     }
 
-    fn add_reports(&mut self, batch: &mut Batch, now: Duration) {
-        if self.run.floor.has_progressed() && self.agenda.may_report(now) {
-            self.agenda.reported(now);
-            for attempt in self.run.floor.take_progressed() {
+    fn add_reports(&mut self, batch: &mut WriteBatch, now: Duration) {
+        if self.run.state.has_progressed() && self.deadlines.may_report(now) {
+            self.deadlines.reported(now);
+            for attempt in self.run.state.take_progressed() {
                 batch.report(attempt);
             }
         }
     }
 
-    fn add_claim(&mut self, batch: &mut Batch, session: SessionId, floor: FloorState, is_due: bool, now: Duration) {
-        let limit = if self.stopping.is_stopping() { 0 } else { self.claim_limit(floor, now) };
-        let turns = if self.stopping.is_stopping() { 0 } else { self.free_turns(now) };
-        if (self.looks_for_turns || is_due) && turns > 0 {
+    fn add_claim(
+        &mut self,
+        batch: &mut WriteBatch,
+        session: SessionId,
+        occupancy: Occupancy,
+        is_due: bool,
+        now: Duration,
+    ) {
+        let limit = if self.shutdown.is_stopping() { 0 } else { self.claim_limit(occupancy, now) };
+        let turns = if self.shutdown.is_stopping() { 0 } else { self.claimable_turns(now) };
+        if (self.may_claim_turns || is_due) && turns > 0 {
             batch.claim_turns(self.claim_of_turns(session, turns));
         }
-        if (self.agenda.look || is_due || self.preempting.claims) && limit > 0 {
+        if (self.deadlines.may_claim || is_due || self.preemption.must_claim) && limit > 0 {
             batch.claim(self.claim(session, limit));
         } else if batch.claims() {
-            // That renews the session too, and does what is due.
+            // A claim renews the session too, and sweeps what is due.
         } else {
-            // The lease first: a process that was stopped for longer than its lease would otherwise
-            // take its own tasks back.
-            if self.holds_anything(floor) && self.agenda.must_renew(now) {
+            // The renewal comes before the sweep: a process that was suspended for longer than its
+            // lease would otherwise take its own tasks back.
+            if self.holds_anything(occupancy) && self.deadlines.must_renew(now) {
                 batch.renew(session);
             }
             if is_due {
@@ -258,51 +263,53 @@ impl Dispatcher {
         }
     }
 
-    /// Whether the session holds tasks, orchestrations among them.
-    fn holds_anything(&self, floor: FloorState) -> bool {
-        !floor.is_empty() || self.run.stage.running() > 0
+    /// Returns true if the session holds tasks or orchestrations.
+    fn holds_anything(&self, occupancy: Occupancy) -> bool {
+        !occupancy.is_empty() || self.run.instances.running() > 0
     }
 
-    /// How many turns to claim: for free slots, and as with handlers ahead of them what will begin
-    /// before a further claim could bring it.
-    fn free_turns(&self, now: Duration) -> usize {
+    /// Returns the number of turns to claim: those for free slots, and ahead of them those that
+    /// will begin before a further claim could bring more.
+    fn claimable_turns(&self, now: Duration) -> usize {
         if self.run.orchestrations.is_empty() {
             return 0;
         }
-        let ahead = self.turns.pace(self.run.stage.played(), now, now).ahead().min(bounds::TURNS_AHEAD);
-        self.run.stage.free(self.run.inner.settings.turns.saturating_add(ahead))
+        let ahead =
+            self.turns.throughput(self.run.instances.executed(), now, now).expected_starts().min(bounds::TURN_PREFETCH);
+        self.run.instances.claimable(self.run.inner.settings.turns.saturating_add(ahead))
     }
 
-    /// For how long handlers have run, as if all slots had always been taken.
-    pub(super) fn time_of_each_slot(&self, floor: FloorState, now: Duration) -> Duration {
+    /// Returns the slot time divided by the number of slots.
+    pub(super) fn time_of_each_slot(&self, occupancy: Occupancy, now: Duration) -> Duration {
         let slots = u32::try_from(self.run.inner.settings.concurrency).unwrap_or(u32::MAX);
-        floor.slot_time.at(now) / slots.max(1)
+        occupancy.slot_time.at(now) / slots.max(1)
     }
 
     fn claim_of_turns(&self, session: SessionId, limit: usize) -> Claim {
         Claim { kinds: self.run.orchestrations.kinds(), orchestrations: true, ..self.claim(session, limit) }
     }
 
-    pub(super) fn claim_limit(&self, floor: FloorState, now: Duration) -> usize {
+    pub(super) fn claim_limit(&self, occupancy: Occupancy, now: Duration) -> usize {
         let settings = &self.run.inner.settings;
         let load = Load {
             concurrency: settings.concurrency,
             prefetch: settings.prefetch,
-            running: floor.running,
-            buffered: floor.buffered + self.calls.claiming(),
-            unsettled: floor.ended + self.calls.writing(),
-            pace: self.ends.pace(floor.counts.ended, self.time_of_each_slot(floor, now), now),
+            running: occupancy.running,
+            buffered: occupancy.buffered + self.calls.claiming(),
+            uncommitted: occupancy.ended + self.calls.writing(),
+            throughput: self.ends.throughput(occupancy.counts.ended, self.time_of_each_slot(occupancy, now), now),
         };
-        let may_probe = floor.buffered > 0 && floor.buffered < settings.prefetch && self.calls.claiming() == 0;
-        let probe = if may_probe { self.agenda.probe } else { 0 };
-        claim_size(load).max(probe).max(usize::from(self.preempting.claims)).min(self.claimable())
+        let may_look_ahead =
+            occupancy.buffered > 0 && occupancy.buffered < settings.prefetch && self.calls.claiming() == 0;
+        let look_ahead = if may_look_ahead { self.deadlines.look_ahead } else { 0 };
+        claim_size(load).max(look_ahead).max(usize::from(self.preemption.must_claim)).min(self.claimable())
     }
 
     pub(super) fn claim(&self, session: SessionId, limit: usize) -> Claim {
         let mut claim = self.run.claim();
         claim.session = session;
         claim.limit = limit;
-        claim.choice.turn = self.choosing.turn();
+        claim.choice.turn = self.last_claim.turn();
         claim.choice.random = fastrand::u64(..);
         claim.least = self.run.inner.gauge.least();
         if let QueueSelection::Only(queues) = &mut claim.queues {
@@ -311,124 +318,133 @@ impl Dispatcher {
         claim
     }
 
-    /// Keeps what a failed commit should have written, to write it later.
-    pub(super) fn keep_unwritten(&mut self, parts: Vec<Part>, error: onward_store::Error) -> Result<()> {
+    /// Keeps the writes of a failed commit, to write them later.
+    pub(super) fn keep_unwritten(&mut self, pending: Vec<PendingWrite>, error: onward_store::Error) -> Result<()> {
         self.run.inner.telemetry.store_errors.increment(1);
-        if parts.iter().any(Part::gives_leases) {
+        // The commit may have happened although it failed here. Its leases are unknown, so this
+        // session may claim nothing more.
+        if pending.iter().any(PendingWrite::gives_leases) {
             self.retired.extend(self.session.take());
-            self.agenda.look = true;
+            self.deadlines.may_claim = true;
         }
         let mut unwritten = Vec::new();
-        // What is wrong may be wrong with what somebody else handed in, who is told.
-        let is_ours = !parts.iter().any(|part| matches!(part, Part::Letter(_)));
-        for part in parts {
-            match part {
-                Part::End(ended) => unwritten.push(ended),
-                Part::Report(attempt) => {
+        // The error may be the fault of a queued write of another caller, who gets it below.
+        let is_ours = !pending.iter().any(|write| matches!(write, PendingWrite::Queued(_)));
+        for write in pending {
+            match write {
+                PendingWrite::AttemptEnd(ended) => unwritten.push(ended),
+                PendingWrite::Report(attempt) => {
                     attempt.progress.mark_unsaved();
-                    self.run.floor.progressed();
+                    self.run.state.progressed();
                 }
-                Part::ClaimTurns { .. } => self.looks_for_turns = true,
-                // Whoever played it hands it in again.
-                Part::Turn(answer) => drop(answer.send(Err(error.clone()))),
-                Part::Letter(answer) => drop(answer.send(Delivery::Answered(Err(error.clone())))),
-                Part::Open | Part::RecordIo | Part::Renew | Part::Claim { .. } | Part::Sweep | Part::Close(_) => {}
-                Part::Retire => self.retires = true,
+                PendingWrite::ClaimTurns { .. } => self.may_claim_turns = true,
+                // The instance that ran the turn sends it again.
+                PendingWrite::Turn(reply) => drop(reply.send(Err(error.clone()))),
+                PendingWrite::Queued(reply) => drop(reply.send(OutboxReply::Applied(Err(error.clone())))),
+                PendingWrite::Open
+                | PendingWrite::RecordIo
+                | PendingWrite::Renew
+                | PendingWrite::Claim { .. }
+                | PendingWrite::Sweep
+                | PendingWrite::Close(_) => {}
+                PendingWrite::Retire => self.must_retire = true,
             }
         }
-        self.run.floor.put_back(unwritten);
+        self.run.state.put_back_ended(unwritten);
         if is_ours && !error.is_transient() {
             return Err(error.into());
         }
         tracing::warn!(%error, "the store could not write; trying again after a pause");
-        // Calls that were under way together fail together, which is one failure.
-        if self.agenda.may_write(self.now()) {
-            self.agenda.store_failed(self.now());
+        // Calls that were in flight together fail together, which counts as one failure.
+        if self.deadlines.may_write(self.now()) {
+            self.deadlines.store_failed(self.now());
         }
         Ok(())
     }
 
-    pub(super) fn notice_changes(&mut self) {
+    pub(super) fn read_hint(&mut self) {
         let hint = self.changes.hint();
-        if hint.work != self.seen.work {
-            self.agenda.look = true;
-            self.agenda.probe = self.agenda.probe.max(1);
-            self.looks_for_turns = true;
-            self.preempting.stir();
+        if hint.work != self.seen_hint.work {
+            self.deadlines.may_claim = true;
+            self.deadlines.look_ahead = self.deadlines.look_ahead.max(1);
+            self.may_claim_turns = true;
+            self.preemption.recheck();
         }
-        if hint.transitions != self.seen.transitions {
-            self.agenda.ask = true;
+        if hint.transitions != self.seen_hint.transitions {
+            self.deadlines.check_cancellations = true;
         }
-        if hint.schedules != self.seen.schedules {
+        if hint.schedules != self.seen_hint.schedules {
             self.run.inner.schedules_changed.notify_one();
         }
-        self.seen = hint;
+        self.seen_hint = hint;
     }
 
-    /// Handlers have become slower than they were when the buffer was filled: others may have what
-    /// would wait here for long.
-    fn give_back_what_is_hoarded(&mut self, now: Duration) {
-        let floor = self.run.floor.state();
-        let started = floor.counts.started;
-        let Some(recently) = self.agenda.started_in_patience(started, now).filter(|_| floor.buffered > 0) else {
+    /// Releases buffered tasks if handlers have become slower since the buffer was filled, because
+    /// other engines may start them earlier.
+    fn return_over_fetched(&mut self, now: Duration) {
+        let occupancy = self.run.state.occupancy();
+        let started = occupancy.counts.started;
+        let Some(recently) = self.deadlines.started_in_buffer_wait(started, now).filter(|_| occupancy.buffered > 0)
+        else {
             return;
         };
-        let waits_for_nothing = floor.buffered.saturating_sub(self.promised());
-        let back = self.run.floor.give_back(hoarded(waits_for_nothing, recently));
-        self.run.floor.hand_in(back.into_iter().map(|attempt| Ended { attempt, end: End::Release }));
-        self.agenda.watch_buffer(started, now);
+        let waiting_without_slot = occupancy.buffered.saturating_sub(self.slots_being_freed());
+        let back = self.run.state.take_last(over_fetched(waiting_without_slot, recently));
+        self.run.state.add_ended(back.into_iter().map(EndedAttempt::released));
+        self.deadlines.watch_buffer(started, now);
     }
 
     async fn is_over(&mut self) -> Result<bool> {
-        let floor = self.run.floor.state();
-        if self.stopping.is_stopping() {
-            return Ok(!self.holds_anything(floor) || self.stopping.is_time_over(self.now()));
+        let occupancy = self.run.state.occupancy();
+        if self.shutdown.is_stopping() {
+            return Ok(!self.holds_anything(occupancy) || self.shutdown.is_time_over(self.now()));
         }
-        let looks = self.agenda.look || self.looks_for_turns && self.free_turns(self.now()) > 0;
-        let waits_for_time = self.goal != Goal::Settled && (self.awaits_token || self.holds_back);
-        if self.goal == Goal::Stopped || self.holds_anything(floor) || looks || waits_for_time {
+        let may_claim_something =
+            self.deadlines.may_claim || self.may_claim_turns && self.claimable_turns(self.now()) > 0;
+        let waits_for_time = self.goal != Goal::Settled && (self.is_limited_by_rate || self.is_limited_by_pressure);
+        if self.goal == Goal::Stopped || self.holds_anything(occupancy) || may_claim_something || waits_for_time {
             return Ok(false);
         }
-        if self.goal == Goal::Drained && self.agenda.is_due(&*self.run.inner.clock) {
+        if self.goal == Goal::Drained && self.deadlines.is_due(&*self.run.inner.clock) {
             return Ok(false);
         }
         if self.goal == Goal::Drained {
             for claim in self.run.claims() {
-                if !leftover::is_drained(&*self.run.inner.store, &claim).await? {
+                if !drained::is_drained(&*self.run.inner.store, &claim).await? {
                     return Ok(false);
                 }
             }
         }
-        // What arrived while that was read is not yet done. Its hint is left unseen: the wait that
-        // follows ends by it.
-        Ok(self.changes.peek().work == self.seen.work)
+        // Work that arrived during the reads above is not done yet. Its hint stays unseen, so that
+        // the wait that follows ends at once.
+        Ok(self.changes.peek().work == self.seen_hint.work)
     }
 
-    /// When to act next if nothing happens before.
+    /// Returns the time of the next action if nothing happens before.
     fn wake_at(&self) -> Option<Duration> {
-        let claims = !self.stopping.is_stopping();
+        let claims = !self.shutdown.is_stopping();
         let has_session = self.session.is_some() || !self.retired.is_empty();
-        let agenda = match self.agenda.retry_at() {
+        let deadlines = match self.deadlines.retry_at() {
             Some(retry) => Some(retry),
             None if has_session => {
-                let floor = self.run.floor.state();
-                let held = FloorState { running: floor.running + self.run.stage.running(), ..floor };
-                self.agenda.wake_at(held, self.run.floor.has_progressed(), claims)
+                let occupancy = self.run.state.occupancy();
+                let held = Occupancy { running: occupancy.running + self.run.instances.running(), ..occupancy };
+                self.deadlines.wake_at(held, self.run.state.has_progressed(), claims)
             }
             None => None,
         };
-        [agenda, self.stopping.wake_at(), self.preempting.wake_at, self.next_sample()].into_iter().flatten().min()
+        [deadlines, self.shutdown.wake_at(), self.preemption.wake_at, self.next_sample()].into_iter().flatten().min()
     }
 
-    /// Waits for the next thing to do.
+    /// Waits for the next event.
     async fn wait(&mut self) -> Result<()> {
         let (wake, may_call) = (self.wake_at(), self.may_call());
         tokio::select! {
             biased;
-            () = self.stop.cancelled(), if !self.stopping.is_stopping() => {}
-            answered = self.calls.next(), if !self.calls.is_empty() => return answered.map_or(Ok(()), |it| self.hear_answer(it)),
-            // Handlers that end at about the same time shall be in one commit.
-            () = self.run.floor.stirred(), if may_call => gather(&self.run.floor).await,
+            () = self.stop.cancelled(), if !self.shutdown.is_stopping() => {}
+            reply = self.calls.next(), if !self.calls.is_empty() => return reply.map_or(Ok(()), |it| self.apply_reply(it)),
+            // Handlers that end at about the same time share one commit.
+            () = self.run.state.woken(), if may_call => gather(&self.run.state).await,
             hint = self.changes.changed(), if may_call => return hint.map(drop).ok_or_else(|| onward_store::Error::closed().into()),
             () = tick(&mut self.alarm, &self.run, wake), if may_call => {}
         }
@@ -440,17 +456,17 @@ impl Dispatcher {
     }
 }
 
-/// Lets handlers that end at about the same time be in one commit: while others are buffered and
-/// some end at each look, it is not over.
-async fn gather(floor: &Floor) {
-    let mut ended = floor.state().ended;
-    for _ in 0..bounds::GATHERING {
+/// Waits for handlers that end at about the same time, so that they share one commit. It continues
+/// while tasks are buffered and each round brings another end.
+async fn gather(run_state: &RunState) {
+    let mut ended = run_state.occupancy().ended;
+    for _ in 0..bounds::GATHER_ROUNDS {
         tokio::task::yield_now().await;
-        let state = floor.state();
-        if state.buffered == 0 || state.ended == ended {
+        let occupancy = run_state.occupancy();
+        if occupancy.buffered == 0 || occupancy.ended == ended {
             return;
         }
-        ended = state.ended;
+        ended = occupancy.ended;
     }
 }
 

@@ -1,30 +1,30 @@
-//! Running tasks: one dispatcher for each run of an engine.
+//! Runs tasks: one dispatcher for each run of an engine.
 //!
-//! The [`Dispatcher`] is a loop around calls of the store: it takes every attempt that has ended,
+//! The [`Dispatcher`] is a loop around calls of the store. It takes every attempt that has ended,
 //! adds a claim for as many tasks as slots will soon have room for, and applies both together.
-//! While that commit is under way, slots go on with what is buffered, and further such calls may
-//! begin. [`Floor`] is what dispatcher and slots share. What is decided is decided in `plan`,
-//! `agenda` and `verdict`, which are plain functions of values.
+//! During that commit, workers continue with buffered tasks, and further calls may begin.
+//! [`RunState`] is the state that dispatcher and workers share. The decisions are pure functions in
+//! `claim_size`, `deadlines`, `throughput` and `attempts`.
 
-mod agenda;
-mod batch;
+mod attempts;
 mod buffer;
-mod calls;
-mod choosing;
+mod claim_size;
+mod deadlines;
 mod dispatcher;
-mod drive;
-mod fair_turns;
-mod floor;
-mod leftover;
-mod pace;
-mod plan;
-mod preempting;
-mod settle;
-mod slot;
+mod drained;
+mod fair_queueing;
+mod last_claim;
+mod outbox;
+mod outcomes;
+mod preemption;
+mod pressure_sampling;
+mod run_state;
+mod shutdown;
 mod slot_time;
-mod stopping;
-mod throttling;
-mod verdict;
+mod store_calls;
+mod throughput;
+mod write_batch;
 
 pub(crate) use dispatcher::{Dispatcher, Goal};
-pub(crate) use floor::Floor;
+pub(crate) use outbox::{Outbox, OutboxReply};
+pub(crate) use run_state::RunState;

@@ -1,31 +1,30 @@
-//! For how long slots were taken.
+//! The time for which slots were taken.
 
 use std::time::Duration;
 
-/// The time for which slots were taken, added up over all of them. An hour in which none had
-/// anything to do adds nothing.
+/// The time for which slots were taken, summed over all slots. An hour without work adds nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SlotTime {
-    /// Until `since`.
+    /// The sum up to `since`.
     total: Duration,
     since: Duration,
-    /// How many are taken since then.
+    /// The number of slots taken since `since`.
     taken: usize,
 }
 
 impl SlotTime {
-    /// Nobody has taken any.
+    /// No slot was ever taken.
     #[cfg(test)]
     pub(crate) const ZERO: Self = Self { total: Duration::ZERO, since: Duration::ZERO, taken: 0 };
 
-    /// Notes how many slots are taken from `now` on, a steady time.
+    /// Records the number of slots that are taken from `now` on, in steady time.
     pub(crate) fn note(&mut self, taken: usize, now: Duration) {
         if taken != self.taken {
             *self = Self { total: self.at(now), since: now.max(self.since), taken };
         }
     }
 
-    /// What it is at a steady time.
+    /// Returns the sum at a steady time.
     pub(crate) fn at(&self, now: Duration) -> Duration {
         let taken = u32::try_from(self.taken).unwrap_or(u32::MAX);
         self.total.saturating_add(now.saturating_sub(self.since).saturating_mul(taken))

@@ -1,4 +1,4 @@
-//! Writing a value as JSON.
+//! Encodes a value as JSON.
 
 use std::cell::Cell;
 use std::fmt;
@@ -10,15 +10,15 @@ use serde_json::ser::Formatter;
 
 use super::finite::{self, NotFinite};
 
-/// Room for most values, so that it need not grow on the way.
+/// The initial size of the buffer, which is enough for most values.
 const USUAL_BYTES: usize = 256;
 
-/// Why a value cannot be written as JSON.
+/// The reason why a value cannot be written as JSON.
 #[derive(Debug)]
 pub(crate) enum JsonError {
     /// It has a number that JSON does not have.
     NotFinite(NotFinite),
-    /// Its own code refused, or it has a key that is no text.
+    /// Its own code rejected it, or it has a key that is not text.
     Other(serde_json::Error),
 }
 
@@ -31,24 +31,24 @@ impl fmt::Display for JsonError {
     }
 }
 
-/// Writes a value as JSON.
+/// Encodes a value as JSON.
 ///
 /// # Errors
-/// If it could not be read again: JSON has no NaN and no infinity, and `serde_json` makes `null` of
-/// them.
+/// An error if the value could not be read again: JSON has no NaN and no infinity, and `serde_json`
+/// writes `null` for them.
 pub(crate) fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Bytes, JsonError> {
     let has_null = Cell::new(false);
     let mut bytes = Vec::with_capacity(USUAL_BYTES);
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, NoticingNull(&has_null));
     value.serialize(&mut serializer).map_err(JsonError::Other)?;
     if has_null.get() {
-        // A `null` is no value or a number that is none: only then is a second pass needed.
+        // A `null` is a missing value or an invalid number, and only a second pass can tell which.
         finite::check(value).map_err(JsonError::NotFinite)?;
     }
     Ok(Bytes::from(bytes))
 }
 
-/// Writes what `serde_json` writes by default, and notices each `null`.
+/// A formatter that writes what `serde_json` writes by default, and records each `null`.
 struct NoticingNull<'a>(&'a Cell<bool>);
 
 impl Formatter for NoticingNull<'_> {

@@ -1,4 +1,4 @@
-//! Finding a number that JSON does not have: a serializer that writes nothing and looks at every
+//! Finds a number that JSON does not have, with a serializer that writes nothing and checks every
 //! number.
 
 use std::fmt;
@@ -12,19 +12,19 @@ enum Step {
     Index(usize),
 }
 
-/// A number that JSON does not have, and where in the value it is.
+/// A number that JSON does not have, and its path in the value.
 #[derive(Debug)]
 pub(crate) struct NotFinite {
     number: f64,
-    /// Innermost step first.
+    /// The innermost step comes first.
     path: Vec<Step>,
 }
 
-/// Looks for a number that is not finite. What the value itself refuses is no concern of this.
+/// Returns an error if a number is not finite. Other errors of the value are ignored.
 pub(super) fn check<T: Serialize + ?Sized>(value: &T) -> Result<(), NotFinite> {
     match value.serialize(Finite) {
-        Err(Stop::NotFinite(found)) => Err(*found),
-        Ok(()) | Err(Stop::Other) => Ok(()),
+        Err(CheckError::NotFinite(found)) => Err(*found),
+        Ok(()) | Err(CheckError::Other) => Ok(()),
     }
 }
 
@@ -47,19 +47,19 @@ impl fmt::Display for NotFinite {
     }
 }
 
-/// Why the look has ended early.
+/// The reason why the check ended early.
 #[derive(Debug)]
-enum Stop {
+enum CheckError {
     NotFinite(Box<NotFinite>),
     Other,
 }
 
-impl Stop {
+impl CheckError {
     fn of(number: f64) -> Self {
         Self::NotFinite(Box::new(NotFinite { number, path: Vec::new() }))
     }
 
-    /// Says that it was found inside of something.
+    /// Adds the step that contains the number.
     fn within(mut self, step: impl FnOnce() -> Step) -> Self {
         if let Self::NotFinite(found) = &mut self {
             found.path.push(step());
@@ -68,23 +68,23 @@ impl Stop {
     }
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for CheckError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the look for numbers ended early")
     }
 }
 
-impl std::error::Error for Stop {}
+impl std::error::Error for CheckError {}
 
-impl ser::Error for Stop {
+impl ser::Error for CheckError {
     fn custom<T: fmt::Display>(_: T) -> Self {
         Self::Other
     }
 }
 
-type Looked = Result<(), Stop>;
+type CheckResult = Result<(), CheckError>;
 
-/// The serializer of a value that is not in another.
+/// The serializer of a value that is not inside another.
 struct Finite;
 
 /// The parts of a value, one after the other.
@@ -101,7 +101,7 @@ impl Parts {
         Self { variant, place: 0, key: String::new() }
     }
 
-    fn look<T: Serialize + ?Sized>(&self, value: &T, step: impl FnOnce() -> Step) -> Looked {
+    fn check_value<T: Serialize + ?Sized>(&self, value: &T, step: impl FnOnce() -> Step) -> CheckResult {
         value.serialize(Finite).map_err(|stop| {
             let stop = stop.within(step);
             match self.variant {
@@ -111,21 +111,21 @@ impl Parts {
         })
     }
 
-    fn item<T: Serialize + ?Sized>(&mut self, value: &T) -> Looked {
+    fn item<T: Serialize + ?Sized>(&mut self, value: &T) -> CheckResult {
         let place = self.place;
         self.place += 1;
-        self.look(value, || Step::Index(place))
+        self.check_value(value, || Step::Index(place))
     }
 
-    fn field<T: Serialize + ?Sized>(&self, name: &str, value: &T) -> Looked {
-        self.look(value, || Step::Field(name.to_owned()))
+    fn field<T: Serialize + ?Sized>(&self, name: &str, value: &T) -> CheckResult {
+        self.check_value(value, || Step::Field(name.to_owned()))
     }
 }
 
-/// Writes the methods of scalars in which there is nothing to be found.
+/// Defines the methods of scalars that are always valid.
 macro_rules! fine {
     ($($method:ident($type:ty))*) => {
-        $(fn $method(self, _: $type) -> Looked {
+        $(fn $method(self, _: $type) -> CheckResult {
             Ok(())
         })*
     };
@@ -133,7 +133,7 @@ macro_rules! fine {
 
 impl Serializer for Finite {
     type Ok = ();
-    type Error = Stop;
+    type Error = CheckError;
     type SerializeSeq = Parts;
     type SerializeTuple = Parts;
     type SerializeTupleStruct = Parts;
@@ -149,31 +149,31 @@ impl Serializer for Finite {
         serialize_unit_struct(&'static str)
     }
 
-    fn serialize_f32(self, number: f32) -> Looked {
+    fn serialize_f32(self, number: f32) -> CheckResult {
         self.serialize_f64(f64::from(number))
     }
 
-    fn serialize_f64(self, number: f64) -> Looked {
-        if number.is_finite() { Ok(()) } else { Err(Stop::of(number)) }
+    fn serialize_f64(self, number: f64) -> CheckResult {
+        if number.is_finite() { Ok(()) } else { Err(CheckError::of(number)) }
     }
 
-    fn serialize_unit(self) -> Looked {
+    fn serialize_unit(self) -> CheckResult {
         Ok(())
     }
 
-    fn serialize_none(self) -> Looked {
+    fn serialize_none(self) -> CheckResult {
         Ok(())
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Looked {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> CheckResult {
         value.serialize(self)
     }
 
-    fn serialize_unit_variant(self, _: &'static str, _: u32, _: &'static str) -> Looked {
+    fn serialize_unit_variant(self, _: &'static str, _: u32, _: &'static str) -> CheckResult {
         Ok(())
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Looked {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> CheckResult {
         value.serialize(self)
     }
 
@@ -183,51 +183,63 @@ impl Serializer for Finite {
         _: u32,
         variant: &'static str,
         value: &T,
-    ) -> Looked {
+    ) -> CheckResult {
         Parts::of(None).field(variant, value)
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<Parts, Stop> {
+    fn serialize_seq(self, _: Option<usize>) -> Result<Parts, CheckError> {
         Ok(Parts::of(None))
     }
 
-    fn serialize_tuple(self, _: usize) -> Result<Parts, Stop> {
+    fn serialize_tuple(self, _: usize) -> Result<Parts, CheckError> {
         Ok(Parts::of(None))
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Parts, Stop> {
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Parts, CheckError> {
         Ok(Parts::of(None))
     }
 
-    fn serialize_tuple_variant(self, _: &'static str, _: u32, variant: &'static str, _: usize) -> Result<Parts, Stop> {
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        _: usize,
+    ) -> Result<Parts, CheckError> {
         Ok(Parts::of(Some(variant)))
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Parts, Stop> {
+    fn serialize_map(self, _: Option<usize>) -> Result<Parts, CheckError> {
         Ok(Parts::of(None))
     }
 
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Parts, Stop> {
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Parts, CheckError> {
         Ok(Parts::of(None))
     }
 
-    fn serialize_struct_variant(self, _: &'static str, _: u32, variant: &'static str, _: usize) -> Result<Parts, Stop> {
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        _: usize,
+    ) -> Result<Parts, CheckError> {
         Ok(Parts::of(Some(variant)))
     }
 }
 
-/// Writes the traits of what is found by its place.
+/// Defines the traits of parts that have an index.
 macro_rules! items {
     ($($trait:ident::$method:ident)*) => {
         $(impl ser::$trait for Parts {
             type Ok = ();
-            type Error = Stop;
+            type Error = CheckError;
 
-            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Looked {
+            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> CheckResult {
                 self.item(value)
             }
 
-            fn end(self) -> Looked {
+            fn end(self) -> CheckResult {
                 Ok(())
             }
         })*
@@ -241,18 +253,18 @@ items! {
     SerializeTupleVariant::serialize_field
 }
 
-/// Writes the traits of what is found by its name.
+/// Defines the traits of parts that have a name.
 macro_rules! fields {
     ($($trait:ident)*) => {
         $(impl ser::$trait for Parts {
             type Ok = ();
-            type Error = Stop;
+            type Error = CheckError;
 
-            fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Looked {
+            fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> CheckResult {
                 self.field(name, value)
             }
 
-            fn end(self) -> Looked {
+            fn end(self) -> CheckResult {
                 Ok(())
             }
         })*
@@ -263,18 +275,18 @@ fields! { SerializeStruct SerializeStructVariant }
 
 impl ser::SerializeMap for Parts {
     type Ok = ();
-    type Error = Stop;
+    type Error = CheckError;
 
-    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Looked {
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> CheckResult {
         self.key = serde_json::to_string(key).unwrap_or_default().trim_matches('"').to_owned();
         Ok(())
     }
 
-    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Looked {
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> CheckResult {
         self.field(&self.key, value)
     }
 
-    fn end(self) -> Looked {
+    fn end(self) -> CheckResult {
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Values as JSON: all that is kept is written by one function, which refuses what could not be
+//! Values as JSON. One function writes every stored value, and rejects a value that could not be
 //! read again.
 
 mod encode;

@@ -1,10 +1,10 @@
-//! Orchestrations: functions that cannot be lost.
+//! Orchestrations: async functions that survive crashes.
 //!
-//! An orchestration is an ordinary async function that may run for months. What it awaits
-//! (activities, which are [tasks](crate::Task); timers; what somebody sends; other orchestrations)
-//! is kept in its history; when its process dies, another runs the code again and feeds it the
-//! history, so that it stands where it stood. While it lives it stays in memory, and an event costs
-//! the event.
+//! An orchestration is an ordinary async function that may run for months. Its history records
+//! everything that it awaits: activities (which are [tasks](crate::Task)), timers, signals and
+//! other orchestrations. When its process dies, another process runs the code again and feeds it
+//! the history, which brings it back to the same point. While its process lives the orchestration
+//! stays in memory, and an event is processed without a replay.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -56,53 +56,19 @@
 //! # Ok(()) }
 //! ```
 
-mod check;
 mod client;
 mod code;
-mod combinators;
-pub(crate) mod confined;
-mod context;
-mod described;
-mod draft;
-mod evictor;
-mod flags;
-mod fork;
-mod gathered;
-mod history;
-mod journal;
-mod live;
-mod machine;
-mod missing;
-mod nondeterminism;
-mod offer;
-mod operation;
-mod perform;
-mod query;
-mod random;
-mod recorded;
-mod saga;
-mod signal;
-mod stage;
-mod steps;
-mod tags;
-mod telemetry;
-mod untyped;
-mod update;
+mod code_table;
+pub(crate) mod replay;
+mod turn;
 
-pub use check::{check_files, check_main};
-pub use client::OrchestrationStatus;
-pub use code::OrchestrationOptions;
-pub(crate) use code::{CodeTable, Registered};
-pub use combinators::{Either, join_all, select, select_all, try_join_all};
-pub use context::OrchestrationContext;
-pub(crate) use evictor::Evictor;
-pub use flags::CompatibilityFlags;
-pub use history::{HistoryEvent, StepEnd, TaskEnd, decode_history};
-pub use nondeterminism::{CodeEnd, Nondeterminism};
-pub use operation::{Activity, ActivityError, EventQueue, Running, Signalled, Step, Timer};
-pub use recorded::{CheckFailure, RecordedHistory};
-pub use saga::Saga;
-pub use signal::Signal;
-pub(crate) use stage::{Stage, TurnWrite};
-pub(crate) use telemetry::OrchestrationTelemetry;
-pub use update::{Asked, Update, UpdateQueue};
+pub use client::{CheckFailure, OrchestrationStatus, RecordedHistory, check_files, check_main};
+pub use code::{
+    Activity, ActivityError, Asked, Either, EventQueue, OrchestrationContext, Running, Saga, Signal, Signalled, Step,
+    Timer, Update, UpdateQueue, join_all, select, select_all, try_join_all,
+};
+pub use code_table::OrchestrationOptions;
+pub(crate) use code_table::{CodeTable, Registered};
+pub(crate) use replay::GuardedStore;
+pub use replay::{CodeEnd, CompatibilityFlags, HistoryEvent, Nondeterminism, StepEnd, TaskEnd, decode_history};
+pub(crate) use turn::{Evictor, InstanceCache, OrchestrationTelemetry, TurnWrite};

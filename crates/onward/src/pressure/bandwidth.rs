@@ -1,4 +1,4 @@
-//! How many bytes handlers move, and how far that is ahead of what they may.
+//! The bytes that handlers move, and how far they are ahead of their limits.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -7,19 +7,19 @@ use onward_store::{Io, IoKind};
 
 use crate::bounds;
 
-/// What one attempt has moved. Adding costs a few nanoseconds.
+/// The bytes that one attempt has moved. Adding costs a few nanoseconds.
 #[derive(Debug, Default)]
 pub(crate) struct LiveIo {
     bytes: [AtomicU64; IoKind::ALL.len()],
 }
 
 impl LiveIo {
-    /// Adds bytes; answers how many there were before.
+    /// Adds bytes and returns the sum before.
     pub(crate) fn add(&self, kind: IoKind, bytes: u64) -> u64 {
         self.bytes[kind as usize].fetch_add(bytes, Ordering::Relaxed)
     }
 
-    /// What has been moved.
+    /// Returns the bytes moved so far.
     pub(crate) fn now(&self) -> Io {
         let mut io = Io::default();
         for kind in IoKind::ALL {
@@ -29,14 +29,14 @@ impl LiveIo {
     }
 }
 
-/// How many bytes a second may be moved, and how many were.
+/// The limits in bytes a second, and the bytes moved.
 #[derive(Debug, Default)]
 pub(crate) struct Bandwidth {
     limits: Io,
     moved: LiveIo,
 }
 
-/// What was counted up to a look, and what of it is not worked off at the limits' pace.
+/// The bytes counted up to a look, and the part of them that exceeds the limits' rate.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Backlog {
     counted: Io,
@@ -52,7 +52,7 @@ impl Bandwidth {
         self.limits != Io::default()
     }
 
-    /// Counts what a task says that it will move, from the moment at which it starts.
+    /// Counts the bytes that a task expects to move, at its start.
     pub(crate) fn expect(&self, expected: Io) {
         if self.is_limited() && expected != Io::default() {
             for kind in IoKind::ALL {
@@ -61,7 +61,8 @@ impl Bandwidth {
         }
     }
 
-    /// Counts what a task has moved beyond what it said: `bytes` after the first `before`.
+    /// Counts the bytes that a task has moved beyond its expectation: `bytes` after the first
+    /// `before`.
     pub(crate) fn moved(&self, kind: IoKind, expected: u64, before: u64, bytes: u64) {
         if self.is_limited() {
             let unexpected = |bytes: u64| bytes.saturating_sub(expected);
@@ -69,10 +70,10 @@ impl Bandwidth {
         }
     }
 
-    /// Looks at what was moved, `elapsed` after the last look: the pressure of each kind that has a
-    /// limit, which is 1.0 where as much was moved as the limit lets through in
-    /// [`bounds::BANDWIDTH_HORIZON`] beyond what it let through.
-    pub(crate) fn look(&self, backlog: &mut Backlog, elapsed: Duration) -> Vec<(&'static str, f32)> {
+    /// Measures the bytes moved in the `elapsed` time since the last look. Returns the pressure of
+    /// each kind that has a limit. It is 1.0 when the excess over the limit equals what the limit
+    /// allows in [`bounds::BANDWIDTH_HORIZON`].
+    pub(crate) fn sample(&self, backlog: &mut Backlog, elapsed: Duration) -> Vec<(&'static str, f32)> {
         let counted = self.moved.now();
         let mut pressures = Vec::new();
         for kind in IoKind::ALL.into_iter().filter(|kind| self.limits.get(*kind) > 0) {
@@ -110,7 +111,7 @@ mod tests {
     }
 
     fn pressure(bandwidth: &Bandwidth, backlog: &mut Backlog, elapsed: Duration) -> f32 {
-        bandwidth.look(backlog, elapsed)[0].1
+        bandwidth.sample(backlog, elapsed)[0].1
     }
 
     #[test]
@@ -146,6 +147,6 @@ mod tests {
     fn other_kinds_have_no_limit() {
         let (bandwidth, mut backlog) = (received(1), Backlog::default());
         bandwidth.moved(IoKind::DiskRead, 0, 0, 1 << 40);
-        assert_eq!(bandwidth.look(&mut backlog, SECOND), [("network received", 0.0)]);
+        assert_eq!(bandwidth.sample(&mut backlog, SECOND), [("network received", 0.0)]);
     }
 }

@@ -1,4 +1,4 @@
-//! The pressure as it was last seen.
+//! The pressure at the last sample.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,14 +13,14 @@ use super::throttle::Throttle;
 use crate::bounds;
 use crate::error::{Error, Result};
 
-/// What an engine was told of pressure.
+/// The pressure settings of an engine.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PressureSettings {
     pub(crate) sources: Vec<Arc<dyn PressureSource>>,
     pub(crate) throttle: Throttle,
-    /// Bytes a second; 0 for any number.
+    /// Bytes a second; 0 for unlimited.
     bandwidth: Io,
-    /// A kind that was given a bandwidth of nothing.
+    /// A kind that was set to a bandwidth of zero.
     none_of: Option<IoKind>,
 }
 
@@ -41,35 +41,35 @@ impl PressureSettings {
     }
 }
 
-/// The pressure that an engine saw last. All empty where it has no source.
+/// The pressure at the last sample. It is empty for an engine without sources.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Pressure {
-    /// The highest of all sources, from 0.0 to 1.0.
+    /// The highest pressure of all sources, from 0.0 to 1.0.
     pub highest: f32,
-    /// How urgent a task must be to start; `None` if any may.
+    /// The lowest priority of a task that may start; `None` if every task may.
     pub least: Option<Priority>,
-    /// What each source said.
+    /// The reading of each source.
     pub sources: Vec<PressureReading>,
 }
 
-/// What one source of pressure said.
+/// The reading of one source of pressure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PressureReading {
-    /// The source.
+    /// The name of the source.
     pub name: String,
-    /// From 0.0 to 1.0.
+    /// The pressure, from 0.0 to 1.0.
     pub pressure: f32,
 }
 
 impl Pressure {
-    /// The source whose pressure is the highest.
+    /// Returns the source with the highest pressure.
     #[must_use]
     pub fn highest_source(&self) -> Option<&PressureReading> {
         self.sources.iter().max_by(|one, other| one.pressure.total_cmp(&other.pressure))
     }
 }
 
-/// Samples the sources, and remembers what they said.
+/// A gauge that samples the sources and keeps the last sample.
 #[derive(Debug)]
 pub(crate) struct Gauge {
     sources: Vec<Arc<dyn PressureSource>>,
@@ -80,7 +80,7 @@ pub(crate) struct Gauge {
 
 #[derive(Debug, Default)]
 struct State {
-    /// In steady time.
+    /// The time of the last sample, in steady time.
     sampled: Option<Duration>,
     backlog: Backlog,
     pressure: Pressure,
@@ -96,7 +96,7 @@ impl Gauge {
         }
     }
 
-    /// Whether there is anything to sample.
+    /// Returns true if there is anything to sample.
     pub(crate) fn has_sources(&self) -> bool {
         !self.sources.is_empty() || self.bandwidth.is_limited()
     }
@@ -105,27 +105,28 @@ impl Gauge {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was seen last.
+    /// Returns the last sample.
     pub(crate) fn pressure(&self) -> Pressure {
         self.lock().pressure.clone()
     }
 
-    /// How urgent a task must be to be claimed.
+    /// Returns the lowest priority of a task that may be claimed.
     pub(crate) fn least(&self) -> Option<Priority> {
         if self.has_sources() { self.lock().pressure.least } else { None }
     }
 
-    /// When the sources are to be asked again, in steady time.
+    /// Returns the time of the next sample, in steady time.
     pub(crate) fn next_sample(&self) -> Duration {
         self.lock().sampled.map_or(Duration::ZERO, |sampled| sampled.saturating_add(bounds::PRESSURE_INTERVAL))
     }
 
-    /// Asks every source.
+    /// Samples every source.
     pub(crate) fn sample(&self, now: Duration) {
+        // The sources run without the lock, because they may take a moment.
         let mut sources: Vec<PressureReading> = self.sources.iter().map(|source| reading(&**source)).collect();
         let mut state = self.lock();
         let elapsed = state.sampled.map_or(Duration::ZERO, |sampled| now.saturating_sub(sampled));
-        let moved = self.bandwidth.look(&mut state.backlog, elapsed);
+        let moved = self.bandwidth.sample(&mut state.backlog, elapsed);
         sources.extend(moved.into_iter().map(|(name, pressure)| PressureReading { name: name.to_owned(), pressure }));
         let highest = sources.iter().map(|reading| reading.pressure).fold(0.0, f32::max);
         state.pressure = Pressure { highest, least: self.throttle.least(highest), sources };
@@ -133,7 +134,8 @@ impl Gauge {
     }
 }
 
-/// What a source says; nothing that it does can harm the engine.
+/// Returns the reading of a source. A panic or an invalid value counts as no pressure or is
+/// clamped.
 fn reading(source: &dyn PressureSource) -> PressureReading {
     let name = source.name().to_owned();
     let pressure = catch_unwind(AssertUnwindSafe(|| source.pressure())).unwrap_or_else(|_| {

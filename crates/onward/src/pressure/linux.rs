@@ -1,4 +1,4 @@
-//! Pressure stall information of Linux (4.20 and later): for which share of the time something
+//! Pressure stall information of Linux (4.20 and later): the share of time in which processes
 //! waited for a resource.
 
 use std::fs::File;
@@ -10,17 +10,19 @@ use procfs_core::{ProcError, ProcResult, parse_pressure_record};
 use super::source::PressureSource;
 use crate::error::{Error, Result};
 
-/// Where the kernel tells it.
+/// The directory of the kernel's pressure files.
 const DIRECTORY: &str = "/proc/pressure";
 
 /// The share of the last ten seconds in which some process of the machine waited for the processor,
-/// for memory or for the disk, as the kernel tells in `/proc/pressure`. On Linux only.
+/// for memory or for the disk. The source is `/proc/pressure`, so it works on Linux only.
 ///
 /// ```no_run
 /// # fn example() -> Result<(), onward::Error> {
 /// use onward::{Engine, StallPressure};
 ///
-/// let builder = Engine::builder().pressure_source(StallPressure::memory()?).pressure_source(StallPressure::disk()?);
+/// let builder = Engine::builder()
+///     .pressure_source(StallPressure::memory()?)
+///     .pressure_source(StallPressure::disk()?);
 /// # Ok(()) }
 /// ```
 #[derive(Debug, Clone)]
@@ -37,27 +39,27 @@ enum Resource {
 }
 
 impl StallPressure {
-    /// For the processor. Programs that compute a lot wait for it most of the time, and come to no
-    /// harm.
+    /// Returns a source for the processor. Programs that compute a lot wait for it most of the
+    /// time, without harm.
     ///
     /// # Errors
-    /// If the kernel does not tell it.
+    /// An error if the kernel does not report it.
     pub fn cpu() -> Result<Self> {
         Self::of(Resource::Cpu)
     }
 
-    /// For memory: pages are reclaimed, swapped or read again.
+    /// Returns a source for memory: pages are reclaimed, swapped or read again.
     ///
     /// # Errors
-    /// If the kernel does not tell it.
+    /// An error if the kernel does not report it.
     pub fn memory() -> Result<Self> {
         Self::of(Resource::Memory)
     }
 
-    /// For disks.
+    /// Returns a source for disks.
     ///
     /// # Errors
-    /// If the kernel does not tell it.
+    /// An error if the kernel does not report it.
     pub fn disk() -> Result<Self> {
         Self::of(Resource::Disk)
     }
@@ -79,11 +81,11 @@ impl StallPressure {
         }
     }
 
-    /// In percent.
+    /// Returns the pressure in percent.
     fn read(&self) -> ProcResult<f32> {
         for line in BufReader::new(File::open(&self.file)?).lines() {
             let line = line?;
-            // Line by line: before Linux 5.13 the processor's file has no other.
+            // Read line by line, because before Linux 5.13 the processor's file has only this line.
             if line.starts_with("some ") {
                 return Ok(parse_pressure_record(&line)?.avg10);
             }
@@ -134,9 +136,9 @@ mod tests {
 
     const ALL: [Resource; 3] = [Resource::Cpu, Resource::Memory, Resource::Disk];
 
-    /// What the kernel would tell: the processor's without the line of what stopped everything, as
-    /// kernels before 5.13 do.
-    fn told() -> TempDir {
+    /// Creates the kernel's files. The processor's file has no `full` line, as on kernels before
+    /// 5.13.
+    fn pressure_files() -> TempDir {
         let directory = tempfile::tempdir().unwrap();
         let some = |of: &str| format!("some avg10={of} avg60=91.00 avg300=92.00 total=93000000\n");
         let full = "full avg10=94.00 avg60=95.00 avg300=96.00 total=97000000\n";
@@ -149,16 +151,16 @@ mod tests {
     /// Shows: T18
     #[test]
     fn each_source_is_the_share_of_the_last_ten_seconds_in_which_something_waited_for_it() {
-        let directory = told();
+        let directory = pressure_files();
         let sources = ALL.map(|of| StallPressure::in_directory(directory.path(), of).unwrap());
-        let said = sources.each_ref().map(|source| (source.name(), source.pressure()));
-        assert_eq!(said, [("cpu", 0.125), ("memory", 0.0), ("disk", 1.0)]);
+        let readings = sources.each_ref().map(|source| (source.name(), source.pressure()));
+        assert_eq!(readings, [("cpu", 0.125), ("memory", 0.0), ("disk", 1.0)]);
     }
 
     /// Shows: T18
     #[test]
     fn a_source_tells_what_the_kernel_tells_now() {
-        let directory = told();
+        let directory = pressure_files();
         let source = StallPressure::in_directory(directory.path(), Resource::Memory).unwrap();
         std::fs::copy(directory.path().join("io"), directory.path().join("memory")).unwrap();
         assert_eq!(source.pressure(), 1.0);
@@ -167,7 +169,7 @@ mod tests {
     /// Shows: T18
     #[test]
     fn what_the_kernel_no_longer_tells_is_no_pressure() {
-        let directory = told();
+        let directory = pressure_files();
         let source = StallPressure::in_directory(directory.path(), Resource::Disk).unwrap();
         std::fs::remove_file(directory.path().join("io")).unwrap();
         assert_eq!(source.pressure(), 0.0);
@@ -176,7 +178,7 @@ mod tests {
     /// Shows: T18
     #[test]
     fn a_source_that_the_kernel_does_not_tell_of_is_an_error_that_says_what_it_needs() {
-        let directory = told();
+        let directory = pressure_files();
         std::fs::remove_file(directory.path().join("cpu")).unwrap();
         std::fs::write(directory.path().join("memory"), "some avg10=much\n").unwrap();
         for (of, file) in [(Resource::Cpu, "cpu"), (Resource::Memory, "memory")] {

@@ -1,8 +1,8 @@
-//! How loaded the machine is, and what is held back for it.
+//! The load of the machine, and the tasks that are held back for it.
 //!
-//! [`PressureSource`]s say how high the pressure is, the [`Throttle`] how urgent a task must be to
-//! start then. The engine samples the sources while tasks run or wait and lets its claims leave
-//! what is less urgent: such tasks are not claimed, so they hold up nothing.
+//! [`PressureSource`]s measure pressure, and the [`Throttle`] sets how urgent a task must be to
+//! start under it. The engine samples the sources while tasks run or wait. Its claims leave less
+//! urgent tasks in the store, so these occupy no slot.
 
 mod bandwidth;
 mod gauge;

@@ -1,16 +1,16 @@
-//! What says how high a pressure is.
+//! Sources of pressure.
 
 use std::fmt;
 
-/// Says how high some pressure is: of the machine's memory, of a connection pool, of an upstream
-/// service. Where an engine has several, the highest counts.
+/// A source of pressure: the machine's memory, a connection pool, an upstream service. If an engine
+/// has several, the highest pressure counts.
 pub trait PressureSource: fmt::Debug + Send + Sync + 'static {
-    /// What people see it as, such as `memory`.
+    /// Returns the name that people see, such as `memory`.
     fn name(&self) -> &str;
 
-    /// How high it is now, from 0.0 (none) to 1.0 (no more can be borne). Values beyond are cut;
-    /// not a number, or a panic, counts as 0. Asked about once a second while tasks run or wait, in
-    /// between them: it must answer at once, from memory or by a small read.
+    /// Returns the present pressure, from 0.0 (none) to 1.0 (the maximum). Other values are
+    /// clamped; NaN or a panic counts as 0. The engine calls this about once a second while tasks
+    /// run or wait, between its other work. It must return at once, from memory or by a small read.
     fn pressure(&self) -> f32;
 }
 
@@ -28,7 +28,7 @@ pub struct PressureFn {
 }
 
 impl PressureFn {
-    /// A source of this name that asks a function.
+    /// Returns a source of this name that calls a function.
     pub fn new(name: impl Into<String>, function: impl Fn() -> f32 + Send + Sync + 'static) -> Self {
         Self { name: name.into(), function: Box::new(function) }
     }

@@ -1,14 +1,14 @@
-//! How urgent a task must be to start under pressure.
+//! The priority that a task needs to start under pressure.
 
 use onward_store::Priority;
 
 use crate::error::{Error, Result};
 
-/// From which pressure on only tasks of at least some priority start. A task counts as a level more
-/// urgent for each minute that it has been due, so nothing is held back for ever.
+/// Steps of pressure, each with the lowest priority of a task that may start. A task gains one
+/// level of priority for each minute that it has been due, so nothing is held back for ever.
 ///
-/// The default is: from 0.5 on nothing below [`Priority::NORMAL`] starts, from 0.75 on nothing
-/// below [`Priority::HIGH`], from 0.9 on only what is [`Priority::URGENT`].
+/// By default nothing below [`Priority::NORMAL`] starts from 0.5 on, nothing below
+/// [`Priority::HIGH`] from 0.75 on, and only [`Priority::URGENT`] tasks from 0.9 on.
 ///
 /// ```
 /// use onward::{Priority, Throttle};
@@ -29,20 +29,22 @@ impl Default for Throttle {
 }
 
 impl Throttle {
-    /// One that holds nothing back, to be added to.
+    /// Returns a throttle without steps, which holds nothing back.
     #[must_use]
     pub fn none() -> Self {
         Self { steps: Vec::new() }
     }
 
-    /// From this pressure on, above 0.0 and up to 1.0, only tasks of at least this priority start.
+    /// Adds a step: from this pressure on, above 0.0 and up to 1.0, only tasks of at least this
+    /// priority start.
     #[must_use]
     pub fn from(mut self, pressure: f32, least: Priority) -> Self {
         self.steps.push((pressure, least));
         self
     }
 
-    /// How urgent a task must be to start at a pressure; `None` if any may.
+    /// Returns the lowest priority of a task that may start at a pressure; `None` if every task
+    /// may.
     #[must_use]
     pub fn least(&self, pressure: f32) -> Option<Priority> {
         self.steps.iter().filter(|(from, _)| pressure >= *from).map(|(_, least)| *least).max()

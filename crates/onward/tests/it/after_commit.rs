@@ -1,5 +1,6 @@
 //! Hooks that are called after a commit.
 
+use onward_store::StoreReads;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
 //! Tasks that are over-fetched: claimed before a slot is free.
 
+use onward_store::StoreReads;
 use std::sync::{Arc, Mutex};
 
 use onward::{Engine, Failure, Name, NewTask, Priority, QueueMode, SetQueue, TaskState, bounds};
@@ -64,7 +65,7 @@ async fn what_handlers_have_become_too_slow_for_is_given_back(store: TestStore) 
     let held = hold(&store).await;
     assert!(held.engine.snapshot().buffered > 0, "nothing was buffered");
     while store.queues().await.unwrap()[0].running > 1 {
-        store.advance(bounds::BUFFER_PATIENCE).await;
+        store.advance(bounds::BUFFER_WAIT).await;
     }
     assert_eq!(held.engine.snapshot().buffered, 0);
     held.gate.open(40);
@@ -138,7 +139,7 @@ async fn the_timeout_of_a_buffered_task_begins_when_its_handler_does(store: Test
             }
         }
     });
-    let timeout = bounds::BUFFER_PATIENCE / 2;
+    let timeout = bounds::BUFFER_WAIT / 2;
     let mut tasks = vec![named(QUICK); 40];
     tasks.push(named(HELD));
     tasks.extend(vec![NewTask { timeout: Some(timeout), ..named(HELD) }; 4]);

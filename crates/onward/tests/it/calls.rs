@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use onward::{Engine, QueueMode, Store, TaskState};
-use onward_store::{Answer, Outcome, StoreDecorator, Write};
+use onward_store::{Answer, Outcome, StoreDecorator, StoreReads, Write};
 
 use crate::fixture::{Gate, TestStore, start, state, stop, submit};
 

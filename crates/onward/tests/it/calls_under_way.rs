@@ -1,11 +1,6 @@
 //! A store in front of another one that counts its calls under way.
 
-use onward_store::{
-    Answer, Claim, CollectionRecord, CollectionSelection, EventCursor, EventPage, HistoryChunk, InstanceRecord,
-    KindStatistics, LimitRecord, Outcome, Page, PauseRecord, QueueDay, QueueMode, QueueRecord, ScheduleRecord,
-    ScheduleSelection, SessionRecord, Store, StoreDecorator, TagKeyPage, TagPage, TagValuePage, TaskFilter, TaskId,
-    TaskIdPage, TaskPage, TaskRecord, WaitReason, Write,
-};
+use onward_store::{Answer, Outcome, Read, ReadReply, Store, StoreDecorator, Write};
 use tokio::sync::watch;
 
 /// Turns of the runtime between two calls: the reply reaches the dispatcher, the dispatcher starts
@@ -63,43 +58,16 @@ pub(crate) struct Watched<S> {
     pub(crate) calls: CallsUnderWay,
 }
 
-/// Declares the counted calls: every verb that returns a future.
-macro_rules! watched {
-    ($(fn $verb:ident(&self $(, $argument:ident: $type:ty)*) -> $reply:ty;)*) => {
-        impl<S: Store> StoreDecorator for Watched<S> {
-            fn inner(&self) -> &dyn Store {
-                &self.inner
-            }
+impl<S: Store> StoreDecorator for Watched<S> {
+    fn inner(&self) -> &dyn Store {
+        &self.inner
+    }
 
-            $(
-                fn $verb(&self $(, $argument: $type)*) -> Answer<'_, $reply> {
-                    self.calls.watch(self.inner.$verb($($argument),*))
-                }
-            )*
-        }
-    };
-}
+    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+        self.calls.watch(self.inner.apply(writes))
+    }
 
-watched! {
-    fn apply(&self, writes: Vec<Write>) -> Vec<Outcome>;
-    fn task(&self, task: TaskId) -> Option<TaskRecord>;
-    fn why(&self, task: TaskId) -> Option<Vec<WaitReason>>;
-    fn tasks(&self, filter: TaskFilter, page: Page) -> TaskPage;
-    fn peek(&self, claim: Claim) -> Option<TaskRecord>;
-    fn queues(&self) -> Vec<QueueRecord>;
-    fn queue_mode(&self) -> QueueMode;
-    fn statistics(&self) -> Vec<KindStatistics>;
-    fn sessions(&self) -> Vec<SessionRecord>;
-    fn pauses(&self) -> Vec<PauseRecord>;
-    fn limits(&self) -> Vec<LimitRecord>;
-    fn collections(&self, which: CollectionSelection) -> Vec<CollectionRecord>;
-    fn schedules(&self, which: ScheduleSelection) -> Vec<ScheduleRecord>;
-    fn events(&self, after: EventCursor, limit: usize) -> EventPage;
-    fn task_ids(&self, filter: TaskFilter, page: Page) -> TaskIdPage;
-    fn count(&self, filter: TaskFilter) -> u64;
-    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> TagValuePage;
-    fn tag_keys(&self, prefix: String, page: TagPage) -> TagKeyPage;
-    fn history(&self, days: u32) -> Vec<QueueDay>;
-    fn instance(&self, task: TaskId) -> Option<InstanceRecord>;
-    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Vec<HistoryChunk>;
+    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+        self.calls.watch(self.inner.read(read))
+    }
 }

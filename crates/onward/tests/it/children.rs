@@ -1,5 +1,6 @@
 //! Handlers that spawn children and wait for them.
 
+use onward_store::StoreReads;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use onward::orchestration::OrchestrationContext;
 use onward::{Context, Engine, Failure, NewTask, PayloadCodec, Task, TaskState};
-use onward_store::{Error, Result};
+use onward_store::{Error, Result, StoreReads};
 use onward_testkit::Inverted;
 use serde::{Deserialize, Serialize};
 

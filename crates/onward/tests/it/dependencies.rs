@@ -1,5 +1,6 @@
 //! Tasks that depend on other tasks.
 
+use onward_store::StoreReads;
 use std::sync::{Arc, Mutex};
 
 use onward::{Context, Dependencies, Engine, Failure, NewTask, OnDependencyFailure, TaskId, TaskState};

@@ -1,5 +1,6 @@
 //! Ends of attempts, and their effect on the task.
 
+use onward_store::StoreReads;
 use std::time::Duration;
 
 use onward::{Backoff, Failure, HandlerOptions, RetryPolicy, TaskState, Ttl, TtlFrom};

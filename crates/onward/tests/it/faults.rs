@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onward::{Change, Engine, EventCursor, Failure, OnDuplicate, Store, Submitted, TaskId, TaskState, UniqueKey};
-use onward_store::{Answer, Error, Outcome, Write};
+use onward_store::{Answer, Error, Outcome, StoreReads, Write};
 use onward_testkit::soak::{self, Tally};
 use onward_testkit::{Fault, FaultyStore, Side};
 

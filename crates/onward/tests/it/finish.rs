@@ -1,5 +1,6 @@
 //! Handlers that complete their tasks in transactions of their own.
 
+use onward_store::StoreReads;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;

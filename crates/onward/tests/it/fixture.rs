@@ -1,5 +1,6 @@
 //! Short functions for the operations of cases on an engine, and gates that hold handlers.
 
+use onward_store::StoreReads;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
 //! Limits: the number of tasks of a group that run at once, the rate at which they start, and the
 //! reasons why a task waits.
 
+use onward_store::StoreReads;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -90,7 +90,7 @@ impl metrics::Recorder for Recorded {
 
 /// Returns the metrics in the documentation of the API, as `name label,label`.
 fn documented() -> BTreeSet<String> {
-    let rows = include_str!("../../src/telemetry.rs").lines().filter(|line| line.starts_with("//! | `onward_"));
+    let rows = include_str!("../../src/observe/telemetry.rs").lines().filter(|line| line.starts_with("//! | `onward_"));
     let row = |line: &str| {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let labels = cells[2].replace([' ', '`', '–'], "");

@@ -3,6 +3,7 @@
 
 use onward::orchestration::{HistoryEvent, OrchestrationContext};
 use onward::{Context, Failure, Output, Task, TaskFilter, TaskState};
+use onward_store::StoreReads;
 use serde::{Deserialize, Serialize};
 
 use crate::fixture::{TestStore, error, state};

@@ -1,6 +1,7 @@
 //! Operations of programs on orchestrations from outside, and the queries and updates of
 //! orchestrations, on every store.
 
+use onward_store::StoreReads;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -351,7 +352,7 @@ async fn unanswered(store: &TestStore, engine: &Engine, task: TaskId, within: Op
         }
     });
     store.settled().await;
-    let patience = within.unwrap_or(onward::bounds::UPDATE_PATIENCE);
+    let patience = within.unwrap_or(onward::bounds::UPDATE_TIMEOUT);
     store.advance(patience - SECOND).await;
     assert!(!asked.is_finished(), "it did not wait");
     store.advance(SECOND).await;

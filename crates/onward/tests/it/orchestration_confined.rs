@@ -1,6 +1,7 @@
 //! The code of orchestrations must not call an engine. Every store rejects such a call before it
 //! has an effect.
 
+use onward_store::StoreReads;
 use std::sync::Arc;
 
 use onward::orchestration::OrchestrationContext;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use onward::orchestration::{Either, HistoryEvent, OrchestrationContext, OrchestrationStatus, select};
 use onward::{Engine, NewTask, Task, TaskFilter, TaskId, TaskState};
-use onward_store::{Answer, HistoryChunk, Recipient, Store, StoreDecorator};
+use onward_store::{Answer, Read, ReadReply, Recipient, Store, StoreDecorator, StoreReads};
 use onward_testkit::{Fault, FaultyStore, Side};
 use serde::{Deserialize, Serialize};
 
@@ -38,9 +38,11 @@ impl StoreDecorator for Reads {
         &*self.inner
     }
 
-    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
-        self.histories.fetch_add(1, Ordering::SeqCst);
-        self.inner.instance_history(task, from, limit)
+    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+        if matches!(read, Read::InstanceHistory { .. }) {
+            self.histories.fetch_add(1, Ordering::SeqCst);
+        }
+        self.inner.read(read)
     }
 }
 

@@ -3,6 +3,7 @@
 
 use onward::orchestration::{CheckFailure, CodeEnd, OrchestrationContext, RecordedHistory, join_all};
 use onward::{Failure, NewTask, Task, TaskId, TaskState};
+use onward_store::StoreReads;
 use serde::{Deserialize, Serialize};
 
 use crate::fixture::{TestStore, error, state};

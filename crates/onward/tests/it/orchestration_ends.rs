@@ -8,7 +8,7 @@ use std::time::Duration;
 use onward::orchestration::{Either, HistoryEvent, OrchestrationContext, select};
 use onward::{Engine, Failure, TaskFilter, TaskId, TaskState};
 use onward_store::bounds::TURN_MESSAGES;
-use onward_store::{AfterTurn, Answer, Name, Outcome, Recipient, Signal, Store, StoreDecorator, Write};
+use onward_store::{AfterTurn, Answer, Name, Outcome, Recipient, Signal, Store, StoreDecorator, StoreReads, Write};
 
 use crate::fixture::{TestStore, record, state};
 use crate::orchestrations::{Double, Part, Work, finish, start};

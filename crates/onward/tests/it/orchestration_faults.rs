@@ -3,6 +3,7 @@
 //!
 //! `ONWARD_SEQUENCES` sets the number of orchestrations, `ONWARD_SEED` the random seed.
 
+use onward_store::StoreReads;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
 //! Orchestrations that start in the middle of another's history, on every store.
 
+use onward_store::StoreReads;
 use std::sync::Arc;
 
 use onward::orchestration::{Either, OrchestrationContext, select};

@@ -2,6 +2,7 @@
 
 use onward::orchestration::{Either, OrchestrationContext, select};
 use onward::{Engine, Failure, TaskId, TaskState};
+use onward_store::StoreReads;
 
 use crate::fixture::{TestStore, state};
 use crate::orchestrations::{Work, engine, finish, start};

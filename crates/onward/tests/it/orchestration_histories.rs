@@ -3,6 +3,7 @@
 //! They are in `histories/`, with one directory for each version. The ignored test
 //! `write_histories` writes those of this version.
 
+use onward_store::StoreReads;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

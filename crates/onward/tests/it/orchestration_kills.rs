@@ -3,6 +3,7 @@
 //! `ONWARD_ROUNDS` sets the number of kills (default: 30), `ONWARD_SEED` their times.
 
 use onward::{Engine, EventCursor, TaskFilter, TaskId, TaskState};
+use onward_store::StoreReads;
 use onward_testkit::soak::{self, Tally};
 
 use crate::fixture::SECOND;

@@ -2,6 +2,7 @@
 
 use onward::orchestration::OrchestrationContext;
 use onward::{Dependencies, EngineBuilder, NewTask, TaskId, TaskState};
+use onward_store::StoreReads;
 
 use crate::fixture::{TestStore, error, state};
 use crate::orchestration_clients::Lines;

@@ -3,6 +3,7 @@
 //!
 //! `ONWARD_SIGNALS` sets the number of signals, `ONWARD_SEED` the random seed.
 
+use onward_store::StoreReads;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -2,6 +2,7 @@
 
 use onward::orchestration::{OrchestrationContext, Saga};
 use onward::{Durability, Engine, Failure, Task, TaskFilter, TaskId, TaskState};
+use onward_store::StoreReads;
 use serde::{Deserialize, Serialize};
 
 use crate::fixture::{SECOND, TestStore, error, state};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use onward::orchestration::{OrchestrationContext, Signal};
 use onward::{Engine, Failure, TaskId, TaskState};
-use onward_store::{Answer, Error, Outcome, Store, StoreDecorator, Write};
+use onward_store::{Answer, Error, Outcome, Store, StoreDecorator, StoreReads, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::fixture::{TestStore, record, start as start_run, stop};

@@ -3,6 +3,7 @@
 
 use onward::orchestration::{HistoryEvent, OrchestrationContext};
 use onward::{Engine, Failure, Tags, TaskFilter, TaskId, TaskState};
+use onward_store::StoreReads;
 
 use crate::fixture::{TestStore, error, record, state};
 use crate::orchestrations::{Answer, Work, engine, finish, start};

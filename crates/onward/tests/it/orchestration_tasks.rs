@@ -1,6 +1,7 @@
 //! Orchestrations and their activities as tasks: timeouts, affinity keys, tags, pauses, sizes, and
 //! memory.
 
+use onward_store::StoreReads;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 

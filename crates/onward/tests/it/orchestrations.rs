@@ -1,5 +1,6 @@
 //! Orchestrations: durable functions, on every store.
 
+use onward_store::StoreReads;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

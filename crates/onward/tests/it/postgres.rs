@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use onward::testing::ManualClock;
 use onward::{Cancellation, Engine, Failure, PostgresStore, RetryPolicy, Scope, Store, TaskFilter, TaskId, TaskState};
-use onward_store::{Durability, Write};
+use onward_store::{Durability, StoreReads, Write};
 
 use crate::fixture::{Gate, HOUR, SECOND, start, stop, submit, task};
 

@@ -1,5 +1,6 @@
 //! The choice of engines among queues, and the number of tasks of each that they run.
 
+use onward_store::StoreReads;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 

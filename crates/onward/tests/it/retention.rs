@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use onward::{Engine, EngineBuilder, NewTask, TaskId};
-use onward_store::{Answer, Outcome, Store, StoreDecorator, Write};
+use onward_store::{Answer, Outcome, Store, StoreDecorator, StoreReads, Write};
 
 use crate::fixture::{HOUR, SECOND, TestStore, start, stop, submit, task};
 

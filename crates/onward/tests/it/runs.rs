@@ -1,5 +1,6 @@
 //! The tasks that a run takes, their order, and the end of a run.
 
+use onward_store::StoreReads;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 

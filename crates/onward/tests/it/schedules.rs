@@ -7,7 +7,7 @@ use onward::{
     CatchUp, Engine, Failure, Firing, Name, NewSchedule, NewTask, OnDuplicate, Overlap, Recurrence, ScheduleRecord,
     ScheduleSet, Store, TaskFilter, TaskId, TaskState, Timestamp, UniqueKey,
 };
-use onward_store::{NextFiring, SetSchedule, SqliteStore, Write};
+use onward_store::{NextFiring, SetSchedule, SqliteStore, StoreReads, Write};
 use onward_testkit::{Fault, FaultyStore, Side};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;

@@ -1,6 +1,7 @@
 //! The end of a run, and the loss and recovery of its session.
 
 use onward::{Failure, TaskState};
+use onward_store::StoreReads;
 
 use crate::fixture::{Gate, HOUR, SECOND, TestStore, record, start, start_drain, state, stop, submit, task};
 

@@ -1,6 +1,7 @@
 //! Measures the processing of a backlog, and round trips of tasks that are submitted in bulk while
 //! others run.
 
+use onward::StoreReads;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use bench_protocol::{Ends, Measurement, Numbers, Order, Request, Row, now};
+use onward::StoreReads;
 use onward::{Engine, NewTask};
 
 use crate::open::{engine, open_store};

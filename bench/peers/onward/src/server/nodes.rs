@@ -1,5 +1,6 @@
 //! Measures the processing of a backlog by one or several processes on one server.
 
+use onward::StoreReads;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::Child;

@@ -1,6 +1,6 @@
 //! Checks of the state of the store.
 
-use onward_store::{Durability, QueueRecord, SessionRecord, SqliteReader, Store};
+use onward_store::{Durability, QueueRecord, SessionRecord, SqliteReader, Store, StoreReads};
 
 use super::finding::Finding;
 use crate::commands::each::{self, RunRecord};

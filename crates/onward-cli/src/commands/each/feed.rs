@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use onward_store::{Outcome, Store, Submitted, TaskId, TaskState, Timestamp, Write};
+use onward_store::{Outcome, Store, StoreReads, Submitted, TaskId, TaskState, Timestamp, Write};
 use tokio::sync::mpsc;
 
 use super::arguments::Arguments;

@@ -2,7 +2,7 @@
 //! or forgetting what it has finished.
 
 use onward_store::bounds::EACH_QUEUE_PREFIX;
-use onward_store::{Name, Outcome, Page, Store, TaskFilter, TaskState, Write};
+use onward_store::{Name, Outcome, Page, Store, StoreReads, TaskFilter, TaskState, Write};
 use tokio::sync::mpsc;
 
 use super::arguments::Arguments;

@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use onward::Engine;
-use onward_store::{Store, bounds};
+use onward_store::{Store, StoreReads, bounds};
 use tokio_util::sync::CancellationToken;
 
 use super::arguments::Arguments;

@@ -1,7 +1,7 @@
 //! The runs in a store: listing and forgetting them.
 
 use onward_store::bounds::EACH_QUEUE_PREFIX;
-use onward_store::{Name, Page, QueueRecord, SessionRecord, Store, TaskFilter, TaskRecord, Timestamp};
+use onward_store::{Name, Page, QueueRecord, SessionRecord, Store, StoreReads, TaskFilter, TaskRecord, Timestamp};
 use serde_json::{Value, json};
 
 use super::identity::{COMMAND_TAG, program_of};

@@ -1,6 +1,6 @@
 //! `onward limit list`
 
-use onward_store::{Limit, LimitRecord, LimitScope, Rate};
+use onward_store::{Limit, LimitRecord, LimitScope, Rate, StoreReads};
 use serde_json::{Value, json};
 
 use super::scope::scope_text;

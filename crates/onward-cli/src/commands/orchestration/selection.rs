@@ -1,7 +1,7 @@
 //! Orchestrations that the user names by number, or one by its key.
 
 use clap::Args;
-use onward_store::{Name, Page, Refusal, Store, TaskFilter, TaskId, TaskRecord, TaskState};
+use onward_store::{Name, Page, Refusal, Store, StoreReads, TaskFilter, TaskId, TaskRecord, TaskState};
 
 use crate::apply::for_each;
 use crate::exit_code::ExitCode;

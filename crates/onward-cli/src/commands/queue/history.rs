@@ -1,7 +1,7 @@
 //! `onward queue history`
 
 use clap::Args;
-use onward_store::{Name, QueueDay, bounds};
+use onward_store::{Name, QueueDay, StoreReads, bounds};
 use serde_json::{Value, json};
 
 use super::show::find;

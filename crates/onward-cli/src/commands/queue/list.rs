@@ -1,6 +1,7 @@
 //! `onward queue list`
 
 use onward_store::QueueRecord;
+use onward_store::StoreReads;
 
 use super::show::print_as_json;
 use crate::exit_code::ExitCode;

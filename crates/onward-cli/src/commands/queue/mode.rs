@@ -1,7 +1,7 @@
 //! `onward queue mode`
 
 use clap::{Args, ValueEnum};
-use onward_store::{QueueMode, Write};
+use onward_store::{QueueMode, StoreReads, Write};
 use serde_json::json;
 
 use crate::apply::apply_one;

@@ -1,7 +1,7 @@
 //! `onward queue batches`
 
 use clap::Args;
-use onward_store::{CollectionRecord, CollectionSelection, Name};
+use onward_store::{CollectionRecord, CollectionSelection, Name, StoreReads};
 
 use super::show::find;
 use crate::exit_code::ExitCode;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use onward_store::{ConcurrencyLimit, Name, Outcome, QueueMode, QueueSettings, SetQueue, Write, bounds};
+use onward_store::{ConcurrencyLimit, Name, Outcome, QueueMode, QueueSettings, SetQueue, StoreReads, Write, bounds};
 use serde_json::json;
 
 use crate::apply::{apply_one, unexpected};

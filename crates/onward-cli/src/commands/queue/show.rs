@@ -1,6 +1,6 @@
 //! `onward queue show`
 
-use onward_store::{Name, PauseRecord, QueueRecord, Refusal, Scope, Store, Timestamp};
+use onward_store::{Name, PauseRecord, QueueRecord, Refusal, Scope, Store, StoreReads, Timestamp};
 use serde_json::Value;
 
 use super::command::Queue;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use onward_store::{Name, QueueRecord, Refusal, Store};
+use onward_store::{Name, QueueRecord, Refusal, Store, StoreReads};
 use serde_json::json;
 
 use crate::exit_code::ExitCode;

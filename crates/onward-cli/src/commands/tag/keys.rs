@@ -1,7 +1,7 @@
 //! `onward tag keys`
 
 use clap::Args;
-use onward_store::{TagPage, bounds};
+use onward_store::{StoreReads, TagPage, bounds};
 use serde_json::json;
 
 use crate::exit_code::ExitCode;

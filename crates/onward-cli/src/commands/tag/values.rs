@@ -1,7 +1,7 @@
 //! `onward tag values`
 
 use clap::Args;
-use onward_store::{TagPage, TagValue, bounds};
+use onward_store::{StoreReads, TagPage, TagValue, bounds};
 
 use crate::commands::task::FilterArguments;
 use crate::exit_code::ExitCode;

@@ -1,7 +1,7 @@
 //! Applies a verb to all tasks that a filter selects.
 
 use onward::{BulkSummary, Engine};
-use onward_store::{BulkVerb, StateCounts, Store, TaskFilter, rules};
+use onward_store::{BulkVerb, StateCounts, Store, StoreReads, TaskFilter, rules};
 use serde_json::json;
 
 use super::confirmation::{self, Confirmation};

@@ -1,5 +1,6 @@
 //! `onward task count`
 
+use onward_store::StoreReads;
 use serde_json::json;
 
 use super::filter::FilterArguments;

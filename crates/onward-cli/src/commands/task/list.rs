@@ -1,7 +1,7 @@
 //! `onward task list`
 
 use clap::Args;
-use onward_store::{Page, Store, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState, bounds};
+use onward_store::{Page, Store, StoreReads, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState, bounds};
 
 use super::filter::FilterArguments;
 use crate::exit_code::ExitCode;

@@ -1,7 +1,7 @@
 //! Tasks that the user names by number, or one by its key.
 
 use clap::Args;
-use onward_store::{Name, Page, Store, TaskFilter, TaskId, TaskState};
+use onward_store::{Name, Page, Store, StoreReads, TaskFilter, TaskId, TaskState};
 
 /// The tasks that the user named.
 #[derive(Debug, Args)]

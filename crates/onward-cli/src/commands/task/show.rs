@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use onward::Forecast;
 use onward::orchestration::{HistoryEvent, decode_history};
-use onward_store::{InstanceRecord, Refusal, Store, TaskId, TaskRecord, TaskState};
+use onward_store::{InstanceRecord, Refusal, Store, StoreReads, TaskId, TaskRecord, TaskState};
 
 use super::numbers::Tasks;
 use crate::apply::for_each;

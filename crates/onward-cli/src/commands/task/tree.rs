@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use onward_store::{Page, Refusal, Store, TaskFilter, TaskId, TaskRecord, bounds};
+use onward_store::{Page, Refusal, Store, StoreReads, TaskFilter, TaskId, TaskRecord, bounds};
 
 use super::numbers::Tasks;
 use crate::apply::for_each;

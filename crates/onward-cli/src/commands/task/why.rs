@@ -1,6 +1,6 @@
 //! `onward task why`
 
-use onward_store::{Refusal, SessionRecord, Store, TaskId, WaitReason, bounds};
+use onward_store::{Refusal, SessionRecord, Store, StoreReads, TaskId, WaitReason, bounds};
 use serde_json::json;
 
 use super::numbers::Tasks;

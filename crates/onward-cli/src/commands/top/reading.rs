@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    EndedCounts, LimitRecord, Page, PauseRecord, QueueMode, QueueRecord, SessionRecord, Store, TaskFilter, TaskId,
-    TaskRecord, TaskState, Timestamp,
+    EndedCounts, LimitRecord, Page, PauseRecord, QueueMode, QueueRecord, SessionRecord, Store, StoreReads, TaskFilter,
+    TaskId, TaskRecord, TaskState, Timestamp,
 };
 
 /// The most running tasks, and the most dead letters, in a reading.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
-use onward_store::{Changes, Scope, Store, TaskId, Write};
+use onward_store::{Changes, Scope, Store, StoreReads, TaskId, Write};
 use ratatui::DefaultTerminal;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward_store::{
     AfterFailure, AfterTurn, Claim, Lease, LimitScope, ManualClock, MemoryStore, Name, NewTask, OpenSession, Outcome,
-    Scope, SetLimit, SetQueue, Store, TaskId, Turn, Write,
+    Scope, SetLimit, SetQueue, Store, StoreReads, TaskId, Turn, Write,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use onward::{Change, DrainSummary, Transition};
-use onward_store::{Store, TaskId};
+use onward_store::{Store, StoreReads, TaskId};
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;

@@ -1,5 +1,5 @@
-//! How messages, and what is kept of an orchestration, are written down: CBOR with numbered fields,
-//! none of which is ever used for anything else.
+//! The stored form of messages and orchestrations: CBOR with numbered fields. A number is never
+//! reused for another field.
 
 #[cfg(feature = "postgres")]
 use std::collections::{BTreeMap, VecDeque};
@@ -111,13 +111,13 @@ impl StoredMessage {
     }
 }
 
-/// A message as bytes.
+/// Encodes a message.
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) fn encode_message(message: &Message) -> Result<Vec<u8>> {
     minicbor::to_vec(StoredMessage::of(message)).map_err(|error| unwritable(&error))
 }
 
-/// The message that [`encode_message`] wrote.
+/// Decodes a message that [`encode_message`] wrote.
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) fn decode_message(bytes: &[u8]) -> Result<Message> {
     let stored: StoredMessage = minicbor::decode(bytes).map_err(damaged)?;
@@ -151,7 +151,7 @@ struct InstanceFields {
     version: Option<u32>,
 }
 
-/// An orchestration as bytes, without the messages that wait and without its history.
+/// Encodes an orchestration without its waiting messages and its history.
 #[cfg(feature = "postgres")]
 pub(crate) fn encode_instance(instance: &Instance) -> Result<Vec<u8>> {
     let fields = InstanceFields {
@@ -172,7 +172,7 @@ pub(crate) fn encode_instance(instance: &Instance) -> Result<Vec<u8>> {
     minicbor::to_vec(fields).map_err(|error| unwritable(&error))
 }
 
-/// The orchestration that [`encode_instance`] wrote.
+/// Decodes an orchestration that [`encode_instance`] wrote.
 #[cfg(feature = "postgres")]
 pub(crate) fn decode_instance(bytes: &[u8]) -> Result<Instance> {
     let fields: InstanceFields = minicbor::decode(bytes).map_err(damaged)?;

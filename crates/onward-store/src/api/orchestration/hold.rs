@@ -1,25 +1,26 @@
-//! What keeps an orchestration from having turns.
+//! Holds, which prevent the turns of an orchestration.
 
 use serde::{Deserialize, Serialize};
 
-/// Whether an orchestration goes on.
+/// The hold on an orchestration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hold {
-    /// It does.
+    /// No hold: the orchestration has turns. The default.
     #[default]
     None,
-    /// It is paused; it was running or waited for something when it was.
+    /// Paused, with no turn to come: it ran, or waited for something, when it was paused.
     Paused,
-    /// It is paused, and had a turn to come, or has one to come since: when that is due it has it
-    /// as soon as it is resumed.
+    /// Paused, with a turn to come: it was due or scheduled when it was paused, or became so later.
+    /// It has the turn when it is resumed and the turn is due.
     Aside,
-    /// It was never started: it keeps what is sent to its key for whoever starts one with it.
+    /// Never started: it keeps signals to its key for the orchestration that is submitted with the
+    /// key.
     Unstarted,
 }
 
 impl Hold {
-    /// The number by which stores keep it.
+    /// Returns the number under which stores keep the hold.
     #[cfg(any(feature = "sqlite", feature = "postgres"))]
     pub(crate) fn code(self) -> u8 {
         match self {
@@ -30,7 +31,7 @@ impl Hold {
         }
     }
 
-    /// What [`code`](Self::code) stands for.
+    /// Returns the hold that has this [`code`](Self::code).
     #[cfg(any(feature = "sqlite", feature = "postgres"))]
     pub(crate) fn from_code(code: u8) -> Self {
         match code {
@@ -41,7 +42,7 @@ impl Hold {
         }
     }
 
-    /// Whether it is paused.
+    /// Returns whether the orchestration is paused.
     #[must_use]
     pub fn is_paused(self) -> bool {
         matches!(self, Self::Paused | Self::Aside)

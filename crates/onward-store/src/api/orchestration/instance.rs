@@ -1,4 +1,4 @@
-//! What the memory store keeps of an orchestration beside its task.
+//! The state of an orchestration between turns, in memory.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,26 +15,26 @@ use crate::bounds;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Instance {
     pub(crate) generation: u32,
-    /// How many events its history has.
+    /// The number of events in the history.
     pub(crate) length: u64,
     pub(crate) bytes: u64,
-    /// How many messages have come so far.
+    /// The number of messages that have arrived so far.
     pub(crate) received: u64,
-    /// How many of them turns have taken in: those numbered higher wait.
+    /// The number of the last message that a turn consumed. Messages with higher numbers wait.
     pub(crate) taken: u64,
-    /// The number of the last message that asked it to stop; 0 for none.
+    /// The number of the last message that requested a cancellation; 0 for none.
     pub(crate) cancel: u64,
     pub(crate) status: Option<Bytes>,
     pub(crate) values: BTreeMap<String, Bytes>,
-    /// The version of the code that began it, as its turns said.
+    /// The version of the code that began the orchestration, as its turns stated.
     pub(crate) version: Option<u32>,
-    /// The events that it waits for, as its last turn said.
+    /// The events for which it waits, as its last turn stated.
     pub(crate) awaits: Vec<Name>,
     pub(crate) hold: Hold,
-    /// Messages that wait, oldest first; of an instance that was loaded from elsewhere, the first
-    /// few and what came since.
+    /// Waiting messages, oldest first. For an instance that a store loaded from elsewhere: the
+    /// first few of them, and those that arrived since.
     pub(crate) mailbox: VecDeque<Message>,
-    /// Its history; of an instance that was loaded from elsewhere, what was appended since.
+    /// The history. For an instance that a store loaded from elsewhere: the chunks appended since.
     pub(crate) chunks: Vec<HistoryChunk>,
 }
 
@@ -47,24 +47,24 @@ impl Instance {
         self.mailbox.push_back(Message { number: self.received, at, body });
     }
 
-    /// Whether it was asked to stop and does not know yet.
+    /// Returns whether a request to cancel waits for the next turn.
     pub(crate) fn is_cancel_waiting(&self) -> bool {
         self.cancel > self.taken
     }
 
-    /// How many messages wait.
+    /// Returns the number of waiting messages.
     pub(crate) fn waiting(&self) -> u64 {
         self.received.saturating_sub(self.taken)
     }
 
-    /// Whether its next turn is to take in a message that is not here.
+    /// Returns whether the next turn needs a message that is not loaded.
     pub(crate) fn lacks_messages(&self) -> bool {
         let wanted = self.waiting().min(bounds::TURN_MESSAGES as u64);
         let here = self.mailbox.iter().take_while(|message| message.number <= self.taken + wanted);
         (here.count() as u64) < wanted
     }
 
-    /// Takes in what a turn says of it.
+    /// Applies the parts of a turn that concern the instance.
     pub(crate) fn take(&mut self, turn: &Turn) {
         if turn.events > 0 {
             let (first, events, chunk) = (self.length, turn.events, turn.chunk.clone());
@@ -87,13 +87,13 @@ impl Instance {
         }
     }
 
-    /// Forgets what waits.
+    /// Discards all waiting messages.
     pub(crate) fn empty_mailbox(&mut self) {
         self.taken = self.received;
         self.mailbox.clear();
     }
 
-    /// Begins again, with the first events of a new history.
+    /// Starts again with the first events of a new history.
     pub(crate) fn begin_again(&mut self, events: u64, chunk: Bytes) {
         self.generation += 1;
         self.version = None;
@@ -105,7 +105,7 @@ impl Instance {
         }
     }
 
-    /// What its next turn is to take in.
+    /// Returns the messages for the next turn.
     pub(crate) fn messages(&self) -> Vec<Message> {
         let mut handful = Handful::default();
         self.mailbox.iter().take_while(|message| handful.takes(message)).cloned().collect()

@@ -1,4 +1,4 @@
-//! What comes for an orchestration between its turns.
+//! Messages for an orchestration, which arrive between its turns.
 
 use std::time::Duration;
 
@@ -10,19 +10,20 @@ use crate::api::task::{TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
 
-/// Something that came for an orchestration and waits for its next turn.
+/// A message that waits for the next turn of an orchestration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Counts the messages of this orchestration from 1, without gaps, over its whole life.
+    /// The number of the message: counted from 1, without gaps, over the whole life of the
+    /// orchestration.
     pub number: u64,
-    /// When it came.
+    /// The time at which the message arrived.
     pub at: Timestamp,
-    /// What it says.
+    /// The content.
     pub body: MessageBody,
 }
 
 impl Message {
-    /// How large it is, nearly.
+    /// Returns the approximate size: the bytes of results, errors and payloads.
     fn bytes(&self) -> usize {
         match &self.body {
             MessageBody::Ended { result, error, .. } => {
@@ -34,8 +35,8 @@ impl Message {
     }
 }
 
-/// What a turn is given of a mailbox: up to a number of messages, and up to a number of bytes, but
-/// always the first.
+/// The messages that one turn receives: a limited number with a limited size, but always the first
+/// one.
 #[derive(Debug, Default)]
 pub(crate) struct Handful {
     messages: usize,
@@ -43,7 +44,7 @@ pub(crate) struct Handful {
 }
 
 impl Handful {
-    /// Whether the next message belongs to it.
+    /// Counts the next message, and returns whether it still fits.
     pub(crate) fn takes(&mut self, message: &Message) -> bool {
         self.messages += 1;
         self.bytes = self.bytes.saturating_add(message.bytes());
@@ -51,44 +52,45 @@ impl Handful {
     }
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "message")]
 pub enum MessageBody {
-    /// A task that the orchestration submitted under a [reference](crate::NewTask::report) has
+    /// A task that the orchestration submitted with a [reference](crate::NewTask::report) has
     /// ended.
     Ended {
         /// The reference.
         reference: u64,
         /// The task.
         task: TaskId,
-        /// How it ended.
+        /// The state in which the task ended.
         state: TaskState,
-        /// What it answered, if it completed.
+        /// The result, if the task completed.
         result: Option<Bytes>,
-        /// Its last error, if it did not complete.
+        /// The last error, if the task did not complete.
         error: Option<String>,
     },
-    /// A task that the orchestration submitted under a reference was not taken, since another has
-    /// its key.
+    /// A task that the orchestration submitted with a reference was not inserted, because another
+    /// task has its key.
     NotStarted {
         /// The reference.
         reference: u64,
         /// The task that has the key.
         existing: TaskId,
     },
-    /// Somebody sent it something.
+    /// A caller sent a [`Signal`].
     Signal {
-        /// Under which name.
+        /// The name of the signal.
         name: Name,
-        /// What.
+        /// The payload.
         payload: Bytes,
     },
-    /// Somebody wants it cancelled.
+    /// A caller requested the cancellation of the orchestration, or its parent ended without
+    /// completing.
     Cancel,
 }
 
-/// To whom a signal goes.
+/// The recipient of a signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recipient {
     /// The orchestration with this number.
@@ -100,26 +102,26 @@ pub enum Recipient {
         /// The key.
         key: String,
     },
-    /// The active orchestration of a kind that has this key, or the one that starts with it within
-    /// a time.
+    /// The active orchestration of a kind that has this key. If there is none, the signal is kept
+    /// for the orchestration that is submitted with the key.
     KeyOrStart {
         /// The kind.
         kind: Name,
         /// The key.
         key: String,
-        /// How long the signal, and what else is kept for the key, is kept at least; up to
-        /// [`bounds::UNSTARTED_KEPT`](crate::bounds::UNSTARTED_KEPT).
+        /// The shortest time for which the signal and all others that are kept for the key stay
+        /// kept; more than zero, at most [`bounds::UNSTARTED_KEPT`](crate::bounds::UNSTARTED_KEPT).
         keep_for: Duration,
     },
 }
 
-/// Something to be sent to an orchestration.
+/// A signal: a named payload for an orchestration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signal {
-    /// To whom.
+    /// The recipient.
     pub to: Recipient,
-    /// Under which name it waits for it.
+    /// The name by which the orchestration's code waits for the signal.
     pub name: Name,
-    /// What is sent, at most as large as a payload may be.
+    /// The payload; at most as large as that of a task.
     pub payload: Bytes,
 }

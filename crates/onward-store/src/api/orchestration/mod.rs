@@ -1,10 +1,10 @@
-//! Orchestrations, as a store sees them: tasks with a history of their own and a mailbox.
+//! Orchestrations in the storage interface: tasks with a history and a mailbox.
 //!
-//! An orchestration is a task whose attempts are **turns**. A turn takes in messages, appends
-//! events to the history, submits tasks and parks again, all of it as one write
-//! ([`Write::Turn`](crate::Write::Turn)); whatever comes for it meanwhile (the end of a task that
-//! it submitted, a signal, a request to stop) is a message in its mailbox and has it wait for a
-//! claim again. A store knows neither what the events say nor what code makes them.
+//! An orchestration is a task whose attempts are **turns**. A turn consumes messages, appends
+//! events to the history, submits tasks and parks again, all in one write
+//! ([`Write::Turn`](crate::Write::Turn)). The end of a task that it submitted, a signal, or a
+//! request to cancel arrives as a message in its mailbox. A message makes a parked orchestration
+//! wait for a claim again. A store interprets neither events nor code.
 
 mod encoding;
 mod hold;

@@ -1,4 +1,4 @@
-//! What a turn writes, and what is kept of an orchestration.
+//! The write of a turn, and the record of an orchestration.
 
 use std::collections::BTreeMap;
 
@@ -12,45 +12,53 @@ use crate::api::outcome::Submitted;
 use crate::api::task::{Lease, NewTask, TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
 
-/// What one turn of an orchestration has come to.
+/// The result of one turn of an orchestration, as its engine writes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
-    /// The right to do it.
+    /// The lease of the turn.
     pub lease: Lease,
-    /// How many events the history had before.
+    /// The number of events in the history before the turn.
     pub length: u64,
-    /// How many events it has more now.
+    /// The number of events that the turn appends.
     pub events: u64,
-    /// These events, as the caller encodes them.
+    /// The appended events, as the caller encodes them; empty if, and only if, there are none. At
+    /// most [`bounds::TURN_BYTES`](crate::bounds::TURN_BYTES).
     pub chunk: Bytes,
-    /// Up to which message it has taken in what came; those are forgotten.
+    /// The number of the last message that the turn consumed. Messages up to it are discarded.
     pub consumed: u64,
-    /// What it says of itself, for whoever looks; `None` leaves it as it was.
+    /// The published status, for readers; `None` leaves it unchanged. At most as large as a
+    /// payload.
     pub status: Option<Bytes>,
-    /// Values that it keeps for whoever looks; `None` removes one.
+    /// Published values by key, for readers; `None` removes a key. A key has 1 to 512 bytes, and a
+    /// value is at most as large as a payload. An orchestration keeps at most
+    /// [`bounds::VALUES`](crate::bounds::VALUES).
     pub values: Vec<(String, Option<Bytes>)>,
-    /// Tags that it gives itself; `None` removes one. Of several for a key the last counts; at most
-    /// [`bounds::TURN_TAGS`](crate::bounds::TURN_TAGS).
+    /// Changes of the tags; `None` removes a key. If a key occurs several times, its last change
+    /// applies. At most [`bounds::TURN_TAGS`](crate::bounds::TURN_TAGS).
     pub tags: Vec<(String, Option<String>)>,
-    /// The version of the code that began the orchestration, so that [`why`](crate::Store::why) can
-    /// say whether a worker has it; `None` leaves it as it was.
+    /// The version of the code that began the orchestration; `None` leaves it unchanged.
+    /// [`StoreReads::why`](crate::StoreReads::why) uses it to report whether a worker has the code.
     pub version: Option<u32>,
-    /// The names of the events that it waits for from now on, for whoever asks why it stands; at
-    /// most [`bounds::AWAITED_NAMES`](crate::bounds::AWAITED_NAMES).
+    /// The names of the events for which the orchestration waits from now on, for
+    /// [`StoreReads::why`](crate::StoreReads::why). At most
+    /// [`bounds::AWAITED_NAMES`](crate::bounds::AWAITED_NAMES).
     pub awaits: Vec<Name>,
-    /// Tasks that it submits: its children, or strangers.
+    /// The tasks to submit, at most [`bounds::TURN_TASKS`](crate::bounds::TURN_TASKS). A task has
+    /// no parent, or the orchestration as its parent. It cannot have dependencies or an
+    /// aggregation.
     pub submits: Vec<NewTask>,
-    /// Tasks that it wants cancelled; those that have ended are left as they are.
+    /// The tasks to cancel. Tasks that have ended, and tasks that are not its children, are
+    /// unchanged.
     pub cancels: Vec<TaskId>,
-    /// Ends the orchestration although messages wait that its code was not offered. They are kept
-    /// with it, and count as [waiting](InstanceRecord::waiting).
+    /// True if the turn may end the orchestration although messages wait that its code was not
+    /// offered. They are kept and count as [waiting](InstanceRecord::waiting).
     pub leaves_unread: bool,
-    /// How it goes on.
+    /// The continuation.
     pub next: AfterTurn,
 }
 
 impl Turn {
-    /// A turn that does nothing but go on as said.
+    /// Creates a turn without events or other effects.
     #[must_use]
     pub fn new(lease: Lease, length: u64, next: AfterTurn) -> Self {
         Self {
@@ -72,110 +80,112 @@ impl Turn {
     }
 }
 
-/// How an orchestration goes on after a turn.
+/// The continuation of an orchestration after a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AfterTurn {
-    /// The session keeps it, and another turn follows.
+    /// The session keeps the orchestration, and another turn follows.
     Continue,
-    /// It waits for a message; or for a moment, if that comes first. Where messages wait already,
-    /// it waits for a claim.
+    /// The orchestration is parked: it waits for a message, or until a time if that comes first. If
+    /// messages already wait, it waits for a claim.
     Park {
-        /// The moment.
+        /// The time; `None` waits for a message only.
         until: Option<Timestamp>,
     },
-    /// It has ended well.
+    /// The orchestration completes.
     Complete {
-        /// What it answers, at most as large as a payload may be.
+        /// The result; at most as large as a payload.
         result: Option<Bytes>,
     },
-    /// It has ended with an error.
+    /// The orchestration fails.
     Fail {
-        /// What went wrong; cut at 8 KiB.
+        /// The error message; cut at 8 KiB.
         error: String,
     },
-    /// It cannot go on as it is: it is a dead letter until somebody has mended what is wrong and
-    /// tries it again, which goes on with the history that it has.
+    /// The orchestration cannot continue and becomes a dead letter. An operator corrects the cause
+    /// and retries it. It then continues with its history.
     Dead {
-        /// What went wrong; cut at 8 KiB.
+        /// The error message; cut at 8 KiB.
         error: String,
     },
-    /// It has ended because somebody asked for it.
+    /// The orchestration ends as cancelled.
     Cancelled {
-        /// What it says of why; cut at 8 KiB.
+        /// The reason, which becomes the last error; cut at 8 KiB.
         reason: String,
     },
-    /// It begins again with another payload and another history. Messages that wait, its status,
-    /// its values and its tags stay.
+    /// The orchestration starts again with another payload and a new history. Waiting messages,
+    /// status, values and tags are kept.
     ContinueAsNew {
-        /// The payload.
+        /// The payload; at most as large as that of a new task.
         payload: Bytes,
-        /// How many events the new history begins with.
+        /// The number of events with which the new history begins.
         events: u64,
-        /// These events: what it has taken in and is to be known there, too.
+        /// These events: consumed messages that the new history needs. At most
+        /// [`bounds::TURN_BYTES`](crate::bounds::TURN_BYTES).
         chunk: Bytes,
     },
 }
 
-/// What a turn did.
+/// The result of writing a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turned {
-    /// Where the orchestration stands now.
+    /// The new state of the orchestration.
     pub state: TaskState,
-    /// What became of the tasks that it submitted, in order.
+    /// The results of the submits, in order.
     pub submitted: Vec<Submitted>,
-    /// What came meanwhile, where the session keeps it.
+    /// The messages for the next turn, if the session keeps the orchestration. Otherwise empty.
     pub messages: Vec<Message>,
 }
 
-/// What a claim hands out of an orchestration beside its task.
+/// The part of an orchestration that a claim returns with its task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClaimedInstance {
-    /// How often it has begun again.
+    /// The number of times that the orchestration started again
+    /// ([`ContinueAsNew`](AfterTurn::ContinueAsNew)).
     pub generation: u32,
-    /// How many events its history has.
+    /// The number of events in its history.
     pub length: u64,
-    /// What came for it, oldest first; at most
-    /// [`bounds::TURN_MESSAGES`](crate::bounds::TURN_MESSAGES), and with at most
-    /// [`bounds::TURN_MESSAGE_BYTES`](crate::bounds::TURN_MESSAGE_BYTES) unless the first has more.
+    /// The messages for the turn, oldest first: at most
+    /// [`bounds::TURN_MESSAGES`](crate::bounds::TURN_MESSAGES), with at most
+    /// [`bounds::TURN_MESSAGE_BYTES`](crate::bounds::TURN_MESSAGE_BYTES), but always the first.
     pub messages: Vec<Message>,
 }
 
-/// Some events of a history, as they were appended by one turn.
+/// A chunk of a history: the events that one turn appended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryChunk {
-    /// The place of its first event, counted from 0.
+    /// The position of its first event, counted from 0.
     pub first: u64,
-    /// How many events there are.
+    /// The number of events.
     pub events: u64,
     /// The events, as the caller encoded them.
     pub chunk: Bytes,
 }
 
-/// What is kept of an orchestration beside its task.
+/// The record of an orchestration: everything that a store keeps in addition to its task.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct InstanceRecord {
-    /// How often it has begun again.
+    /// The number of times that it started again ([`ContinueAsNew`](AfterTurn::ContinueAsNew)).
     pub generation: u32,
-    /// How many events its history has.
+    /// The number of events in its history.
     pub length: u64,
-    /// How many bytes these have.
+    /// The size of its history, in bytes.
     pub bytes: u64,
-    /// How many messages have come for it so far.
+    /// The number of messages that have arrived so far.
     pub received: u64,
-    /// The number of them that wait for its next turn; after its end, the number that its code was
-    /// never offered.
+    /// The number of messages that wait for the next turn. After the end, the number that the code
+    /// was never offered.
     pub waiting: u64,
-    /// The version of the code that began it, as its turns said.
+    /// The version of the code that began it, as its turns stated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
-    /// The names of the events that it waits for, as its last turn said.
+    /// The names of the events for which it waits, as its last turn stated.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub awaits: Vec<Name>,
-    /// Whether it goes on.
+    /// The hold that prevents its turns.
     #[serde(skip_serializing_if = "Hold::is_none")]
     pub hold: Hold,
-    /// What it says of itself.
+    /// The published status.
     pub status: Option<Bytes>,
-    /// The values that it keeps.
+    /// The published values.
     pub values: BTreeMap<String, Bytes>,
 }

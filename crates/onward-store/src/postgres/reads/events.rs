@@ -3,27 +3,27 @@
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::super::begin::is_ahead;
-use super::super::connection::Link;
-use super::super::error::classified;
-use super::super::fetch::number;
-use super::super::sql::BEGIN_TO_READ;
-use super::super::store::Shared;
-use super::look::end;
+use super::model_reads::end;
 use crate::api::error::Result;
 use crate::api::event::{Change, Event, EventCursor, EventPage, Resumed};
 use crate::api::name::Name;
 use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
-use crate::memory::{decode, read_changes};
+use crate::postgres::commit::begin::is_unflushed;
+use crate::postgres::connect::connection::OwnedConnection;
+use crate::postgres::connect::error::classified;
+use crate::postgres::load::query::number;
+use crate::postgres::shared::Shared;
+use crate::postgres::sql::BEGIN_TO_READ;
+use crate::postgres::working_set::log_entry::{decode, read_changes};
 
 /// How many entries of the log are read at once.
 const ENTRIES: i64 = 64;
 
 /// A page being filled.
-struct Reading<'a> {
-    client: &'a Link,
+struct PageReader<'a> {
+    client: &'a OwnedConnection,
     shared: &'a Shared,
     after: EventCursor,
     /// Where the next submissions count to: the entry before them, how many changes that has, and
@@ -34,22 +34,22 @@ struct Reading<'a> {
     events: Vec<Event>,
 }
 
-pub(in super::super) async fn events(shared: &Shared, after: EventCursor, limit: usize) -> Result<EventPage> {
+pub(in crate::postgres) async fn events(shared: &Shared, after: EventCursor, limit: usize) -> Result<EventPage> {
     let client = shared.pool.get().await?;
     client.batch_execute(BEGIN_TO_READ).await.map_err(classified)?;
     let room = limit.min(bounds::PAGE);
-    let mut reading =
-        Reading { client: &client, shared, after, place: after, forgotten_up_to: None, room, events: Vec::new() };
-    reading.read().await?;
-    let Reading { events, forgotten_up_to, .. } = reading;
-    let is_ahead = !events.is_empty() && is_ahead(&client).await?;
-    end(&client, shared, is_ahead).await?;
+    let mut reader =
+        PageReader { client: &client, shared, after, place: after, forgotten_up_to: None, room, events: Vec::new() };
+    reader.read().await?;
+    let PageReader { events, forgotten_up_to, .. } = reader;
+    let is_unflushed = !events.is_empty() && is_unflushed(&client).await?;
+    end(&client, shared, is_unflushed).await?;
     client.give_back();
     let next = events.last().map_or(after, |event| event.cursor);
     Ok(EventPage { events, next, forgotten_up_to })
 }
 
-impl Reading<'_> {
+impl PageReader<'_> {
     async fn read(&mut self) -> Result<()> {
         let mut from = self.after.entry;
         while self.is_open() {

@@ -2,9 +2,9 @@
 
 use tokio_postgres::types::{ToSql, Type};
 
-use super::super::fetch::code;
 use crate::api::store::TaskFilter;
 use crate::api::timestamp::Timestamp;
+use crate::postgres::load::query::code;
 
 type Parameter = (Box<dyn ToSql + Sync + Send>, Type);
 
@@ -16,7 +16,7 @@ pub(super) struct Condition {
 }
 
 impl Condition {
-    pub(super) fn of(filter: &TaskFilter) -> Self {
+    pub(in crate::postgres) fn of(filter: &TaskFilter) -> Self {
         let mut condition = Self::default();
         condition.names(filter);
         condition.times(filter);
@@ -94,23 +94,23 @@ impl Condition {
     }
 
     /// Adds a condition; its `$` becomes the number of the parameter.
-    pub(super) fn add(&mut self, term: &str, value: Box<dyn ToSql + Sync + Send>, sort: Type) {
+    pub(in crate::postgres) fn add(&mut self, term: &str, value: Box<dyn ToSql + Sync + Send>, sort: Type) {
         self.parameters.push((value, sort));
         self.terms.push(term.replace('$', &format!("${}", self.parameters.len())));
     }
 
     /// A further parameter, and how it is named.
-    pub(super) fn parameter(&mut self, value: Box<dyn ToSql + Sync + Send>, sort: Type) -> String {
+    pub(in crate::postgres) fn parameter(&mut self, value: Box<dyn ToSql + Sync + Send>, sort: Type) -> String {
         self.parameters.push((value, sort));
         format!("${}", self.parameters.len())
     }
 
     /// All of them, as one.
-    pub(super) fn text(&self) -> String {
+    pub(in crate::postgres) fn text(&self) -> String {
         if self.terms.is_empty() { "true".to_owned() } else { self.terms.join(" AND ") }
     }
 
-    pub(super) fn parameters(&self) -> Vec<(&(dyn ToSql + Sync), Type)> {
+    pub(in crate::postgres) fn parameters(&self) -> Vec<(&(dyn ToSql + Sync), Type)> {
         self.parameters.iter().map(|(value, sort)| (&**value as &(dyn ToSql + Sync), sort.clone())).collect()
     }
 }

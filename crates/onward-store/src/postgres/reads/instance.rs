@@ -2,15 +2,15 @@
 
 use tokio_postgres::types::Type;
 
-use super::super::fetch::number;
-use super::super::store::Shared;
-use super::look::ask;
+use super::model_reads::ask;
 use crate::api::error::Result;
 use crate::api::orchestration::{HistoryChunk, InstanceRecord, decode_instance};
 use crate::api::task::TaskId;
 use crate::bounds;
+use crate::postgres::load::query::number;
+use crate::postgres::shared::Shared;
 
-pub(in super::super) async fn instance(shared: &Shared, task: TaskId) -> Result<Option<InstanceRecord>> {
+pub(in crate::postgres) async fn instance(shared: &Shared, task: TaskId) -> Result<Option<InstanceRecord>> {
     let client = shared.pool.get().await?;
     let text = "SELECT instance FROM {s}.task WHERE id = $1 UNION ALL SELECT instance FROM {s}.ended WHERE id = $1";
     let rows = ask(&client, shared, text, &[(&task.0, Type::INT8)]).await?;
@@ -19,7 +19,7 @@ pub(in super::super) async fn instance(shared: &Shared, task: TaskId) -> Result<
     Ok(stored.map(decode_instance).transpose()?.map(|instance| instance.record()))
 }
 
-pub(in super::super) async fn history(
+pub(in crate::postgres) async fn history(
     shared: &Shared,
     task: TaskId,
     from: u64,

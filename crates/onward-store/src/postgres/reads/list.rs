@@ -5,18 +5,19 @@ use std::collections::BTreeSet;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::super::error::classified;
-use super::super::fetch::number;
-use super::super::store::Shared;
 use super::filter::Condition;
-use super::look::{ask, end, within};
+use super::model_reads::{ask, end, within};
 use crate::api::error::Result;
 use crate::api::store::{Page, TaskFilter, TaskIdPage, TaskPage};
 use crate::api::task::TaskId;
 use crate::bounds;
-use crate::memory::{Partial, Want};
+use crate::model::LoadRequest;
+use crate::postgres::connect::error::classified;
+use crate::postgres::load::query::number;
+use crate::postgres::shared::Shared;
+use crate::postgres::working_set::contents::WorkingSet;
 
-pub(in super::super) async fn tasks(shared: &Shared, filter: TaskFilter, page: Page) -> Result<TaskPage> {
+pub(in crate::postgres) async fn tasks(shared: &Shared, filter: TaskFilter, page: Page) -> Result<TaskPage> {
     let limit = page.limit.clamp(1, bounds::PAGE);
     let client = shared.pool.get().await?;
     // The tasks may have changed since their numbers were found; then some show what they were
@@ -26,16 +27,16 @@ pub(in super::super) async fn tasks(shared: &Shared, filter: TaskFilter, page: P
     let mut ids: Vec<TaskId> = rows.iter().map(id).collect();
     let more = ids.len() > limit;
     ids.truncate(limit);
-    let wants: BTreeSet<Want> = ids.iter().copied().map(Want::Task).collect();
-    let records = |partial: &mut Partial, _| partial.records(&ids, filter.with_payload);
-    let (tasks, is_ahead) = within(&client, shared, wants, records).await?;
-    end(&client, shared, is_ahead).await?;
+    let requests: BTreeSet<LoadRequest> = ids.iter().copied().map(LoadRequest::Task).collect();
+    let records = |working_set: &mut WorkingSet, _| working_set.records(&ids, filter.with_payload);
+    let (tasks, is_unflushed) = within(&client, shared, requests, records).await?;
+    end(&client, shared, is_unflushed).await?;
     client.give_back();
     let next = ids.last().copied().filter(|_| more);
     Ok(TaskPage { tasks, next })
 }
 
-pub(in super::super) async fn task_ids(shared: &Shared, filter: TaskFilter, page: Page) -> Result<TaskIdPage> {
+pub(in crate::postgres) async fn task_ids(shared: &Shared, filter: TaskFilter, page: Page) -> Result<TaskIdPage> {
     let limit = page.limit.clamp(1, bounds::ID_PAGE);
     let client = shared.pool.get().await?;
     let (statement, condition) = numbers(&filter, page.before, limit + 1);
@@ -63,7 +64,7 @@ fn id(row: &Row) -> TaskId {
     TaskId(row.get(0))
 }
 
-pub(in super::super) async fn count(shared: &Shared, filter: TaskFilter) -> Result<u64> {
+pub(in crate::postgres) async fn count(shared: &Shared, filter: TaskFilter) -> Result<u64> {
     let condition = Condition::of(&filter);
     let text = condition.text();
     let statement = format!(

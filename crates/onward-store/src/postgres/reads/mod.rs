@@ -1,13 +1,13 @@
 //! What is asked of the store.
 
-pub(super) mod events;
+pub(in crate::postgres) mod events;
 mod filter;
-pub(super) mod instance;
-pub(super) mod list;
-pub(super) mod look;
-pub(super) mod queues;
-pub(super) mod statistics;
-pub(super) mod tags;
+pub(in crate::postgres) mod instance;
+pub(in crate::postgres) mod list;
+pub(in crate::postgres) mod model_reads;
+pub(in crate::postgres) mod queues;
+pub(in crate::postgres) mod statistics;
+pub(in crate::postgres) mod tags;
 
 #[cfg(feature = "sqlite")]
-pub(super) use statistics::{STATISTICS, ended, kind};
+pub(in crate::postgres) use statistics::{STATISTICS, ended, kind};

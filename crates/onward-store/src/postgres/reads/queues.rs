@@ -4,20 +4,20 @@ use std::collections::BTreeSet;
 
 use tokio_postgres::Row;
 
-use super::super::connection::Link;
-use super::super::error::classified;
-use super::super::store::Shared;
-use super::look::{end, within};
+use super::model_reads::{end, within};
 use crate::api::error::Result;
 use crate::api::store::QueueRecord;
 use crate::api::task::TaskState;
 use crate::api::timestamp::Timestamp;
-use crate::memory::state_of;
+use crate::postgres::connect::connection::OwnedConnection;
+use crate::postgres::connect::error::classified;
+use crate::postgres::shared::Shared;
+use crate::postgres::working_set::reads::state_of;
 
-pub(in super::super) async fn queues(shared: &Shared) -> Result<Vec<QueueRecord>> {
+pub(in crate::postgres) async fn queues(shared: &Shared) -> Result<Vec<QueueRecord>> {
     let client = shared.pool.get().await?;
-    let (mut queues, is_ahead) =
-        within(&client, shared, BTreeSet::new(), |partial, now| Ok(partial.queues(now))).await?;
+    let (mut queues, is_unflushed) =
+        within(&client, shared, BTreeSet::new(), |working_set, now| Ok(working_set.queues(now))).await?;
     let counts = "SELECT queue, state, count(*) FROM {s}.task GROUP BY queue, state UNION ALL \
                   SELECT queue, state, count(*) FROM {s}.ended GROUP BY queue, state";
     for row in ask(&client, shared, counts).await? {
@@ -37,12 +37,12 @@ pub(in super::super) async fn queues(shared: &Shared) -> Result<Vec<QueueRecord>
             record.oldest_waiting = Some(Timestamp::from_microseconds(run_at));
         }
     }
-    end(&client, shared, is_ahead).await?;
+    end(&client, shared, is_unflushed).await?;
     client.give_back();
     Ok(queues.into_values().collect())
 }
 
-async fn ask(client: &Link, shared: &Shared, statement: &str) -> Result<Vec<Row>> {
+async fn ask(client: &OwnedConnection, shared: &Shared, statement: &str) -> Result<Vec<Row>> {
     client.query_typed(&shared.sql.text(statement), &[]).await.map_err(classified)
 }
 

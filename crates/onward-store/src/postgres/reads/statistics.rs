@@ -5,27 +5,27 @@ use std::time::Duration;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::super::error::classified;
-use super::super::store::{Shared, wall};
-use super::look::ask;
+use super::model_reads::ask;
 use crate::api::error::Result;
 use crate::api::history::QueueDay;
 use crate::api::io::{Io, IoKind, IoStatistics};
 use crate::api::name::Name;
 use crate::api::store::{EndedCounts, KindStatistics};
+use crate::postgres::connect::error::classified;
+use crate::postgres::shared::{Shared, wall};
 use crate::rules::history::{beginning, first_day};
 
-pub(in super::super) const STATISTICS: &str = "SELECT kind, completed, failed, dead, cancelled, expired, attempts, wait, run, \
+pub(in crate::postgres) const STATISTICS: &str = "SELECT kind, completed, failed, dead, cancelled, expired, attempts, wait, run, \
      run_maximum, io_tasks, io::text[] FROM {s}.statistics ORDER BY kind";
 
-pub(in super::super) async fn statistics(shared: &Shared) -> Result<Vec<KindStatistics>> {
+pub(in crate::postgres) async fn statistics(shared: &Shared) -> Result<Vec<KindStatistics>> {
     let client = shared.pool.get().await?;
     let rows = ask(&client, shared, STATISTICS, &[]).await?;
     client.give_back();
     rows.iter().map(kind).collect()
 }
 
-pub(in super::super) fn kind(row: &Row) -> Result<KindStatistics> {
+pub(in crate::postgres) fn kind(row: &Row) -> Result<KindStatistics> {
     let time = |at: usize| Duration::from_micros(count(row, at));
     let io: Vec<String> = row.try_get(11).map_err(classified)?;
     let numbers: Vec<u64> = io.iter().map(|number| number.parse().unwrap_or(u64::MAX)).collect();
@@ -51,12 +51,12 @@ fn count(row: &Row, at: usize) -> u64 {
     row.get::<_, i64>(at).cast_unsigned()
 }
 
-pub(in super::super) fn ended(row: &Row, first: usize) -> EndedCounts {
+pub(in crate::postgres) fn ended(row: &Row, first: usize) -> EndedCounts {
     let count = |at: usize| count(row, first + at);
     EndedCounts { completed: count(0), failed: count(1), dead: count(2), cancelled: count(3), expired: count(4) }
 }
 
-pub(in super::super) async fn history(shared: &Shared, days: u32) -> Result<Vec<QueueDay>> {
+pub(in crate::postgres) async fn history(shared: &Shared, days: u32) -> Result<Vec<QueueDay>> {
     let client = shared.pool.get().await?;
     let latest = "SELECT max(day) FROM {s}.day";
     let rows = client.query_typed(&shared.sql.text(latest), &[]).await.map_err(classified)?;

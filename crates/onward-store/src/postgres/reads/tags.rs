@@ -3,17 +3,17 @@
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
-use super::super::error::classified;
-use super::super::fetch::number;
-use super::super::store::Shared;
 use super::filter::Condition;
-use super::look::ask;
+use super::model_reads::ask;
 use crate::api::error::{Error, Result};
 use crate::api::store::TaskFilter;
 use crate::api::tag::{TagKeyPage, TagPage, TagValue, TagValuePage};
 use crate::bounds;
+use crate::postgres::connect::error::classified;
+use crate::postgres::load::query::number;
+use crate::postgres::shared::Shared;
 
-pub(in super::super) async fn values(
+pub(in crate::postgres) async fn values(
     shared: &Shared,
     key: String,
     filter: TaskFilter,
@@ -50,7 +50,7 @@ pub(in super::super) async fn values(
     Ok(TagValuePage::of(rows.iter().map(value).collect::<Result<_>>()?, limit))
 }
 
-pub(in super::super) async fn keys(shared: &Shared, prefix: String, page: TagPage) -> Result<TagKeyPage> {
+pub(in crate::postgres) async fn keys(shared: &Shared, prefix: String, page: TagPage) -> Result<TagKeyPage> {
     let limit = page.limit.clamp(1, bounds::PAGE);
     let prefix = prefix.into_bytes();
     let statement = format!(

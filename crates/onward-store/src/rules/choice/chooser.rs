@@ -1,4 +1,4 @@
-//! The chooser, whatever the mode.
+//! The chooser, for all modes.
 
 use std::cmp::Reverse;
 
@@ -7,18 +7,17 @@ use crate::api::queue::{QueueChoice, QueueMode, QueueTurn};
 use crate::rules::choice::round::Round;
 use crate::rules::choice::tickets::{Tickets, next_random};
 
-/// What takes turns: tasks that stand in one line. They are in the order in which they are looked
-/// at.
+/// A candidate for turns. Candidates are examined in this order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Line {
-    /// All queues of one weight.
+    /// All queues of one weight, in strict mode.
     Weight(Reverse<u32>),
-    /// One queue.
+    /// One queue, in the other modes.
     Queue(Name),
 }
 
 impl Line {
-    /// The line in which a queue of this weight is.
+    /// Returns the candidate to which a queue of this weight belongs.
     #[must_use]
     pub fn of(mode: QueueMode, queue: &Name, weight: u32) -> Self {
         match mode {
@@ -28,7 +27,7 @@ impl Line {
     }
 }
 
-/// Says whose turn it is.
+/// The chooser of the candidate that has the next turn.
 #[derive(Debug, Clone)]
 pub struct Chooser {
     members: Vec<Member>,
@@ -41,7 +40,7 @@ pub struct Chooser {
 pub(super) struct Member {
     pub(super) line: Line,
     pub(super) weight: u32,
-    /// Whether it has work.
+    /// True if it has work.
     pub(super) open: bool,
 }
 
@@ -53,8 +52,8 @@ enum Order {
 }
 
 impl Chooser {
-    /// A chooser among lines that have work, each with its weight and named once, that goes on
-    /// where `choice` stands.
+    /// Creates a chooser among candidates that have work, each with its weight. Each candidate is
+    /// passed once. The choice continues at the position of `choice`.
     #[must_use]
     pub fn new(mode: QueueMode, choice: QueueChoice, lines: impl IntoIterator<Item = (Line, u32)>) -> Self {
         let member = |(line, weight)| Member { line, weight, open: true };
@@ -68,20 +67,20 @@ impl Chooser {
         Self { members, order, choice, picked: None }
     }
 
-    /// A line by its number.
+    /// Returns the candidate with a number.
     #[must_use]
     pub fn line(&self, number: usize) -> Option<&Line> {
         self.members.get(number).map(|member| &member.line)
     }
 
-    /// The number of a line.
+    /// Returns the number of a candidate.
     #[must_use]
     pub fn number(&self, line: &Line) -> Option<usize> {
         self.members.binary_search_by(|member| member.line.cmp(line)).ok()
     }
 
-    /// Whose turn it is; `None` if nobody has work. Asked again, it answers the same until a turn
-    /// was taken or a line closed.
+    /// Returns the candidate that has the next turn; `None` if no candidate has work. Further calls
+    /// return the same one until a turn is taken or a candidate is closed.
     pub fn pick(&mut self) -> Option<usize> {
         self.picked = match &mut self.order {
             Order::Strict => self.members.iter().position(|member| member.open),
@@ -91,7 +90,7 @@ impl Chooser {
         self.picked
     }
 
-    /// Notes that the line that was picked last has taken its turn.
+    /// Records that the picked candidate has taken its turn.
     pub fn took(&mut self) {
         match &mut self.order {
             Order::Strict => {}
@@ -100,7 +99,7 @@ impl Chooser {
         }
     }
 
-    /// Notes that a line has no more work. Closing it again changes nothing.
+    /// Records that a candidate has no more work. Closing it again has no effect.
     pub fn close(&mut self, number: usize) {
         let Some(member) = self.members.get_mut(number).filter(|member| member.open) else { return };
         member.open = false;
@@ -109,7 +108,7 @@ impl Chooser {
         }
     }
 
-    /// Where the next claim is to go on.
+    /// Returns the position at which the next claim continues.
     #[must_use]
     pub fn choice(&self) -> QueueChoice {
         let Order::Interleaved(round) = &self.order else { return self.choice.clone() };

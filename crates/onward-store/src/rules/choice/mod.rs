@@ -1,22 +1,21 @@
-//! Which queue the next turn belongs to.
+//! The choice of the queue that has the next turn.
 //!
-//! A claim hands out tasks in turns, one each. The chooser says whose turn it is among those that
-//! have work; whoever asks takes that one's first task and says so. What is left over from one
-//! claim to the next is a [`QueueChoice`](crate::QueueChoice), a value, so that a claim of one task
-//! at a time is as fair as one of thousands.
+//! A claim takes tasks in turns, one task each. The [`Chooser`] returns the next turn among the
+//! queues that have work; the caller takes the first task of that queue and reports it. The state
+//! between claims is a value, a [`QueueChoice`](crate::QueueChoice), so claims of one task each are
+//! as fair as one claim of thousands.
 //!
 //! * **Strict**: the highest weight first.
 //! * **Lenient**: a lottery (Waldspurger and Weihl, "Lottery scheduling: flexible
-//!   proportional-share resource management", 1994): each queue holds as many tickets as its
-//!   weight.
+//!   proportional-share resource management", 1994). Each queue has as many tickets as its weight.
 //! * **Interleaved**: interleaved weighted round robin (Katevenis, Sidiropoulos and Courcoubetis,
-//!   "Weighted round-robin cell multiplexing in a general-purpose ATM switch chip", 1991): a round
-//!   has as many cycles as the largest weight; in cycle `c` each queue of a weight of at least `c`
-//!   has one turn. Over as many turns as all weights together, wherever they begin, each queue that
-//!   has work throughout gets at least its weight, and exactly that if all have.
+//!   "Weighted round-robin cell multiplexing in a general-purpose ATM switch chip", 1991). A round
+//!   has as many cycles as the largest weight. In cycle `c` each queue of a weight of at least `c`
+//!   has one turn. Take as many consecutive turns as the sum of all weights: each queue that always
+//!   has work gets at least its weight, and exactly its weight if all queues have work.
 //!
-//! Cost of a turn: constant for interleaved (over a round), the logarithm of the number of queues
-//! for lenient, the number of different weights for strict.
+//! Cost of a turn: constant for interleaved (amortized over a round), logarithmic in the number of
+//! queues for lenient, linear in the number of different weights for strict.
 
 mod chooser;
 mod round;

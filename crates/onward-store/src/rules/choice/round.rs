@@ -1,4 +1,4 @@
-//! The round of interleaved mode.
+//! The round of the interleaved mode.
 
 use crate::api::queue::QueueTurn;
 use crate::rules::choice::chooser::{Line, Member};
@@ -7,11 +7,12 @@ use crate::rules::choice::chooser::{Line, Member};
 #[derive(Debug, Clone)]
 pub(super) struct Round {
     cycle: u32,
-    /// Whose weight reaches this cycle, in order; later cycles have some of them.
+    /// The numbers of the members whose weight reaches this cycle, in order. Later cycles have a
+    /// subset.
     turns: Vec<usize>,
-    /// Whose turn it is of these.
+    /// The index in `turns` of the next turn.
     at: usize,
-    /// The cycle of the last turn and who had it.
+    /// The cycle of the last turn, and the number of the member that had it.
     last: Option<(u32, usize)>,
 }
 
@@ -46,13 +47,14 @@ impl Round {
         self.at = 0;
         self.cycle += 1;
         self.turns.retain(|number| members[*number].open && members[*number].weight >= self.cycle);
+        // After the last cycle, a new round begins with all members that have work.
         if self.turns.is_empty() {
             self.cycle = 1;
             self.turns = (0..members.len()).filter(|number| members[*number].open).collect();
         }
     }
 
-    /// The cycle of the last turn, and who had it.
+    /// Returns the cycle of the last turn, and the number of the member that had it.
     pub(super) fn last(&self) -> Option<(u32, usize)> {
         self.last
     }

@@ -1,4 +1,4 @@
-//! Fairness: over any turns, with any weights, whatever the size of a claim.
+//! Fairness: over any turns, with any weights, for any size of claims.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ fn name(number: usize) -> Name {
     Name::new(format!("queue-{number:03}")).unwrap()
 }
 
-/// Turns of queues with these weights, taken in claims of these many. `has_work` says whether a
-/// queue has work at a turn.
+/// Returns the turns of queues with these weights, taken in claims of these sizes. `has_work`
+/// states whether a queue has work at a turn.
 fn turns(
     mode: QueueMode,
     weights: &[u32],
@@ -42,7 +42,7 @@ fn turns(
     taken
 }
 
-/// The same with one chooser for each claim, as a store does it.
+/// Returns the turns with one chooser per claim, as a store uses it.
 fn turns_of_claims(mode: QueueMode, weights: &[u32], claims: &[usize], random: u64) -> Vec<usize> {
     let mut taken = Vec::new();
     let mut choice = QueueChoice { random, ..QueueChoice::default() };
@@ -105,7 +105,7 @@ fn a_lottery_of_claims_of_one_gives_each_queue_about_its_weight() {
 }
 
 proptest! {
-    /// Whatever the number of free slots, from 1 up: a claim is as large as that.
+    /// A claim is as large as the number of free slots, from 1 up. The size makes no difference.
     #[test]
     fn over_any_window_of_a_rounds_turns_each_queue_gets_its_weight(
         weights in weights(), slots in 1..20usize, start in 0..60usize,
@@ -118,7 +118,7 @@ proptest! {
         }
     }
 
-    /// Others may come and go as they like.
+    /// The other queues gain and lose work at any turn.
     #[test]
     fn a_queue_that_always_has_work_gets_its_weight_in_any_window(
         weights in weights(), pattern in vec(any::<u8>(), 1..16), start in 0..60usize,
@@ -129,7 +129,8 @@ proptest! {
         prop_assert!(count(&turns[start..], 0) >= weights[0] as usize);
     }
 
-    /// Over forty rounds' turns: chance alone passes a queue over once in e^40 times.
+    /// The test takes the turns of forty rounds. By chance alone a queue gets no turn once in e^40
+    /// times.
     #[test]
     fn no_queue_starves_in_a_lottery(weights in weights(), random in 0..64u64, slots in 1..20usize) {
         let claims = vec![slots; sum(&weights) * 40 / slots + 1];
@@ -157,8 +158,7 @@ proptest! {
         }
     }
 
-    /// A chooser that is told who has no more work goes on as one that is made anew of those who
-    /// have.
+    /// A chooser with a closed candidate behaves like a new one without that candidate.
     #[test]
     fn a_group_that_closes_is_as_one_that_was_never_there(
         weights in weights(), random: u64, before in 0..30usize, closed: usize, mode in 0..3usize,

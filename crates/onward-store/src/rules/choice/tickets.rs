@@ -1,9 +1,9 @@
-//! The lottery of lenient mode.
+//! The lottery of the lenient mode.
 
 use crate::rules::choice::chooser::Member;
 
-/// The tickets of a lottery, as a Fenwick tree of weights: who holds the n-th ticket is found, and
-/// a holder removed, in as many steps as its depth.
+/// The tickets of a lottery, as a Fenwick tree of weights. Finding the holder of a ticket and
+/// removing a holder take as many steps as the tree is deep.
 #[derive(Debug, Clone)]
 pub(super) struct Tickets {
     tree: Vec<u64>,
@@ -33,12 +33,15 @@ impl Tickets {
         }
     }
 
-    /// The holder of the ticket that a random number draws.
+    /// Returns the holder of the ticket that a random number draws.
     pub(super) fn holder(&self, random: u64) -> Option<usize> {
         if self.total == 0 {
             return None;
         }
+        // Multiplying and shifting maps the random number to a ticket below the total.
         let mut ticket = (u128::from(mixed(random)) * u128::from(self.total)) >> 64;
+        // The descent finds the longest prefix of members whose weights together do not exceed the
+        // ticket. The next member holds it.
         let mut node = 0;
         let mut step = self.tree.len().next_power_of_two();
         while step > 0 {
@@ -52,7 +55,7 @@ impl Tickets {
     }
 }
 
-/// The step from one random number of a claim to the next, and how it is mixed: SplitMix64 (Steele,
+/// The step from one random number of a claim to the next. Numbers are mixed by SplitMix64 (Steele,
 /// Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 

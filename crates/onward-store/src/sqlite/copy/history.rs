@@ -12,20 +12,20 @@ use crate::api::error::{Error, Result};
 use crate::api::name::Name;
 use crate::api::store::{EndedCounts, KindStatistics};
 use crate::api::task::TaskState;
-use crate::sqlite::connection::Database;
-use crate::sqlite::names::Names;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::commit::names::Names;
 
 const STATES: [TaskState; 5] =
     [TaskState::Completed, TaskState::Failed, TaskState::Dead, TaskState::Cancelled, TaskState::Expired];
 
-/// How many tasks of a kind and a queue ended in a state.
+/// The numbers of tasks of a kind and a queue that ended in a state.
 type Counted = BTreeMap<(Name, Name, i64), u64>;
 
-pub(super) fn write(connection: &Connection, names: &mut Names, waiting: &Waiting) -> Result<()> {
+pub(in crate::sqlite) fn write(connection: &Connection, names: &mut Names, waiting: &Waiting) -> Result<()> {
     let counted = share_out(waiting)?;
     for ((kind, queue, state), ended) in &counted {
-        let lane = names.ensure_lane(&Database::from(connection), queue, kind, None, false)?;
-        add(connection, lane, *state, *ended)?;
+        let sub_queue = names.ensure_sub_queue(&Database::from(connection), queue, kind, None, false)?;
+        add(connection, sub_queue, *state, *ended)?;
     }
     for kind in &waiting.statistics {
         sums(connection, names, kind, &counted)?;
@@ -34,13 +34,13 @@ pub(super) fn write(connection: &Connection, names: &mut Names, waiting: &Waitin
     days(connection, names, waiting, &counted)
 }
 
-/// What is still in history is counted by lanes without a group.
+/// Counts what is still in history by sub-queues without a group.
 const KEPT: &str = "
-    INSERT INTO statistics (lane, state, ended, kept, attempts, wait, run, run_maximum)
-    SELECT b.id, h.state, 0, count(*), 0, 0, 0, 0 FROM history h JOIN lane l ON l.id = h.lane
-    JOIN lane b ON b.queue = l.queue AND b.kind = l.kind AND b.task_group = 0
+    INSERT INTO statistics (sub_queue, state, ended, in_history, attempts, wait, run, run_maximum)
+    SELECT b.id, h.state, 0, count(*), 0, 0, 0, 0 FROM history h JOIN sub_queue l ON l.id = h.sub_queue
+    JOIN sub_queue b ON b.queue = l.queue AND b.kind = l.kind AND b.task_group = 0
         AND b.orchestration = l.orchestration WHERE true GROUP BY b.id, h.state
-    ON CONFLICT (lane, state) DO UPDATE SET kept = excluded.kept;
+    ON CONFLICT (sub_queue, state) DO UPDATE SET in_history = excluded.in_history;
 ";
 
 fn share_out(waiting: &Waiting) -> Result<Counted> {
@@ -61,7 +61,8 @@ fn share_out(waiting: &Waiting) -> Result<Counted> {
                 }
             }
             if left > 0 {
-                // Ended before the days that are kept, in a queue that nobody asks for any more.
+                // These ended before the days that are kept, in a queue without a count left to
+                // assign.
                 *counted.entry((kind.kind.clone(), Name::default_queue(), state.code())).or_default() += left;
             }
         }
@@ -73,9 +74,9 @@ fn of(mut ended: EndedCounts, state: TaskState) -> u64 {
     ended.of(state).map_or(0, |count| *count)
 }
 
-fn add(connection: &Connection, lane: i64, state: i64, ended: u64) -> Result<()> {
-    let sql = "INSERT INTO statistics (lane, state, ended, kept, attempts, wait, run, run_maximum) VALUES (?, ?, ?, 0, 0, 0, 0, 0)";
-    connection.prepare_cached(sql)?.execute(params![lane, state, ended])?;
+fn add(connection: &Connection, sub_queue: i64, state: i64, ended: u64) -> Result<()> {
+    let sql = "INSERT INTO statistics (sub_queue, state, ended, in_history, attempts, wait, run, run_maximum) VALUES (?, ?, ?, 0, 0, 0, 0, 0)";
+    connection.prepare_cached(sql)?.execute(params![sub_queue, state, ended])?;
     Ok(())
 }
 
@@ -85,11 +86,12 @@ fn sums(connection: &Connection, names: &mut Names, kind: &KindStatistics, count
     let completed = TaskState::Completed.code();
     let line = counted.keys().find(|(of, _, state)| *of == kind.kind && *state == completed);
     if let Some((_, queue, _)) = line {
-        let lane = names.ensure_lane(&database, queue, &kind.kind, None, false)?;
+        let sub_queue = names.ensure_sub_queue(&database, queue, &kind.kind, None, false)?;
         let micros = |duration: std::time::Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
-        let sql = "UPDATE statistics SET attempts = ?, wait = ?, run = ?, run_maximum = ? WHERE lane = ? AND state = ?";
+        let sql =
+            "UPDATE statistics SET attempts = ?, wait = ?, run = ?, run_maximum = ? WHERE sub_queue = ? AND state = ?";
         let (wait, run, maximum) = (micros(kind.wait), micros(kind.run), micros(kind.run_maximum));
-        connection.execute(sql, params![kind.attempts, wait, run, maximum, lane, completed])?;
+        connection.execute(sql, params![kind.attempts, wait, run, maximum, sub_queue, completed])?;
     }
     if kind.io != crate::api::io::IoStatistics::default() {
         let number = names.ensure_kind(&database, &kind.kind)?;
@@ -99,7 +101,7 @@ fn sums(connection: &Connection, names: &mut Names, kind: &KindStatistics, count
     Ok(())
 }
 
-/// What had been counted when each day began: what is counted in the end, less what came on it and
+/// Computes the counts when each day began: the counts at the end, less what came on that day and
 /// later.
 fn days(connection: &Connection, names: &mut Names, waiting: &Waiting, counted: &Counted) -> Result<()> {
     let mut so_far: BTreeMap<(Name, i64), u64> = BTreeMap::new();

@@ -1,8 +1,8 @@
 //! The store as rows that another backend takes, and out of such rows.
 //!
-//! [`source`] reads a file that nobody writes to meanwhile: [`settings`] what is no task, [`tasks`]
-//! the rest. [`target`] makes a file: rows first, then, with the verbs of the store, what has
-//! consequences for lines of tasks (limits, pauses, settings of queues).
+//! [`source`] reads a file while no process writes to it: [`settings`] reads everything except
+//! tasks, [`tasks`] the rest. [`target`] creates a file: rows first, then, with the verbs of the
+//! store, what has consequences for lists of tasks (limits, pauses, settings of queues).
 
 mod history;
 mod orchestrations;

@@ -1,4 +1,4 @@
-//! What is kept of orchestrations beside their tasks.
+//! The data of orchestrations beside their tasks.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,12 +9,13 @@ use crate::api::error::Result;
 use crate::api::orchestration::{Instance, MessageBody, decode_message};
 use crate::api::task::TaskId;
 use crate::copy::PIECE;
-use crate::memory::{MessageRow, Task, TurnRow};
-use crate::sqlite::instance_column::names_text;
+use crate::model::Task;
+use crate::postgres::{MessageRow, TurnRow};
+use crate::sqlite::columns::awaited_events::names_text;
 use crate::sqlite::reads;
 
 /// Adds to a task what the specification has in the same place, but its history.
-pub(super) fn complete(connection: &Connection, task: &mut Task) -> Result<()> {
+pub(in crate::sqlite) fn complete(connection: &Connection, task: &mut Task) -> Result<()> {
     if task.instance.is_none() {
         return Ok(());
     }
@@ -52,7 +53,7 @@ fn last_cancel(connection: &Connection, task: TaskId) -> Result<u64> {
 }
 
 /// Messages behind a place in one of the mailboxes.
-pub(super) fn messages(connection: &Connection, (task, number): (i64, i64)) -> Result<Vec<MessageRow>> {
+pub(in crate::sqlite) fn messages(connection: &Connection, (task, number): (i64, i64)) -> Result<Vec<MessageRow>> {
     let mut statement = connection.prepare_cached(
         "SELECT task, number, body FROM message WHERE (task, number) > (?1, ?2) ORDER BY task, number LIMIT ?3",
     )?;
@@ -75,7 +76,7 @@ pub(super) fn turns(connection: &Connection, (task, first): (i64, i64)) -> Resul
 }
 
 /// Writes it.
-pub(super) fn write(connection: &Connection, task: &Task) -> Result<()> {
+pub(in crate::sqlite) fn write(connection: &Connection, task: &Task) -> Result<()> {
     let Some(instance) = task.instance.as_deref() else { return Ok(()) };
     let Instance { generation, length, bytes, received, status, values, version, awaits, hold, .. } = instance;
     let id = task.id.0;

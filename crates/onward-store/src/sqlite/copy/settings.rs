@@ -1,4 +1,4 @@
-//! What is no task, out of its tables.
+//! Reads everything except tasks out of its tables.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -10,18 +10,19 @@ use crate::api::limit::LimitScope;
 use crate::api::name::Name;
 use crate::api::task::{TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
-use crate::memory::{CollectionBody, DayCounts, Difference, ItemRow, Line, Over, Settings, SharesBody};
+use crate::model::{BatchKey, UnsettledEnd};
+use crate::postgres::{ChangeSet, CollectionBody, DayCounts, SharesBody, SmallStateRow, StoreSettings};
 use crate::rules::history::day_of;
-use crate::sqlite::connection::Database;
-use crate::sqlite::flow::Flow;
-use crate::sqlite::index::meta;
-use crate::sqlite::pauses::Pauses;
-use crate::sqlite::queues::Queues;
-use crate::sqlite::reads::{LaneNames, history, statistics};
-use crate::sqlite::schedules;
+use crate::sqlite::columns::meta::meta;
+use crate::sqlite::columns::schedules;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::limits::limit_usage::Limits;
+use crate::sqlite::limits::pauses::Pauses;
+use crate::sqlite::limits::queue_settings::Queues;
+use crate::sqlite::reads::{SubQueueNames, history, statistics};
 
 /// Reads it into a piece.
-pub(super) fn read(connection: &Connection, now: Timestamp, piece: &mut Difference) -> Result<()> {
+pub(in crate::sqlite) fn read(connection: &Connection, now: Timestamp, piece: &mut ChangeSet) -> Result<()> {
     let database = Database::from(connection);
     let items = &mut piece.items;
     let queues = names(connection, items)?;
@@ -29,22 +30,22 @@ pub(super) fn read(connection: &Connection, now: Timestamp, piece: &mut Differen
     for (number, name) in &queues {
         let of_queue = settings.settings(*number);
         if of_queue != crate::api::queue::QueueSettings::default() {
-            items.push(ItemRow::new("settings", name, &of_queue)?);
+            items.push(SmallStateRow::new("settings", name, &of_queue)?);
         }
     }
     let (configuration, mode) = (settings.configuration(), settings.mode());
-    let flow = Flow::load(&database, configuration, None, |_| None)?;
-    for (scope, limit) in flow.limits() {
-        items.push(ItemRow::new("limit", scope, limit)?);
+    let limits = Limits::load(&database, configuration, None, |_| None)?;
+    for (scope, limit) in limits.configured() {
+        items.push(SmallStateRow::new("limit", scope, limit)?);
     }
     for pause in Pauses::load(&database)?.records() {
-        items.push(ItemRow::new("pause", &pause.scope, &pause.until)?);
+        items.push(SmallStateRow::new("pause", &pause.scope, &pause.until)?);
     }
     for schedule in schedules::read(connection, "ORDER BY name", [])? {
-        items.push(ItemRow::new("schedule", &schedule.schedule.name, &schedule)?);
+        items.push(SmallStateRow::new("schedule", &schedule.schedule.name, &schedule)?);
     }
     let schedule_revision = meta(&database, "schedule_revision")?.cast_unsigned();
-    items.push(ItemRow::sole("store", &Settings { mode, configuration, schedule_revision })?);
+    items.push(SmallStateRow::sole("store", &StoreSettings { mode, configuration, schedule_revision })?);
     buckets(connection, items)?;
     shares(connection, &queues, items)?;
     collections(connection, items)?;
@@ -60,7 +61,7 @@ pub(super) fn read(connection: &Connection, now: Timestamp, piece: &mut Differen
 }
 
 /// Names of queues, kinds and groups; answers the queues, deleted ones too.
-fn names(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<BTreeMap<i64, Name>> {
+fn names(connection: &Connection, items: &mut Vec<SmallStateRow>) -> Result<BTreeMap<i64, Name>> {
     let mut queues = BTreeMap::new();
     for (sort, sql) in [
         ("queue", "SELECT id, name, deleted FROM queue"),
@@ -72,7 +73,7 @@ fn names(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<BTreeMap<i
         while let Some(row) = rows.next()? {
             let name = Name::new(row.get::<_, String>(1)?)?;
             if !row.get::<_, bool>(2)? {
-                items.push(ItemRow::named(sort, &name));
+                items.push(SmallStateRow::named(sort, &name));
             }
             if sort == "queue" {
                 queues.insert(row.get(0)?, name);
@@ -83,7 +84,7 @@ fn names(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<BTreeMap<i
 }
 
 /// Token buckets, by what they are of.
-fn buckets(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<()> {
+fn buckets(connection: &Connection, items: &mut Vec<SmallStateRow>) -> Result<()> {
     let sql = "SELECT scope, name, full_at FROM task_limit WHERE full_at IS NOT NULL AND rate_tasks IS NOT NULL AND scope < 3 \
                UNION ALL SELECT 3, name, full_at FROM task_group WHERE full_at IS NOT NULL";
     let mut statement = connection.prepare_cached(sql)?;
@@ -97,13 +98,13 @@ fn buckets(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<()> {
             _ => LimitScope::Group(Name::new(name)?),
         };
         let full_at = Duration::from_nanos(row.get::<_, i64>(2)?.unsigned_abs());
-        items.push(ItemRow::new("bucket", &scope, &full_at)?);
+        items.push(SmallStateRow::new("bucket", &scope, &full_at)?);
     }
     Ok(())
 }
 
-fn shares(connection: &Connection, queues: &BTreeMap<i64, Name>, items: &mut Vec<ItemRow>) -> Result<()> {
-    let sql = "SELECT s.queue, s.task_group, g.name, s.guaranteed, s.shared FROM share s \
+fn shares(connection: &Connection, queues: &BTreeMap<i64, Name>, items: &mut Vec<SmallStateRow>) -> Result<()> {
+    let sql = "SELECT s.queue, s.task_group, g.name, s.guaranteed, s.shared FROM fair_share s \
                LEFT JOIN task_group g ON g.id = s.task_group ORDER BY s.queue, s.task_group";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([])?;
@@ -112,30 +113,29 @@ fn shares(connection: &Connection, queues: &BTreeMap<i64, Name>, items: &mut Vec
         let shares = by_queue.entry(row.get(0)?).or_insert_with(|| SharesBody { now: (0, 0), tags: Vec::new() });
         let time = (row.get(3)?, row.get(4)?);
         match row.get::<_, i64>(1)? {
-            crate::sqlite::shares::QUEUE => shares.now = time,
+            crate::sqlite::limits::fair_shares::QUEUE => shares.now = time,
             _ => shares.tags.push((row.get::<_, Option<String>>(2)?.map(Name::new).transpose()?, time)),
         }
     }
     for (queue, shares) in by_queue {
         if let Some(name) = queues.get(&queue) {
-            items.push(ItemRow::new("shares", name, &shares)?);
+            items.push(SmallStateRow::new("shares", name, &shares)?);
         }
     }
     Ok(())
 }
 
-/// What is being collected, with its tasks.
-fn collections(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<()> {
-    let mut lanes = LaneNames::new(connection);
-    let sql =
-        "SELECT began_with, members, bytes, began_at, size, deadline, ripe_at, lane FROM collecting ORDER BY lane";
+/// Reads the pending batches with their items.
+fn collections(connection: &Connection, items: &mut Vec<SmallStateRow>) -> Result<()> {
+    let mut sub_queues = SubQueueNames::new(connection);
+    let sql = "SELECT first_item, items, bytes, began_at, size, deadline, ready_at, sub_queue FROM pending_batch ORDER BY sub_queue";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let moment = |at| Ok::<_, rusqlite::Error>(Timestamp::from_microseconds(row.get(at)?));
-        let lane: i64 = row.get(7)?;
-        let mut members = connection.prepare_cached("SELECT task FROM member WHERE lane = ?")?;
-        let tasks = members.query_map([lane], |row| row.get(0).map(TaskId))?;
+        let sub_queue: i64 = row.get(7)?;
+        let mut members = connection.prepare_cached("SELECT task FROM pending_item WHERE sub_queue = ?")?;
+        let tasks = members.query_map([sub_queue], |row| row.get(0).map(TaskId))?;
         let body = CollectionBody {
             began_with: TaskId(row.get(0)?),
             members: row.get(1)?,
@@ -146,25 +146,25 @@ fn collections(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<()> 
             ripe_at: moment(6)?,
             tasks: tasks.collect::<rusqlite::Result<BTreeSet<TaskId>>>()?,
         };
-        let names = lanes.of(lane)?;
-        let line: Line = (names.queue, names.kind, names.group);
-        items.push(ItemRow::new("collection", &line, &body)?);
+        let names = sub_queues.of(sub_queue)?;
+        let line: BatchKey = (names.queue, names.kind, names.group);
+        items.push(SmallStateRow::new("collection", &line, &body)?);
     }
     Ok(())
 }
 
 /// Tasks that are over and whose dependents do not all know yet.
-fn unsettled(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<()> {
-    let sql = "SELECT task, state, up_to, next_child, next_member FROM over ORDER BY number";
+fn unsettled(connection: &Connection, items: &mut Vec<SmallStateRow>) -> Result<()> {
+    let sql = "SELECT task, state, up_to, next_child, next_item FROM unpropagated_end ORDER BY number";
     let mut statement = connection.prepare_cached(sql)?;
     let line = statement.query_map([], |row| {
         let id = |at| row.get(at).map(TaskId);
         let ended = TaskState::from_code(row.get(1)?);
-        Ok(Over { task: id(0)?, ended, up_to: id(2)?, next_child: id(3)?, next_member: id(4)? })
+        Ok(UnsettledEnd { task: id(0)?, ended, up_to: id(2)?, next_child: id(3)?, next_member: id(4)? })
     })?;
-    let line: VecDeque<Over> = line.collect::<rusqlite::Result<_>>()?;
+    let line: VecDeque<UnsettledEnd> = line.collect::<rusqlite::Result<_>>()?;
     if !line.is_empty() {
-        items.push(ItemRow::sole("unsettled", &line)?);
+        items.push(SmallStateRow::sole("unsettled", &line)?);
     }
     Ok(())
 }

@@ -9,16 +9,17 @@ use super::{orchestrations, settings, tasks};
 use crate::api::error::Result;
 use crate::api::store::Durability;
 use crate::copy::{Begun, PIECE, Source};
-use crate::memory::{Counters, Difference, KeyRow};
-use crate::sqlite::cache::shared;
-use crate::sqlite::connection::Database;
-use crate::sqlite::flow::Flow;
-use crate::sqlite::names::Names;
-use crate::sqlite::open::{SqliteOptions, connect_first, prepare};
-use crate::sqlite::queues::Queues;
-use crate::sqlite::unsaved_groups::{Counts, Moment};
-use crate::sqlite::verbs::microseconds;
-use crate::sqlite::verbs::removal::ended_tasks;
+use crate::postgres::{ChangeSet, Counters, KeyRow};
+use crate::sqlite::columns::durations::microseconds;
+use crate::sqlite::commit::cache::scope_number;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::commit::names::Names;
+use crate::sqlite::limits::deferred_counters::{ClockReading, CounterSaving};
+use crate::sqlite::limits::limit_usage::Limits;
+use crate::sqlite::limits::queue_settings::Queues;
+use crate::sqlite::store::connect::{connect_first, prepare};
+use crate::sqlite::store::open::SqliteOptions;
+use crate::sqlite::verbs::tasks::removal::ended_tasks;
 
 /// Puts tasks that ended in one call in the order in which they did, which the log alone tells.
 fn order_within_calls(connection: &Connection) -> Result<()> {
@@ -41,21 +42,21 @@ fn order_within_calls(connection: &Connection) -> Result<()> {
 
 /// Has the tables have the counts of groups as well, which a process that was alone may have kept
 /// back.
-fn write_out_counts(connection: &Database<'_>, now: Moment) -> Result<()> {
+fn write_out_counts(connection: &Database<'_>, now: ClockReading) -> Result<()> {
     let names = Names::load(connection, None)?;
     let configuration = Queues::load(connection)?.configuration();
-    let mut flow = Flow::load(connection, configuration, None, |scope| shared(&names, scope))?;
-    flow.work_out_counts(connection, &names, now)?;
-    flow.save_groups(connection, (0, now), Counts::Now)
+    let mut limits = Limits::load(connection, configuration, None, |scope| scope_number(&names, scope))?;
+    limits.recompute_counters(connection, &names, now)?;
+    limits.save_groups(connection, (0, now), CounterSaving::Now)
 }
 
-/// What is read next.
+/// The part that is read next.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     Settings,
     ActiveKeys { after: i64 },
     KeptKeys { after: i64 },
-    Waits { after: (i64, i64) },
+    DependentOf { after: (i64, i64) },
     Members { after: i64 },
     Live { after: i64 },
     Ended { after: i64 },
@@ -65,7 +66,7 @@ enum Part {
     Nothing,
 }
 
-/// A store in a file to which nobody writes meanwhile.
+/// A store in a file to which no process writes in the meantime.
 #[derive(Debug)]
 pub(crate) struct SqliteSource {
     connection: Connection,
@@ -74,7 +75,7 @@ pub(crate) struct SqliteSource {
 }
 
 impl SqliteSource {
-    /// Keeps everybody from writing to the file from now on.
+    /// Blocks all writers of the file from now on.
     pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<(Self, Begun)> {
         let connection = connect_first(path, None)?;
         prepare(&connection, Durability::Full)?;
@@ -90,7 +91,7 @@ impl SqliteSource {
         )?;
         order_within_calls(&connection)?;
         let clock = options.clock_of();
-        let now = Moment { wall: clock.now().as_microseconds(), steady: microseconds(clock.steady()) };
+        let now = ClockReading { wall: clock.now().as_microseconds(), steady: microseconds(clock.steady()) };
         write_out_counts(&Database::from(&connection), now)?;
         let begun = Begun { counters: counters(&connection)?, tasks: count(&connection)?, steady: clock.steady() };
         Ok((Self { connection, clock, part: Part::Settings }, begun))
@@ -116,8 +117,8 @@ impl SqliteSource {
     }
 
     /// Reads a piece of the part, and says what comes behind it.
-    fn read(&self) -> Result<(Difference, Part)> {
-        let mut piece = Difference::default();
+    fn read(&self) -> Result<(ChangeSet, Part)> {
+        let mut piece = ChangeSet::default();
         let next = match self.part {
             Part::Settings => {
                 settings::read(&self.connection, self.clock.now(), &mut piece)?;
@@ -131,11 +132,11 @@ impl SqliteSource {
             Part::KeptKeys { after } => {
                 let (keys, last) = self.keys(KEPT_KEYS, after)?;
                 piece.keys = keys;
-                last.map_or(Part::Waits { after: (0, 0) }, |after| Part::KeptKeys { after })
+                last.map_or(Part::DependentOf { after: (0, 0) }, |after| Part::KeptKeys { after })
             }
-            Part::Waits { after } => {
+            Part::DependentOf { after } => {
                 piece.waits = self.pairs(WAITS, after, |task, dependent| (task, dependent))?;
-                piece.waits.last().map_or(Part::Members { after: 0 }, |after| Part::Waits { after: *after })
+                piece.waits.last().map_or(Part::Members { after: 0 }, |after| Part::DependentOf { after: *after })
             }
             Part::Members { after } => {
                 piece.members = self.pairs(MEMBERS, (after, 0), |member, bundle| (member, bundle))?;
@@ -171,12 +172,12 @@ impl SqliteSource {
     }
 }
 
-fn rows(tasks: IntoIter<crate::memory::Task>) -> Result<Vec<crate::memory::TaskRow>> {
-    tasks.map(|task| crate::memory::TaskRow::of(&task, true)).collect()
+fn rows(tasks: IntoIter<crate::model::Task>) -> Result<Vec<crate::postgres::TaskRow>> {
+    tasks.map(|task| crate::postgres::TaskRow::of(&task, true)).collect()
 }
 
 impl Source for SqliteSource {
-    async fn next(&mut self) -> Result<Option<Difference>> {
+    async fn next(&mut self) -> Result<Option<ChangeSet>> {
         if matches!(self.part, Part::Nothing) {
             return Ok(None);
         }
@@ -191,16 +192,16 @@ impl Source for SqliteSource {
 }
 
 /// A task asked to stop because another took its key (2) no longer has it.
-const ACTIVE_KEYS: &str = "SELECT t.id, k.name, t.key, t.id, NULL FROM task t JOIN lane l ON l.id = t.lane JOIN kind k ON k.id = l.kind \
+const ACTIVE_KEYS: &str = "SELECT t.id, k.name, t.key, t.id, NULL FROM task t JOIN sub_queue l ON l.id = t.sub_queue JOIN kind k ON k.id = l.kind \
      WHERE t.id > ?1 AND t.key IS NOT NULL AND t.cancel_requested < 2 ORDER BY t.id LIMIT ?2";
 
-const KEPT_KEYS: &str = "SELECT e.task, k.name, e.key, e.task, e.until FROM kept_key e JOIN kind k ON k.id = e.kind WHERE e.task > ?1 \
+const KEPT_KEYS: &str = "SELECT e.task, k.name, e.key, e.task, e.until FROM retained_key e JOIN kind k ON k.id = e.kind WHERE e.task > ?1 \
      ORDER BY e.task LIMIT ?2";
 
 const WAITS: &str =
     "SELECT task, dependent FROM dependency WHERE (task, dependent) > (?1, ?2) ORDER BY task, dependent LIMIT ?3";
 
-const MEMBERS: &str = "SELECT task, bundle FROM member_of WHERE task > ?1 AND ?2 = 0 ORDER BY task LIMIT ?3";
+const MEMBERS: &str = "SELECT task, batch FROM batch_item WHERE task > ?1 AND ?2 = 0 ORDER BY task LIMIT ?3";
 
 fn count(connection: &Connection) -> Result<u64> {
     let all = "SELECT (SELECT count(*) FROM task) + (SELECT count(*) FROM history)";

@@ -1,8 +1,8 @@
 //! Making a store of pieces.
 //!
 //! The file is written beside its place and gets its name when it is whole and on disk. It is
-//! written without a frontier, so that nothing is in the tables that find tasks: the first look
-//! makes them, as after any start.
+//! written without an index watermark, so that nothing is in the tables that find tasks: the first
+//! look makes them, as after any start.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,15 +18,17 @@ use crate::api::store::Durability;
 use crate::api::task::{NewTask, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::copy::Target;
-use crate::memory::{Counters, Difference, KeyRow, Task, TaskRow, decode, read_changes};
-use crate::sqlite::connection::Database;
-use crate::sqlite::dependents::{AWAITED, BUNDLE, MEMO, MOVING};
-use crate::sqlite::log::LogBuffer;
-use crate::sqlite::maintenance::put_in_place;
-use crate::sqlite::migrations::{MIGRATIONS, migrate};
-use crate::sqlite::names::{Names, SERIES_SHIFT};
-use crate::sqlite::open::{SqliteOptions, check_before_open, check_place, connect, prepare, real_path};
-use crate::sqlite::options_column::TaskOptions;
+use crate::model::Task;
+use crate::postgres::{ChangeSet, Counters, KeyRow, TaskRow, decode, read_changes};
+use crate::sqlite::columns::links::{AWAITED, BATCH, CHECKPOINT, MOVING};
+use crate::sqlite::columns::task_options::TaskOptions;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::commit::names::{AFFINITY_SHIFT, Names};
+use crate::sqlite::commit::transition_log::LogBuffer;
+use crate::sqlite::migrations::migrate::{MIGRATIONS, migrate};
+use crate::sqlite::store::connect::{check_before_open, check_place, connect, prepare, real_path};
+use crate::sqlite::store::maintenance::put_in_place;
+use crate::sqlite::store::open::SqliteOptions;
 
 /// A store that is being written.
 #[derive(Debug)]
@@ -35,9 +37,9 @@ pub(crate) struct SqliteTarget {
     options: SqliteOptions,
     to: PathBuf,
     names: Names,
-    series: HashMap<Name, i64>,
+    affinity_key: HashMap<Name, i64>,
     tags: HashMap<Vec<u8>, i64>,
-    /// What is written when the tasks are there.
+    /// The rows that are written after the tasks.
     waiting: Waiting,
     unfinished: Unfinished,
 }
@@ -87,8 +89,8 @@ impl SqliteTarget {
         migrate(&mut connection, MIGRATIONS)?;
         connection.execute_batch("CREATE TEMP TABLE key_owner (task INTEGER PRIMARY KEY) STRICT")?;
         let names = Names::load(&Database::from(&connection), None)?;
-        let (series, tags) = (HashMap::new(), HashMap::new());
-        Ok(Self { connection, options, to, names, series, tags, waiting: Waiting::default(), unfinished })
+        let (affinity_key, tags) = (HashMap::new(), HashMap::new());
+        Ok(Self { connection, options, to, names, affinity_key, tags, waiting: Waiting::default(), unfinished })
     }
 
     fn execute(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
@@ -96,15 +98,15 @@ impl SqliteTarget {
         Ok(())
     }
 
-    fn lane_of(&mut self, new: &NewTask) -> Result<i64> {
-        self.lane(&new.queue, &new.kind, new.group.as_ref(), new.orchestration)
+    fn sub_queue_of(&mut self, new: &NewTask) -> Result<i64> {
+        self.sub_queue(&new.queue, &new.kind, new.group.as_ref(), new.orchestration)
     }
 
-    fn lane(&mut self, queue: &Name, kind: &Name, group: Option<&Name>, orchestration: bool) -> Result<i64> {
-        self.names.ensure_lane(&Database::from(&self.connection), queue, kind, group, orchestration)
+    fn sub_queue(&mut self, queue: &Name, kind: &Name, group: Option<&Name>, orchestration: bool) -> Result<i64> {
+        self.names.ensure_sub_queue(&Database::from(&self.connection), queue, kind, group, orchestration)
     }
 
-    fn write(&mut self, piece: Difference) -> Result<()> {
+    fn write(&mut self, piece: ChangeSet) -> Result<()> {
         self.waiting.items.extend(piece.items);
         self.waiting.statistics.extend(piece.statistics);
         self.waiting.days.extend(piece.days);
@@ -113,7 +115,7 @@ impl SqliteTarget {
             self.execute("INSERT INTO dependency (task, dependent) VALUES (?, ?)", [task, dependent])?;
         }
         for (member, bundle) in piece.members {
-            self.execute("INSERT INTO member_of (task, bundle) VALUES (?, ?)", [member, bundle])?;
+            self.execute("INSERT INTO batch_item (task, batch) VALUES (?, ?)", [member, bundle])?;
         }
         piece.live.into_iter().try_for_each(|row| self.live(row))?;
         piece.ended.into_iter().try_for_each(|row| self.ended(row))?;
@@ -129,7 +131,7 @@ impl SqliteTarget {
         };
         let kind = self.names.ensure_kind(&Database::from(&self.connection), &Name::new(row.kind)?)?;
         let key = String::from_utf8(row.key).map_err(|_| Error::corrupt("a key is not text; restore a backup"))?;
-        let sql = "INSERT INTO kept_key (kind, key, task, until) VALUES (?, ?, ?, ?)";
+        let sql = "INSERT INTO retained_key (kind, key, task, until) VALUES (?, ?, ?, ?)";
         self.execute(sql, params![kind, key, row.task, until])
     }
 
@@ -141,15 +143,15 @@ impl SqliteTarget {
             TaskState::Blocked => 2,
             state => return Err(Error::invalid(format!("task {} is {state}; stop whoever runs it", task.id))),
         };
-        let lane = self.lane_of(&task.new)?;
+        let sub_queue = self.sub_queue_of(&task.new)?;
         let links = self.details(&task)?;
-        let sql = "INSERT INTO task (id, lane, priority, scheduled, run_at, claims, attempts, lost, cancel_requested, submitted_at, \
+        let sql = "INSERT INTO task (id, sub_queue, priority, scheduled, run_at, claims, attempts, lost, cancel_requested, submitted_at, \
                    started_at, expires_at, options, key, payload, links) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
         self.execute(
             sql,
             params![
                 task.id.0,
-                lane,
+                sub_queue,
                 task.new.priority.0,
                 waits,
                 task.run_at.as_microseconds(),
@@ -167,36 +169,36 @@ impl SqliteTarget {
             ],
         )?;
         match &task.new.affinity {
-            Some(series) if waits == 0 => self.wait_in_series(series.clone(), lane),
+            Some(affinity_key) if waits == 0 => self.enter_affinity_list(affinity_key.clone(), sub_queue),
             _ => Ok(()),
         }
     }
 
-    fn wait_in_series(&mut self, series: Name, lane: i64) -> Result<()> {
-        let next = self.series.len().cast_signed() as i64 + 1;
-        let number = *self.series.entry(series.clone()).or_insert(next);
+    fn enter_affinity_list(&mut self, affinity_key: Name, sub_queue: i64) -> Result<()> {
+        let next = self.affinity_key.len().cast_signed() as i64 + 1;
+        let number = *self.affinity_key.entry(affinity_key.clone()).or_insert(next);
         if number == next {
-            self.execute("INSERT INTO affinity (id, name) VALUES (?, ?)", params![number, series.as_str()])?;
+            self.execute("INSERT INTO affinity (id, name) VALUES (?, ?)", params![number, affinity_key.as_str()])?;
         }
-        let sql = "INSERT OR IGNORE INTO affinity_line (line, lane) VALUES (?, ?)";
-        self.execute(sql, [number << SERIES_SHIFT | lane, lane])
+        let sql = "INSERT OR IGNORE INTO affinity_list (list, sub_queue) VALUES (?, ?)";
+        self.execute(sql, [number << AFFINITY_SHIFT | sub_queue, sub_queue])
     }
 
     fn ended(&mut self, row: TaskRow) -> Result<()> {
         let task = row.into_task()?;
-        let lane = self.lane_of(&task.new)?;
+        let sub_queue = self.sub_queue_of(&task.new)?;
         self.details(&task)?;
         if let Some(until) = task.retained_until() {
-            self.execute("INSERT INTO retained (until, task) VALUES (?, ?)", [until.as_microseconds(), task.id.0])?;
+            self.execute("INSERT INTO retention (until, task) VALUES (?, ?)", [until.as_microseconds(), task.id.0])?;
         }
-        let sql = "INSERT INTO history (id, lane, state, ended_in, priority, run_at, claims, attempts, cancel_requested, submitted_at, \
+        let sql = "INSERT INTO history (id, sub_queue, state, ended_in, priority, run_at, claims, attempts, cancel_requested, submitted_at, \
                    started_at, finished_at, expires_at, options, key, payload, result) \
                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
         self.execute(
             sql,
             params![
                 task.id.0,
-                lane,
+                sub_queue,
                 task.state.code(),
                 task.end.map_or(0, |end| end.entry),
                 task.new.priority.0,
@@ -219,7 +221,7 @@ impl SqliteTarget {
     /// Writes what few tasks have, each in a table of its own; answers the links that say so.
     fn details(&self, task: &Task) -> Result<u8> {
         let id = task.id.0;
-        let mut links = if task.members > 0 { BUNDLE } else { 0 };
+        let mut links = if task.members > 0 { BATCH } else { 0 };
         if let Some(parent) = task.new.parent {
             self.execute("INSERT INTO child (parent, child) VALUES (?, ?)", [parent.0, id])?;
         }
@@ -231,14 +233,14 @@ impl SqliteTarget {
         self.progress(task)?;
         orchestrations::write(&self.connection, task)?;
         if let Some(memo) = &task.memo {
-            links |= MEMO;
-            self.execute("INSERT INTO memo (task, memo) VALUES (?, ?)", params![id, &memo[..]])?;
+            links |= CHECKPOINT;
+            self.execute("INSERT INTO task_checkpoint (task, checkpoint) VALUES (?, ?)", params![id, &memo[..]])?;
         }
         if let Some(awaited) = &task.awaited {
             links |= AWAITED;
             let wait = json(&awaited.wait)?;
             let (until, expires_at) = (micros(awaited.until), micros(awaited.expires_at));
-            let sql = "INSERT INTO awaited (task, claim, wait, until, expires_at) VALUES (?, ?, ?, ?, ?)";
+            let sql = "INSERT INTO awaited_completion (task, claim, wait, until, expires_at) VALUES (?, ?, ?, ?, ?)";
             self.execute(sql, params![id, task.claims, wait, until, expires_at])?;
         }
         if let Some(queue) = &task.move_to {
@@ -247,7 +249,7 @@ impl SqliteTarget {
         }
         if let Some(follower) = &task.follower {
             let text = json(&NewTask { payload: bytes::Bytes::new(), ..(**follower).clone() })?;
-            let sql = "INSERT INTO follower (task, new_task, payload) VALUES (?, ?, ?)";
+            let sql = "INSERT INTO successor (task, new_task, payload) VALUES (?, ?, ?)";
             self.execute(sql, params![id, text, &follower.payload[..]])?;
         }
         Ok(links)
@@ -283,7 +285,7 @@ impl SqliteTarget {
                 next
             }
         };
-        self.execute("INSERT INTO tagged (tag, task) VALUES (?, ?)", [number, task])
+        self.execute("INSERT INTO task_tag (tag, task) VALUES (?, ?)", [number, task])
     }
 
     fn log(&mut self, entry: i64, next_task: i64, text: &str) -> Result<()> {
@@ -292,8 +294,8 @@ impl SqliteTarget {
         for row in read_changes(text)? {
             let event = decode(row, crate::api::event::EventCursor::START)?;
             at.get_or_insert(event.at);
-            let lane = self.lane(&event.queue, &event.kind, None, false)?;
-            buffer.push(event.task, lane, event.change);
+            let sub_queue = self.sub_queue(&event.queue, &event.kind, None, false)?;
+            buffer.push(event.task, sub_queue, event.change);
         }
         let at = at.map_or(0, Timestamp::as_microseconds);
         let sql = "INSERT INTO log (id, at, next_task, changes) VALUES (?, ?, ?, ?)";
@@ -329,11 +331,11 @@ const SETTLE: &str = "
     UPDATE task SET cancel_requested = 2 WHERE key IS NOT NULL AND id NOT IN (SELECT task FROM temp.key_owner);
     UPDATE task SET links = links | 1 WHERE id IN (SELECT task FROM dependency);
     UPDATE task SET links = links | 2 WHERE id IN (SELECT parent FROM child);
-    UPDATE tag SET tasks = (SELECT count(*) FROM tagged WHERE tag = number);
-    INSERT INTO bundle SELECT DISTINCT m.bundle FROM member_of m JOIN task t ON t.id = m.task;
-    INSERT INTO queue_size SELECT l.queue, 0, 0, count(*) FROM task t JOIN lane l ON l.id = t.lane WHERE t.scheduled = 2 GROUP BY l.queue;
+    UPDATE tag SET tasks = (SELECT count(*) FROM task_tag WHERE tag = number);
+    INSERT INTO batch SELECT DISTINCT m.batch FROM batch_item m JOIN task t ON t.id = m.task;
+    INSERT INTO queue_size SELECT l.queue, 0, 0, count(*) FROM task t JOIN sub_queue l ON l.id = t.sub_queue WHERE t.scheduled = 2 GROUP BY l.queue;
     UPDATE meta SET value = (SELECT max(coalesce((SELECT max(id) FROM task), 0), coalesce((SELECT max(id) FROM history), 0)))
-    WHERE name = 'tagged_to';
+    WHERE name = 'tags_watermark';
 ";
 
 fn options(task: &Task) -> TaskOptions {
@@ -358,7 +360,7 @@ impl Target for SqliteTarget {
         self.options.clock_of().steady()
     }
 
-    async fn put(&mut self, piece: Difference) -> Result<()> {
+    async fn put(&mut self, piece: ChangeSet) -> Result<()> {
         self.connection.execute_batch("BEGIN")?;
         self.write(piece)?;
         Ok(self.connection.execute_batch("COMMIT")?)

@@ -1,5 +1,5 @@
-//! What is no task, into its tables: names and rows first, the rest with the verbs of the store,
-//! which put the lines of tasks where they then belong.
+//! Writes everything except tasks into its tables: names and rows first, the rest with the verbs of
+//! the store, which put the lists of tasks where they then belong.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -14,25 +14,27 @@ use crate::api::schedule::ScheduleRecord;
 use crate::api::store::KindStatistics;
 use crate::api::timestamp::Timestamp;
 use crate::api::write::{Scope, Write};
-use crate::memory::{CollectionBody, DayCounts, ItemRow, Line, Over, Settings, SharesBody};
-use crate::sqlite::connection::Database;
-use crate::sqlite::names::Names;
-use crate::sqlite::schedules;
+use crate::model::{BatchKey, UnsettledEnd};
+use crate::postgres::{CollectionBody, DayCounts, SharesBody, SmallStateRow, StoreSettings};
+use crate::sqlite::columns::durations::nanoseconds;
+use crate::sqlite::columns::schedules;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::commit::names::Names;
 
-/// What is written when the tasks are there.
+/// The rows that are written after the tasks.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
-    pub(super) items: Vec<ItemRow>,
-    pub(super) statistics: Vec<KindStatistics>,
-    pub(super) days: Vec<DayCounts>,
+pub(in crate::sqlite) struct Waiting {
+    pub(in crate::sqlite) items: Vec<SmallStateRow>,
+    pub(in crate::sqlite) statistics: Vec<KindStatistics>,
+    pub(in crate::sqlite) days: Vec<DayCounts>,
 }
 
 impl Waiting {
-    fn of<'a>(&'a self, sort: &'a str) -> impl Iterator<Item = &'a ItemRow> {
+    fn of<'a>(&'a self, sort: &'a str) -> impl Iterator<Item = &'a SmallStateRow> {
         self.items.iter().filter(move |item| item.sort == sort)
     }
 
-    /// Writes what no line of tasks depends on.
+    /// Writes what no list of tasks depends on.
     pub(super) fn write_rows(&self, connection: &Connection, names: &mut Names) -> Result<()> {
         self.names(connection, names)?;
         for item in self.of("schedule") {
@@ -76,8 +78,8 @@ impl Waiting {
         Ok(())
     }
 
-    /// The writes that set what lines of tasks depend on.
-    pub(super) fn writes(&self) -> Result<Vec<Write>> {
+    /// The writes that set what lists of tasks depend on.
+    pub(in crate::sqlite) fn writes(&self) -> Result<Vec<Write>> {
         let mut writes = Vec::new();
         for item in self.of("settings") {
             let QueueSettings { weight, concurrency, affinity_wait } = item.body()?;
@@ -94,15 +96,15 @@ impl Waiting {
             writes.push(Write::Pause { scope, until });
         }
         for item in self.of("store") {
-            writes.push(Write::SetQueueMode(item.body::<Settings>()?.mode));
+            writes.push(Write::SetQueueMode(item.body::<StoreSettings>()?.mode));
         }
         Ok(writes)
     }
 
-    /// What the writes have set as if it were new.
+    /// Writes the values that the writes have set as if they were new.
     pub(super) fn write_what_writes_change(&self, connection: &Connection) -> Result<()> {
         for item in self.of("store") {
-            let Settings { configuration, schedule_revision, .. } = item.body()?;
+            let StoreSettings { configuration, schedule_revision, .. } = item.body()?;
             for (name, value) in [("configuration", configuration), ("schedule_revision", schedule_revision)] {
                 connection.execute("UPDATE meta SET value = ? WHERE name = ?", params![value, name])?;
             }
@@ -137,32 +139,28 @@ fn limit(scope: LimitScope, limit: Limit) -> SetLimit {
     }
 }
 
-fn nanoseconds(duration: Duration) -> i64 {
-    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
-}
-
 fn shares(connection: &Connection, names: &mut Names, queue: &Name, shares: SharesBody) -> Result<()> {
     let database = Database::from(connection);
     let queue = names.ensure_queue(&database, queue)?;
-    let mut rows = BTreeMap::from([(crate::sqlite::shares::QUEUE, shares.now)]);
+    let mut rows = BTreeMap::from([(crate::sqlite::limits::fair_shares::QUEUE, shares.now)]);
     for (group, time) in shares.tags {
         let group = group.map_or(Ok(0), |group| names.ensure_group(&database, &group))?;
         rows.insert(group, time);
     }
     for (group, (guaranteed, shared)) in rows {
-        let sql = "INSERT INTO share (queue, task_group, guaranteed, shared) VALUES (?, ?, ?, ?)";
+        let sql = "INSERT INTO fair_share (queue, task_group, guaranteed, shared) VALUES (?, ?, ?, ?)";
         connection.execute(sql, params![queue, group, guaranteed, shared])?;
     }
     Ok(())
 }
 
-fn collection(connection: &Connection, names: &mut Names, line: &Line, body: &CollectionBody) -> Result<()> {
+fn collection(connection: &Connection, names: &mut Names, line: &BatchKey, body: &CollectionBody) -> Result<()> {
     let (queue, kind, group) = line;
-    let lane = names.ensure_lane(&Database::from(connection), queue, kind, group.as_ref(), false)?;
+    let sub_queue = names.ensure_sub_queue(&Database::from(connection), queue, kind, group.as_ref(), false)?;
     connection.execute(
-        include_str!("../sql/put_collection.sql"),
+        include_str!("../sql/relations/put_pending_batch.sql"),
         params![
-            lane,
+            sub_queue,
             body.began_with.0,
             body.members,
             body.bytes.cast_signed(),
@@ -173,16 +171,17 @@ fn collection(connection: &Connection, names: &mut Names, line: &Line, body: &Co
         ],
     )?;
     for task in &body.tasks {
-        let sql = "INSERT INTO member (lane, task, bytes) SELECT ?1, id, length(payload) FROM task WHERE id = ?2";
-        connection.execute(sql, [lane, task.0])?;
+        let sql =
+            "INSERT INTO pending_item (sub_queue, task, bytes) SELECT ?1, id, length(payload) FROM task WHERE id = ?2";
+        connection.execute(sql, [sub_queue, task.0])?;
     }
     Ok(())
 }
 
-fn unsettled(connection: &Connection, line: VecDeque<Over>) -> Result<()> {
+fn unsettled(connection: &Connection, line: VecDeque<UnsettledEnd>) -> Result<()> {
     for over in line {
         let code = over.ended.map_or(0, crate::api::task::TaskState::code);
-        let sql = "INSERT INTO over (task, state, up_to, next_child, next_member) VALUES (?, ?, ?, ?, ?)";
+        let sql = "INSERT INTO unpropagated_end (task, state, up_to, next_child, next_item) VALUES (?, ?, ?, ?, ?)";
         connection.execute(sql, [over.task.0, code, over.up_to.0, over.next_child.0, over.next_member.0])?;
     }
     Ok(())

@@ -11,28 +11,29 @@ use crate::api::name::Name;
 use crate::api::task::{NewTask, OnDuplicate, Priority, TaskId, TaskState, UniqueKey};
 use crate::api::timestamp::Timestamp;
 use crate::copy::PIECE;
-use crate::memory::{Awaited, End, Logged, Task, TaskRow, encode, tag};
-use crate::sqlite::dependents::{AWAITED, MEMO, MOVING};
-use crate::sqlite::log::decode;
-use crate::sqlite::options_column::TaskOptions;
-use crate::sqlite::reads::{LaneNames, NamesOfLane, errors, progress};
-use crate::sqlite::transaction::id_values;
+use crate::model::{AwaitedCompletion, End, LoggedChange, Task};
+use crate::postgres::{TaskRow, encode, tag};
+use crate::sqlite::columns::links::{AWAITED, CHECKPOINT, MOVING};
+use crate::sqlite::columns::task_options::TaskOptions;
+use crate::sqlite::commit::transaction::id_values;
+use crate::sqlite::commit::transition_log::decode;
+use crate::sqlite::reads::{NamesOfSubQueue, SubQueueNames, errors, progress};
 
-const LIVE: &str = "SELECT id, lane, scheduled, priority, run_at, claims, attempts, cancel_requested > 0, submitted_at, started_at, expires_at, \
+const LIVE: &str = "SELECT id, sub_queue, scheduled, priority, run_at, claims, attempts, cancel_requested > 0, submitted_at, started_at, expires_at, \
      options, key, payload, lost, links FROM task WHERE id > ?1 ORDER BY id LIMIT ?2";
 
-const ENDED: &str = "SELECT h.id, h.lane, h.state, h.priority, h.run_at, h.claims, h.attempts, h.cancel_requested > 0, h.submitted_at, h.started_at, \
+const ENDED: &str = "SELECT h.id, h.sub_queue, h.state, h.priority, h.run_at, h.claims, h.attempts, h.cancel_requested > 0, h.submitted_at, h.started_at, \
      h.expires_at, h.options, h.key, h.payload, h.finished_at, h.result, h.ended_in, o.number \
      FROM history h JOIN temp.end_order o ON o.task = h.id WHERE h.id > ?1 ORDER BY h.id LIMIT ?2";
 
 /// Live tasks behind a number.
-pub(super) fn live(connection: &Connection, after: i64) -> Result<IntoIter<Task>> {
-    let mut lanes = LaneNames::new(connection);
+pub(in crate::sqlite) fn live(connection: &Connection, after: i64) -> Result<IntoIter<Task>> {
+    let mut sub_queues = SubQueueNames::new(connection);
     let mut statement = connection.prepare_cached(LIVE)?;
     let mut rows = statement.query([after, limit()])?;
     let mut tasks = Vec::new();
     while let Some(row) = rows.next()? {
-        let mut task = task(row, &mut lanes)?;
+        let mut task = task(row, &mut sub_queues)?;
         task.state = match row.get(2)? {
             0 => TaskState::Waiting,
             1 => TaskState::Scheduled,
@@ -49,13 +50,13 @@ pub(super) fn live(connection: &Connection, after: i64) -> Result<IntoIter<Task>
 }
 
 /// Ended tasks behind a number.
-pub(super) fn ended(connection: &Connection, after: i64) -> Result<IntoIter<Task>> {
-    let mut lanes = LaneNames::new(connection);
+pub(in crate::sqlite) fn ended(connection: &Connection, after: i64) -> Result<IntoIter<Task>> {
+    let mut sub_queues = SubQueueNames::new(connection);
     let mut statement = connection.prepare_cached(ENDED)?;
     let mut rows = statement.query([after, limit()])?;
     let mut tasks = Vec::new();
     while let Some(row) = rows.next()? {
-        let mut task = task(row, &mut lanes)?;
+        let mut task = task(row, &mut sub_queues)?;
         task.state = TaskState::from_code(row.get(2)?)
             .ok_or_else(|| Error::corrupt("a task is in a state that does not exist; restore a backup"))?;
         task.finished_at = maybe(row, 14)?;
@@ -76,11 +77,11 @@ fn maybe(row: &Row<'_>, at: usize) -> Result<Option<Timestamp>> {
     Ok(row.get::<_, Option<i64>>(at)?.map(Timestamp::from_microseconds))
 }
 
-/// What live and ended tasks have alike.
-fn task(row: &Row<'_>, lanes: &mut LaneNames<'_>) -> Result<Task> {
+/// Reads the columns that live and ended tasks share.
+fn task(row: &Row<'_>, sub_queues: &mut SubQueueNames<'_>) -> Result<Task> {
     let options: TaskOptions = row.get(11)?;
     let (io, members) = (options.io, options.member_count());
-    let mut new = new_task(lanes.of(row.get(1)?)?, options, row.get(12)?);
+    let mut new = new_task(sub_queues.of(row.get(1)?)?, options, row.get(12)?);
     (new.priority, new.payload) = (Priority(row.get(3)?), row.get::<_, Vec<u8>>(13)?.into());
     let submitted_at = Timestamp::from_microseconds(row.get(8)?);
     let mut task = Task::submitted(TaskId(row.get(0)?), new, submitted_at);
@@ -91,7 +92,7 @@ fn task(row: &Row<'_>, lanes: &mut LaneNames<'_>) -> Result<Task> {
     Ok(task)
 }
 
-fn new_task(names: NamesOfLane, options: TaskOptions, key: Option<String>) -> NewTask {
+fn new_task(names: NamesOfSubQueue, options: TaskOptions, key: Option<String>) -> NewTask {
     let mut new = NewTask::of(names.kind);
     (new.queue, new.group) = (names.queue, names.group);
     let keep_for = options.keep_key_for;
@@ -116,19 +117,20 @@ fn new_task(names: NamesOfLane, options: TaskOptions, key: Option<String>) -> Ne
     }
 }
 
-/// What few live tasks have, each in a table of its own.
+/// Reads the details that few live tasks have, each from a table of its own.
 fn details(connection: &Connection, task: &mut Task, links: u8) -> Result<()> {
     let id = task.id.0;
-    if links & MEMO != 0 {
-        let mut memo = connection.prepare_cached("SELECT memo FROM memo WHERE task = ?")?;
+    if links & CHECKPOINT != 0 {
+        let mut memo = connection.prepare_cached("SELECT checkpoint FROM task_checkpoint WHERE task = ?")?;
         task.memo = memo.query_row([id], |row| row.get::<_, Vec<u8>>(0)).optional()?.map(Bytes::from);
     }
     if links & AWAITED != 0 && task.state == TaskState::Blocked {
-        let mut awaited = connection.prepare_cached("SELECT wait, until, expires_at FROM awaited WHERE task = ?")?;
+        let mut awaited =
+            connection.prepare_cached("SELECT wait, until, expires_at FROM awaited_completion WHERE task = ?")?;
         let mut rows = awaited.query([id])?;
         if let Some(row) = rows.next()? {
             let wait = json(&row.get::<_, String>(0)?)?;
-            task.awaited = Some(Awaited { wait, until: maybe(row, 1)?, expires_at: maybe(row, 2)? });
+            task.awaited = Some(AwaitedCompletion { wait, until: maybe(row, 1)?, expires_at: maybe(row, 2)? });
         }
     }
     if links & MOVING != 0 {
@@ -137,7 +139,7 @@ fn details(connection: &Connection, task: &mut Task, links: u8) -> Result<()> {
         task.move_to = queue.map(Name::new).transpose()?;
     }
     if task.new.unique.is_some() {
-        let mut follower = connection.prepare_cached("SELECT new_task, payload FROM follower WHERE task = ?")?;
+        let mut follower = connection.prepare_cached("SELECT new_task, payload FROM successor WHERE task = ?")?;
         let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, Vec<u8>>(1)?));
         if let Some((text, payload)) = follower.query_row([id], read).optional()? {
             task.follower = Some(Box::new(NewTask { payload: payload.into(), ..json(&text)? }));
@@ -163,7 +165,12 @@ fn complete(connection: &Connection, tasks: &mut [Task]) -> Result<()> {
 }
 
 /// The tags of tasks of a table that were just read, behind a number.
-pub(super) fn tags(connection: &Connection, table: &str, after: i64, tasks: &[TaskRow]) -> Result<Vec<(i64, Vec<u8>)>> {
+pub(in crate::sqlite) fn tags(
+    connection: &Connection,
+    table: &str,
+    after: i64,
+    tasks: &[TaskRow],
+) -> Result<Vec<(i64, Vec<u8>)>> {
     let Some(last) = tasks.last() else { return Ok(Vec::new()) };
     let sql = format!("SELECT id, options FROM {table} WHERE id > ?1 AND id <= ?2 AND instr(options, '\"tags\"') > 0");
     let mut statement = connection.prepare_cached(&sql)?;
@@ -177,8 +184,8 @@ pub(super) fn tags(connection: &Connection, table: &str, after: i64, tasks: &[Ta
 }
 
 /// Entries of the log behind a number.
-pub(super) fn log(connection: &Connection, after: i64) -> Result<Vec<(i64, i64, String)>> {
-    let mut lanes = LaneNames::new(connection);
+pub(in crate::sqlite) fn log(connection: &Connection, after: i64) -> Result<Vec<(i64, i64, String)>> {
+    let mut sub_queues = SubQueueNames::new(connection);
     let sql = "SELECT id, at, next_task, changes FROM log WHERE id > ?1 ORDER BY id LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([after, limit()])?;
@@ -187,9 +194,9 @@ pub(super) fn log(connection: &Connection, after: i64) -> Result<Vec<(i64, i64, 
         let (at, bytes): (i64, Vec<u8>) = (row.get(1)?, row.get(3)?);
         let mut changes = Vec::new();
         for logged in decode(&bytes)? {
-            let NamesOfLane { kind, queue, .. } = lanes.of(logged.lane)?;
+            let NamesOfSubQueue { kind, queue, .. } = sub_queues.of(logged.sub_queue)?;
             let at = Timestamp::from_microseconds(at);
-            changes.push(Logged { at, task: logged.task, kind, queue, change: logged.change });
+            changes.push(LoggedChange { at, task: logged.task, kind, queue, change: logged.change });
         }
         log.push((row.get(0)?, row.get(2)?, encode(&changes)?));
     }

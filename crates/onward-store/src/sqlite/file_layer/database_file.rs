@@ -23,14 +23,14 @@ const WRITE_LOCK: c_int = 0;
 pub(super) struct Methods {
     own: ffi::sqlite3_io_methods,
     system: *const ffi::sqlite3_io_methods,
-    /// Whether checksums are looked at.
+    /// True if checksums are verified.
     looks: bool,
-    /// What is known of the file's pages. A file that has none yet says nothing.
+    /// The known layout of the file's pages. A file without pages has none yet.
     pages: Cell<Option<Pages>>,
     /// Up to where pages were written before the first one was, which says what they are: SQLite
     /// may do so while it writes a file anew.
     early: Cell<i64>,
-    /// Where a page gets its checksum, since what SQLite hands over is not to be written to.
+    /// The buffer in which a page gets its checksum, since SQLite's buffer must not be written to.
     sealed: RefCell<Vec<u8>>,
     /// The log, while it is open.
     log: Cell<*const LogFile>,
@@ -41,7 +41,8 @@ pub(super) struct Methods {
 /// # Safety
 /// `file` was opened by the system's VFS, and no other thread uses it yet.
 pub(super) unsafe fn take_place(file: *mut ffi::sqlite3_file, looks: bool) {
-    // SAFETY: an `xOpen` that succeeds has set `pMethods` to a table that outlives the file; tables are plain data.
+    // SAFETY: an `xOpen` that succeeds has set `pMethods` to a table that outlives the file; tables
+    // are plain data.
     let system = unsafe { (*file).pMethods };
     // SAFETY: see above.
     let copy = unsafe { ptr::read(system) };
@@ -64,9 +65,9 @@ pub(super) unsafe fn take_place(file: *mut ffi::sqlite3_file, looks: bool) {
         sealed: RefCell::default(),
         log: Cell::new(ptr::null()),
     };
-    // SAFETY: `file` is valid for writes, as SQLite gave it to `xOpen`. The new table lives until `close` frees it, which is the last call on
-    // the file. The unix VFS calls its methods by name and never looks at `pMethods` of its own
-    // files.
+    // SAFETY: `file` is valid for writes, as SQLite gave it to `xOpen`. The new table lives until
+    // `close` frees it, which is the last call on the file. The unix VFS calls its methods by name
+    // and never looks at `pMethods` of its own files.
     unsafe { (*file).pMethods = Box::into_raw(Box::new(methods)).cast() };
 }
 
@@ -74,9 +75,9 @@ pub(super) unsafe fn take_place(file: *mut ffi::sqlite3_file, looks: bool) {
 /// `file` is one on which [`take_place`] was done and [`close`] was not, and `close` is not called
 /// while the answer lives.
 pub(super) unsafe fn methods<'a>(file: *mut ffi::sqlite3_file) -> &'a Methods {
-    // SAFETY: `pMethods` was set by `take_place` to the first field of a `repr(C)` `Methods` in a box, which is not freed before `close` and
-    // of which nobody ever has a mutable reference. SQLite uses a file in one thread at a time, so
-    // the cells in it are not raced for.
+    // SAFETY: `pMethods` was set by `take_place` to the first field of a `repr(C)` `Methods` in a
+    // box, which is not freed before `close` and to which there never is a mutable reference.
+    // SQLite uses a file in one thread at a time, so the cells in it are not raced for.
     unsafe { &*(*file).pMethods.cast::<Methods>() }
 }
 
@@ -91,7 +92,8 @@ impl Methods {
     /// # Safety
     /// `file` is the file of these methods, and `data` is valid for writes of `length` bytes.
     unsafe fn read(&self, file: *mut ffi::sqlite3_file, data: *mut c_void, length: c_int, offset: i64) -> c_int {
-        // SAFETY: the method of the table that the system gave this very file; the caller promises the rest.
+        // SAFETY: the method of the table that the system gave this very file; the caller promises
+        // the rest.
         unsafe { (*self.system).xRead.map_or(ffi::SQLITE_IOERR, |read| read(file, data, length, offset)) }
     }
 
@@ -182,13 +184,16 @@ impl Methods {
 
 /// `xRead`: the system's, and a page that is not as it was sealed is an error.
 unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, data: *mut c_void, length: c_int, offset: i64) -> c_int {
-    // SAFETY: only files of `take_place` have this method, and SQLite does not close a file during another call on it.
+    // SAFETY: only files of `take_place` have this method, and SQLite does not close a file during
+    // another call on it.
     let methods = unsafe { methods(file) };
     // SAFETY: SQLite's own arguments.
     let code = unsafe { methods.read(file, data, length, offset) };
-    // What is shorter than a page is filled with zeros, and said to be short: nothing to look at.
+    // A read shorter than a page is filled with zeros, and reported as short: there is nothing to
+    // verify.
     let (ffi::SQLITE_OK, Ok(bytes)) = (code, usize::try_from(length)) else { return code };
-    // SAFETY: the read that just succeeded has written `length` bytes there; nobody else has the buffer until this returns.
+    // SAFETY: the read that just succeeded has written `length` bytes there; no other code has the
+    // buffer until this returns.
     let page = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) };
     methods.learn(page, offset);
     // SAFETY: `methods` are those of `file`.
@@ -208,7 +213,8 @@ unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, data: *const c_void, le
     // SAFETY: as in `read`.
     let methods = unsafe { methods(file) };
     let Ok(bytes) = usize::try_from(length) else { return ffi::SQLITE_IOERR_WRITE };
-    // SAFETY: SQLite gave a buffer of `length` bytes, which nobody changes until this returns.
+    // SAFETY: SQLite gave a buffer of `length` bytes, which no other code changes until this
+    // returns.
     let page = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) };
     methods.learn(page, offset);
     // SAFETY: `methods` are those of `file`.
@@ -233,21 +239,25 @@ unsafe extern "C" fn lock_memory(file: *mut ffi::sqlite3_file, first: c_int, cou
     // SAFETY: as in `read`.
     let methods = unsafe { methods(file) };
     if flags & ffi::SQLITE_SHM_UNLOCK != 0 && first == WRITE_LOCK {
-        // SAFETY: the log says here where it is from when it is opened until it is closed, and is used in one thread at a time with this file.
+        // SAFETY: the log says here where it is from when it is opened until it is closed, and is
+        // used in one thread at a time with this file.
         unsafe { methods.log.get().as_ref() }.into_iter().for_each(LogFile::forget);
     }
-    // SAFETY: the method of the table that the system gave this very file, with SQLite's own arguments.
+    // SAFETY: the method of the table that the system gave this very file, with SQLite's own
+    // arguments.
     unsafe { (*methods.system).xShmLock.map_or(ffi::SQLITE_IOERR_SHMLOCK, |lock| lock(file, first, count, flags)) }
 }
 
 /// `xClose`: gives the file its own methods back and has the system close it.
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
-    // SAFETY: only files of `take_place` have this method, so `pMethods` came from `Box::into_raw` of a `Methods`. SQLite closes a file once
-    // and during no other call on it, so no reference to the box is left and it is freed only here.
+    // SAFETY: only files of `take_place` have this method, so `pMethods` came from `Box::into_raw`
+    // of a `Methods`. SQLite closes a file once and during no other call on it, so no reference to
+    // the box is left and it is freed only here.
     let methods = unsafe { Box::from_raw((*file).pMethods.cast_mut().cast::<Methods>()) };
     // SAFETY: as in `lock_memory`. SQLite closes the log first, so there is none here any more.
     unsafe { methods.log.get().as_ref() }.into_iter().for_each(LogFile::lose_database);
-    // SAFETY: `file` stays SQLite's valid memory until this call returns; the table is the one the system had set.
+    // SAFETY: `file` stays SQLite's valid memory until this call returns; the table is the one the
+    // system had set.
     unsafe { (*file).pMethods = methods.system };
     // SAFETY: the file is again as the system's VFS left it, and its table outlives it.
     unsafe { (*methods.system).xClose.map_or(ffi::SQLITE_IOERR, |close| close(file)) }

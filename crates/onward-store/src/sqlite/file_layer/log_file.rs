@@ -1,12 +1,12 @@
 //! A write-ahead log: what a commit appends to it is handed to the system in few writes.
 //!
-//! SQLite writes each frame of the log with two calls, 24 bytes that say which page it is and the
-//! page; a commit of some hundred tasks has some hundred frames. Each call costs more than the
-//! copying of what it writes. So what is appended is gathered, and written when there is enough of
-//! it, at the latest with the frame that commits: only after that SQLite makes the commit known in
-//! the memory that all users of the database share, so nobody looks for what has not been written.
-//! A write that fails is an error of the frame that was being appended, by which SQLite takes the
-//! whole transaction back, as if its own frame had failed.
+//! SQLite writes each frame of the log with two calls, 24 bytes that name the page, and the page; a
+//! commit of some hundred tasks has some hundred frames. Each call costs more than copying what it
+//! writes. So appended bytes are gathered, and written when there are enough of them, at the latest
+//! with the frame that commits. Only after that frame does SQLite publish the commit in the memory
+//! that all users of the database share, so no reader looks for bytes that are not written. A write
+//! that fails is an error of the frame that was being appended. SQLite then rolls back the whole
+//! transaction, as if its own frame had failed.
 //!
 //! What is gathered and never committed may not be written later: when the transaction has ended,
 //! others may write to its place. So it is forgotten as soon as the lock for writing is given back.
@@ -23,7 +23,7 @@ use rusqlite::ffi;
 use super::database_file;
 use crate::bounds;
 
-/// How many bytes are before the page of a frame. Nothing else of this length is written to a log,
+/// The number of bytes before the page of a frame. Nothing else of this length is written to a log,
 /// and no page is as short.
 const FRAME_HEADER: usize = 24;
 
@@ -35,11 +35,11 @@ pub(super) struct LogFile {
     system: *const ffi::sqlite3_io_methods,
     /// The database file to which the log belongs, while that is open.
     database: Cell<*mut ffi::sqlite3_file>,
-    /// What was appended and is not written yet: the bytes that end at `end`.
+    /// The appended bytes that are not written yet: the bytes that end at `end`.
     gathered: RefCell<Vec<u8>>,
-    /// Where what comes next is appended, if that is known.
+    /// The offset at which the next bytes are appended, if that is known.
     end: Cell<Option<i64>>,
-    /// Whether the frame that was begun last commits.
+    /// True if the frame that was begun last commits.
     commits: Cell<bool>,
 }
 
@@ -49,7 +49,8 @@ pub(super) struct LogFile {
 /// `file` was opened by the system's VFS as the log of `database`, and no other thread uses it yet;
 /// `database` is open, and [`database_file::take_place`] was done on it.
 pub(super) unsafe fn take_place(file: *mut ffi::sqlite3_file, database: *mut ffi::sqlite3_file) {
-    // SAFETY: an `xOpen` that succeeds has set `pMethods` to a table that outlives the file; tables are plain data.
+    // SAFETY: an `xOpen` that succeeds has set `pMethods` to a table that outlives the file; tables
+    // are plain data.
     let system = unsafe { (*file).pMethods };
     // SAFETY: see above.
     let copy = unsafe { ptr::read(system) };
@@ -73,11 +74,12 @@ pub(super) unsafe fn take_place(file: *mut ffi::sqlite3_file, database: *mut ffi
         end: Cell::new(None),
         commits: Cell::new(false),
     }));
-    // SAFETY: the caller promises the database; the log is told to it, and told to be gone by `close`, while both are open.
+    // SAFETY: the caller promises the database; the log is told to it, and told to be gone by
+    // `close`, while both are open.
     unsafe { database_file::methods(database) }.set_log(log);
-    // SAFETY: `file` is valid for writes, as SQLite gave it to `xOpen`. The new table lives until `close` frees it, which is the last call on
-    // the file. The unix VFS calls its methods by name and never looks at `pMethods` of its own
-    // files.
+    // SAFETY: `file` is valid for writes, as SQLite gave it to `xOpen`. The new table lives until
+    // `close` frees it, which is the last call on the file. The unix VFS calls its methods by name
+    // and never looks at `pMethods` of its own files.
     unsafe { (*file).pMethods = log.cast() };
 }
 
@@ -85,9 +87,9 @@ pub(super) unsafe fn take_place(file: *mut ffi::sqlite3_file, database: *mut ffi
 /// `file` is one on which [`take_place`] was done and [`close`] was not, and `close` is not called
 /// while the answer lives.
 unsafe fn log_of<'a>(file: *mut ffi::sqlite3_file) -> &'a LogFile {
-    // SAFETY: `pMethods` was set by `take_place` to the first field of a `repr(C)` `LogFile` in a box, which is not freed before `close` and
-    // of which nobody ever has a mutable reference. SQLite uses a file in one thread at a time, so
-    // the cells in it are not raced for.
+    // SAFETY: `pMethods` was set by `take_place` to the first field of a `repr(C)` `LogFile` in a
+    // box, which is not freed before `close` and to which there never is a mutable reference.
+    // SQLite uses a file in one thread at a time, so the cells in it are not raced for.
     unsafe { &*(*file).pMethods.cast::<LogFile>() }
 }
 
@@ -113,7 +115,8 @@ impl LogFile {
     /// `file` is the file of this log.
     unsafe fn write_through(&self, file: *mut ffi::sqlite3_file, bytes: &[u8], offset: i64) -> c_int {
         let Ok(length) = c_int::try_from(bytes.len()) else { return ffi::SQLITE_IOERR_WRITE };
-        // SAFETY: the method of the table that the system gave this very file; a slice is valid for reads of its length.
+        // SAFETY: the method of the table that the system gave this very file; a slice is valid for
+        // reads of its length.
         let code = unsafe {
             (*self.system).xWrite.map_or(ffi::SQLITE_IOERR, |write| write(file, bytes.as_ptr().cast(), length, offset))
         };
@@ -172,10 +175,12 @@ impl LogFile {
 /// `xWrite`: what is appended is gathered; other writes are written at once, after what was
 /// gathered before them.
 unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, data: *const c_void, length: c_int, offset: i64) -> c_int {
-    // SAFETY: only files of `take_place` have this method, and SQLite does not close a file during another call on it.
+    // SAFETY: only files of `take_place` have this method, and SQLite does not close a file during
+    // another call on it.
     let log = unsafe { log_of(file) };
     let Ok(length) = usize::try_from(length) else { return ffi::SQLITE_IOERR_WRITE };
-    // SAFETY: SQLite gave a buffer of `length` bytes, which nobody changes until this returns.
+    // SAFETY: SQLite gave a buffer of `length` bytes, which no other code changes until this
+    // returns.
     let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), length) };
     log.note_frame(bytes);
     let code = if log.end.get() == Some(offset) {
@@ -202,7 +207,8 @@ unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, data: *mut c_void, lengt
     let log = unsafe { log_of(file) };
     // SAFETY: `log` is that of `file`.
     match unsafe { log.flush(file) } {
-        // SAFETY: the method of the table that the system gave this very file, with SQLite's own arguments.
+        // SAFETY: the method of the table that the system gave this very file, with SQLite's own
+        // arguments.
         ffi::SQLITE_OK => unsafe {
             (*log.system).xRead.map_or(ffi::SQLITE_IOERR, |read| read(file, data, length, offset))
         },
@@ -251,15 +257,17 @@ unsafe extern "C" fn file_size(file: *mut ffi::sqlite3_file, size: *mut i64) -> 
 /// `xClose`: gives the file its own methods back and has the system close it. What is gathered then
 /// is of no commit.
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
-    // SAFETY: only files of `take_place` have this method, so `pMethods` came from `Box::into_raw` of a `LogFile`. SQLite closes a file once
-    // and during no other call on it, so no reference to the box is left and it is freed only here.
+    // SAFETY: only files of `take_place` have this method, so `pMethods` came from `Box::into_raw`
+    // of a `LogFile`. SQLite closes a file once and during no other call on it, so no reference to
+    // the box is left and it is freed only here.
     let log = unsafe { Box::from_raw((*file).pMethods.cast_mut().cast::<LogFile>()) };
     let database = log.database.get();
     if !database.is_null() {
         // SAFETY: a database file that is closed says so, so this one is open.
         unsafe { database_file::methods(database) }.set_log(ptr::null());
     }
-    // SAFETY: `file` stays SQLite's valid memory until this call returns; the table is the one the system had set.
+    // SAFETY: `file` stays SQLite's valid memory until this call returns; the table is the one the
+    // system had set.
     unsafe { (*file).pMethods = log.system };
     // SAFETY: the file is again as the system's VFS left it, and its table outlives it.
     unsafe { (*log.system).xClose.map_or(ffi::SQLITE_IOERR, |close| close(file)) }
@@ -283,24 +291,24 @@ mod tests {
         connection.pragma_update(None, "journal_mode", "wal").unwrap();
         connection.pragma_update(None, "wal_autocheckpoint", 0).unwrap();
         connection.pragma_update(None, "cache_size", 10).unwrap();
-        connection.execute_batch("CREATE TABLE IF NOT EXISTS line (number INTEGER PRIMARY KEY, text TEXT)").unwrap();
+        connection.execute_batch("CREATE TABLE IF NOT EXISTS list (number INTEGER PRIMARY KEY, text TEXT)").unwrap();
         connection
     }
 
     fn write(connection: &Connection, numbers: std::ops::Range<u32>, letter: &str) {
-        let mut statement = connection.prepare("INSERT OR REPLACE INTO line VALUES (?, ?)").unwrap();
+        let mut statement = connection.prepare("INSERT OR REPLACE INTO list VALUES (?, ?)").unwrap();
         for number in numbers {
             statement.execute((number, letter.repeat(2000))).unwrap();
         }
     }
 
-    /// What another connection reads: how many lines there are of each letter, and what SQLite
-    /// finds wrong.
+    /// Returns what another connection reads: the number of lines of each letter, and SQLite's
+    /// findings.
     fn read(directory: &Path) -> Vec<(String, u32)> {
         let reader = connection(directory);
         let integrity: String = reader.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
         assert_eq!(integrity, "ok");
-        let mut lines = reader.prepare("SELECT substr(text, 1, 1), count(*) FROM line GROUP BY 1 ORDER BY 1").unwrap();
+        let mut lines = reader.prepare("SELECT substr(text, 1, 1), count(*) FROM list GROUP BY 1 ORDER BY 1").unwrap();
         lines.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect()
     }
 
@@ -362,7 +370,7 @@ mod tests {
         let one = connection(directory.path());
         one.execute_batch("BEGIN").unwrap();
         write(&one, 0..100, "a");
-        let bytes: u32 = one.query_row("SELECT sum(length(text)) FROM line", [], |row| row.get(0)).unwrap();
+        let bytes: u32 = one.query_row("SELECT sum(length(text)) FROM list", [], |row| row.get(0)).unwrap();
         assert_eq!(bytes, 200_000);
     }
 }

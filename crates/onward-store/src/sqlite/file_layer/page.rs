@@ -1,23 +1,23 @@
-//! What a page with a checksum looks like.
+//! The layout of a page with a checksum.
 //!
 //! Its last eight bytes are a CRC-32 (of zlib, ISO 3309) over the number of the page and all before
-//! these eight bytes, and a mark. Every flip of up to three bits of a page is noticed for certain
-//! (Koopman, "32-bit cyclic redundancy codes for Internet applications", DSN 2002), other damage
-//! but for one in four milliards. The number is in it so that a page that was written to the place
-//! of another is noticed too.
+//! these eight bytes, and a mark. Every flip of up to three bits of a page is detected for certain
+//! (Koopman, "32-bit cyclic redundancy codes for Internet applications", DSN 2002). Other damage is
+//! missed once in four milliards. The number is included so that a page written to the place of
+//! another is detected too.
 
 use crc32fast::Hasher;
 
-/// How many bytes at the end of each page are the checksum's.
+/// The number of bytes at the end of each page that are the checksum's.
 pub(in crate::sqlite) const CHECKSUM_BYTES: u8 = 8;
 
-/// What follows the CRC. Another way to make checksums would have another mark.
+/// The bytes that follow the CRC. Another way to make checksums would have another mark.
 const MARK: [u8; 4] = *b"onw1";
 
-/// The least and the most that SQLite takes for the size of a page, in bytes.
+/// The smallest and the largest page size that SQLite accepts, in bytes.
 const SIZES: std::ops::RangeInclusive<usize> = 512..=65_536;
 
-/// What the header of a database file says of its pages.
+/// The layout of the pages, as the header of a database file states it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pages {
     /// They have no checksums.
@@ -27,16 +27,16 @@ pub(super) enum Pages {
 }
 
 impl Pages {
-    /// How many bytes of the header it takes to know.
+    /// The number of bytes of the header that are needed for it.
     pub(super) const HEADER: usize = 21;
 
-    /// By the header with which a file begins; `None` if that is no header.
+    /// Returns the layout by the header with which a file begins; `None` if that is no header.
     pub(super) fn of_header(header: &[u8]) -> Option<Self> {
         let header = header.first_chunk::<{ Self::HEADER }>()?;
         if !header.starts_with(b"SQLite format 3\0") {
             return None;
         }
-        // The largest does not fit, and is written as one.
+        // The largest size does not fit, and is written as one.
         let size = match u16::from_be_bytes([header[16], header[17]]) {
             1 => 65_536,
             size => usize::from(size),
@@ -53,8 +53,8 @@ pub(super) fn seal(page: &mut [u8], number: u64) {
     }
 }
 
-/// Whether a page is as it was sealed. One of zeros only was never written: a file may be longer
-/// than what was written to it.
+/// Returns true if a page is as it was sealed. A page of zeros only was never written: a file may
+/// be longer than what was written to it.
 pub(super) fn is_intact(page: &[u8], number: u64) -> bool {
     match page.split_last_chunk::<{ CHECKSUM_BYTES as usize }>() {
         Some((content, end)) => *end == checksum(content, number) || page.iter().all(|byte| *byte == 0),
@@ -62,8 +62,8 @@ pub(super) fn is_intact(page: &[u8], number: u64) -> bool {
     }
 }
 
-/// Whether a page looks sealed. The first page of a file that says that it has no checksums must
-/// not: then the saying is damaged.
+/// Returns true if a page looks sealed. The first page of a file whose header states that it has no
+/// checksums must not: then the header is damaged.
 pub(super) fn is_sealed(page: &[u8]) -> bool {
     page.ends_with(&MARK)
 }

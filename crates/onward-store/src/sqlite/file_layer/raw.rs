@@ -24,8 +24,9 @@ pub(in crate::sqlite) fn read_file(connection: &Connection, buffer: &mut [u8], o
         return RawRead::Failed;
     };
     let mut file: *mut ffi::sqlite3_file = ptr::null_mut();
-    // SAFETY: the connection is open as long as it is borrowed, and used by this thread alone meanwhile, since a `Connection` is not `Sync`;
-    // the request takes a pointer to a pointer to a file, which is written during the call only.
+    // SAFETY: the connection is open as long as it is borrowed, and used by this thread alone
+    // meanwhile, since a `Connection` is not `Sync`; the request takes a pointer to a pointer to a
+    // file, which is written during the call only.
     let code = unsafe {
         let argument = (&raw mut file).cast();
         ffi::sqlite3_file_control(connection.handle(), c"main".as_ptr(), ffi::SQLITE_FCNTL_FILE_POINTER, argument)
@@ -33,8 +34,8 @@ pub(in crate::sqlite) fn read_file(connection: &Connection, buffer: &mut [u8], o
     if code != ffi::SQLITE_OK || file.is_null() {
         return RawRead::Failed;
     }
-    // SAFETY: the file belongs to the open connection and so stays valid; `pMethods` is null if it is not open (a database in memory), and
-    // else a table that outlives it.
+    // SAFETY: the file belongs to the open connection and so stays valid; `pMethods` is null if it
+    // is not open (a database in memory), and else a table that outlives it.
     let Some(read) = (unsafe { (*file).pMethods.as_ref() }).and_then(|methods| methods.xRead) else {
         return RawRead::Failed;
     };

@@ -33,12 +33,12 @@ const C_TRUSTING_NAME: &CStr = c"onward-trusting";
 struct Layer {
     own: ffi::sqlite3_vfs,
     system: *mut ffi::sqlite3_vfs,
-    /// Whether checksums are looked at.
+    /// True if checksums are verified.
     looks: bool,
 }
 
-/// Makes the layer known to SQLite, once in the life of the process. It is not the default: only
-/// what asks for its name goes through it.
+/// Registers the layer with SQLite, once in the life of the process. It is not the default: only
+/// connections that ask for its name go through it.
 ///
 /// # Errors
 /// If SQLite has no VFS of the system, or no memory.
@@ -80,27 +80,27 @@ fn taken(code: c_int) -> Result<()> {
 }
 
 fn register_as(name: &'static CStr, below: Option<&CStr>, looks: bool) -> c_int {
-    // SAFETY: a null name asks for the default VFS, and another is a string that ends in a zero; the call initializes SQLite if need be, and
-    // may come from any thread.
+    // SAFETY: a null name asks for the default VFS, and another is a string that ends in a zero;
+    // the call initializes SQLite if need be, and may come from any thread.
     let system = unsafe { ffi::sqlite3_vfs_find(below.map_or(ptr::null(), CStr::as_ptr)) };
     if system.is_null() {
         return ffi::SQLITE_CANTOPEN;
     }
-    // SAFETY: what `sqlite3_vfs_find` answers, other than null, is a registered VFS. None is ever unregistered here, so it is valid for
-    // reads; the struct is plain data and may be copied.
+    // SAFETY: what `sqlite3_vfs_find` answers, other than null, is a registered VFS. None is ever
+    // unregistered here, so it is valid for reads; the struct is plain data and may be copied.
     let copy = unsafe { ptr::read(system) };
     let own = ffi::sqlite3_vfs { zName: name.as_ptr(), pNext: ptr::null_mut(), xOpen: Some(open), ..copy };
     let layer = Box::into_raw(Box::new(Layer { own, system, looks }));
-    // SAFETY: a registered VFS must stay valid, and belongs to SQLite from here on: the box is leaked and not touched by Rust again but to
-    // read `system`, which SQLite does not know. `own` is the first field of a `repr(C)` struct, so
-    // the pointers are equal. It is a whole VFS: the methods that were not replaced are the
-    // system's and find in it the `pAppData`, `szOsFile` and `mxPathname` that they would find in
-    // their own.
+    // SAFETY: a registered VFS must stay valid, and belongs to SQLite from here on: the box is
+    // leaked and not touched by Rust again but to read `system`, which SQLite does not know. `own`
+    // is the first field of a `repr(C)` struct, so the pointers are equal. It is a whole VFS: the
+    // methods that were not replaced are the system's and find in it the `pAppData`, `szOsFile` and
+    // `mxPathname` that they would find in their own.
     unsafe { ffi::sqlite3_vfs_register(layer.cast(), 0) }
 }
 
-/// Has the pages of a file get checksums. To be called before the first page is written, and
-/// without effect later, but on what `VACUUM INTO` writes.
+/// Gives the pages of a file room for checksums. Call it before the first page is written; later it
+/// has no effect except on what `VACUUM INTO` writes.
 ///
 /// # Errors
 /// If SQLite does not know the request.
@@ -108,19 +108,20 @@ pub(in crate::sqlite) fn reserve(connection: &Connection, bytes: u8) -> Result<(
     control_reserved(connection, c_int::from(bytes)).map(drop)
 }
 
-/// How many bytes at the end of each page of a file are not SQLite's own. To be called when the
-/// file was read.
+/// Returns the number of bytes at the end of each page of a file that are not SQLite's own. Call it
+/// when the file was read.
 ///
 /// # Errors
 /// If SQLite does not know the request.
 pub(in crate::sqlite) fn reserved(connection: &Connection) -> Result<u8> {
-    // What is no number of bytes changes nothing.
+    // A value that is no number of bytes changes nothing.
     Ok(u8::try_from(control_reserved(connection, -1)?).unwrap_or(u8::MAX))
 }
 
 fn control_reserved(connection: &Connection, mut bytes: c_int) -> Result<c_int> {
-    // SAFETY: the connection is open as long as it is borrowed, and used by this thread alone meanwhile; the request takes a pointer to an
-    // `int`, which is read and written during the call only.
+    // SAFETY: the connection is open as long as it is borrowed, and used by this thread alone
+    // meanwhile; the request takes a pointer to an `int`, which is read and written during the call
+    // only.
     let code = unsafe {
         let argument = (&raw mut bytes).cast();
         ffi::sqlite3_file_control(connection.handle(), c"main".as_ptr(), ffi::SQLITE_FCNTL_RESERVE_BYTES, argument)
@@ -131,7 +132,7 @@ fn control_reserved(connection: &Connection, mut bytes: c_int) -> Result<c_int> 
     }
 }
 
-/// Whether what a connection reads and writes goes through the layer.
+/// Returns true if a connection reads and writes through the layer.
 pub(in crate::sqlite) fn goes_through_layer(connection: &Connection) -> bool {
     let mut vfs: *mut ffi::sqlite3_vfs = ptr::null_mut();
     // SAFETY: as in `control_reserved`; this request takes a pointer to a pointer to a VFS.
@@ -142,8 +143,8 @@ pub(in crate::sqlite) fn goes_through_layer(connection: &Connection) -> bool {
     if code != ffi::SQLITE_OK || vfs.is_null() {
         return false;
     }
-    // SAFETY: the VFS of an open connection is registered, and so is its name a string that ends in a zero; it is compared before
-    // this function returns.
+    // SAFETY: the VFS of an open connection is registered, and so is its name a string that ends in
+    // a zero; it is compared before this function returns.
     unsafe { CStr::from_ptr((*vfs).zName) == C_NAME }
 }
 
@@ -156,19 +157,23 @@ unsafe extern "C" fn open(
     flags: c_int,
     flags_out: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite calls with the VFS that was registered, which is the first field of a `Layer` that is never freed and never changed.
+    // SAFETY: SQLite calls with the VFS that was registered, which is the first field of a `Layer`
+    // that is never freed and never changed.
     let &Layer { system, looks, .. } = unsafe { &*vfs.cast::<Layer>() };
-    // SAFETY: `system` is a registered VFS, and every one has an `xOpen`. The arguments are those SQLite made for our `xOpen`, under the same
-    // contract; `file` has `szOsFile` bytes, which is copied from `system`.
+    // SAFETY: `system` is a registered VFS, and every one has an `xOpen`. The arguments are those
+    // SQLite made for our `xOpen`, under the same contract; `file` has `szOsFile` bytes, which is
+    // copied from `system`.
     let code =
         unsafe { (*system).xOpen.map_or(ffi::SQLITE_CANTOPEN, |open| open(system, name, file, flags, flags_out)) };
     if code == ffi::SQLITE_OK && flags & ffi::SQLITE_OPEN_MAIN_DB != 0 {
-        // SAFETY: the system's `xOpen` has just succeeded on `file`, and nobody else knows it yet.
+        // SAFETY: the system's `xOpen` has just succeeded on `file`, and no other code knows it
+        // yet.
         unsafe { database_file::take_place(file, looks) };
     }
     if code == ffi::SQLITE_OK && flags & ffi::SQLITE_OPEN_WAL != 0 {
-        // SAFETY: as above. SQLite opens a log by the name that it made for it, while the database file to which it belongs is open, and
-        // through the same VFS, so that `take_place` was done on that.
+        // SAFETY: as above. SQLite opens a log by the name that it made for it, while the database
+        // file to which it belongs is open, and through the same VFS, so that `take_place` was done
+        // on that.
         unsafe { log_file::take_place(file, ffi::sqlite3_database_file_object(name)) };
     }
     code

@@ -7,8 +7,8 @@ use crate::api::event::{Change, Event, EventCursor, EventPage, Resumed};
 use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
-use crate::sqlite::log::{Logged, decode};
-use crate::sqlite::reads::lane_names::{LaneNames, NamesOfLane};
+use crate::sqlite::commit::transition_log::{Logged, decode};
+use crate::sqlite::reads::sub_queue_names::{NamesOfSubQueue, SubQueueNames};
 
 /// A row of the log.
 struct LogRow {
@@ -21,7 +21,7 @@ struct LogRow {
 /// Reads events one after the other.
 struct Reader<'c> {
     connection: &'c Connection,
-    lanes: LaneNames<'c>,
+    sub_queues: SubQueueNames<'c>,
     events: Vec<Event>,
     cursor: EventCursor,
     forgotten_up_to: Option<EventCursor>,
@@ -30,8 +30,8 @@ struct Reader<'c> {
 
 pub(in crate::sqlite) fn events(connection: &Connection, after: EventCursor, limit: usize) -> Result<EventPage> {
     let limit = limit.min(bounds::PAGE);
-    let lanes = LaneNames::new(connection);
-    let mut reader = Reader { connection, lanes, events: Vec::new(), cursor: after, forgotten_up_to: None, limit };
+    let sub_queues = SubQueueNames::new(connection);
+    let mut reader = Reader { connection, sub_queues, events: Vec::new(), cursor: after, forgotten_up_to: None, limit };
     reader.run()?;
     let Reader { events, cursor, forgotten_up_to, .. } = reader;
     Ok(EventPage { events, next: cursor, forgotten_up_to })
@@ -83,18 +83,18 @@ impl Reader<'_> {
     /// Adds the submissions of tasks up to a number, told from the tasks that are still known.
     fn submissions(&mut self, before: i64) -> Result<()> {
         let left = self.limit - self.events.len();
-        let mut statement = self.connection.prepare_cached(include_str!("../sql/submissions.sql"))?;
+        let mut statement = self.connection.prepare_cached(include_str!("../sql/reads/submissions.sql"))?;
         let mut rows = statement.query(params![self.cursor.submitted, before, left.cast_signed()])?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
             found.push((row.get(0)?, row.get(1)?, row.get(2)?));
         }
         let all = found.len() < left;
-        for (task, lane, at) in found {
+        for (task, sub_queue, at) in found {
             self.cursor.submitted = task + 1;
             self.push(
                 Timestamp::from_microseconds(at),
-                Logged { task: TaskId(task), lane, change: Change::Submitted },
+                Logged { task: TaskId(task), sub_queue, change: Change::Submitted },
             )?;
         }
         if all && before != i64::MAX {
@@ -124,7 +124,7 @@ impl Reader<'_> {
     }
 
     fn push(&mut self, at: Timestamp, logged: Logged) -> Result<()> {
-        let NamesOfLane { kind, queue, .. } = self.lanes.of(logged.lane)?;
+        let NamesOfSubQueue { kind, queue, .. } = self.sub_queues.of(logged.sub_queue)?;
         self.events.push(Event { cursor: self.cursor, at, task: logged.task, kind, queue, change: logged.change });
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! How tasks ended, by day.
+//! The ends of tasks, by day.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::api::task::TaskState;
 use crate::api::timestamp::Timestamp;
 use crate::rules::history::{beginning, first_day};
 
-/// What had been counted when a day began, by queue; under the last key, what is counted now.
+/// The counts at the beginning of a day, by queue; under the last key, the counts now.
 type Counted = BTreeMap<i64, BTreeMap<Name, EndedCounts>>;
 
 pub(in crate::sqlite) fn history(connection: &Connection, now: Timestamp, days: u32) -> Result<Vec<QueueDay>> {
@@ -37,7 +37,7 @@ fn counted(connection: &Connection, first: i64) -> Result<Counted> {
         counted.insert(row.get(0)?, BTreeMap::new());
     }
     counted.insert(i64::MAX, BTreeMap::new());
-    let mut statement = connection.prepare_cached(include_str!("../sql/history.sql"))?;
+    let mut statement = connection.prepare_cached(include_str!("../sql/reads/history.sql"))?;
     let mut rows = statement.query([first])?;
     while let Some(row) = rows.next()? {
         let day: Option<i64> = row.get(0)?;

@@ -1,4 +1,4 @@
-//! What is kept of an orchestration beside its task.
+//! The data of an orchestration beside its task.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use crate::api::error::Result;
 use crate::api::orchestration::{HistoryChunk, Hold, InstanceRecord};
 use crate::api::task::TaskId;
 use crate::bounds;
-use crate::sqlite::instance_column::names;
-use crate::sqlite::options_column::TaskOptions;
+use crate::sqlite::columns::awaited_events::names;
+use crate::sqlite::columns::task_options::TaskOptions;
 
 pub(in crate::sqlite) fn instance(connection: &Connection, task: TaskId) -> Result<Option<InstanceRecord>> {
     if !is_orchestration(connection, task)? {

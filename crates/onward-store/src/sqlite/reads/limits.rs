@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use crate::api::error::Result;
 use crate::api::limit::{Limit, LimitRecord, LimitScope};
-use crate::sqlite::cache::{Cache, shared};
-use crate::sqlite::connection::Database;
-use crate::sqlite::flow::Shared;
+use crate::sqlite::commit::cache::{Cache, scope_number};
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::limits::limit_usage::ScopeNumber;
 
 pub(in crate::sqlite) fn limits(
     connection: &Database<'_>,
     cache: &mut Cache,
     now: Duration,
 ) -> Result<Vec<LimitRecord>> {
-    let mut scopes: Vec<LimitScope> = cache.flow.limits().keys().cloned().collect();
+    let mut scopes: Vec<LimitScope> = cache.limits.configured().keys().cloned().collect();
     scopes.extend(cache.names.queues().filter_map(|(name, number)| {
         cache.queues.settings(number).concurrency.map(|_| LimitScope::Queue(name.clone()))
     }));
@@ -23,23 +23,23 @@ pub(in crate::sqlite) fn limits(
 }
 
 fn record(connection: &Database<'_>, cache: &mut Cache, scope: LimitScope, now: Duration) -> Result<LimitRecord> {
-    let mut limit = cache.flow.limits().get(&scope).copied().unwrap_or_default();
+    let mut limit = cache.limits.configured().get(&scope).copied().unwrap_or_default();
     let full = |limit: Limit| limit.rate.map(|rate| rate.burst);
     let (running, tokens) = match &scope {
         LimitScope::Groups(_) => (None, None),
         LimitScope::Group(name) => match cache.names.group(name) {
             Some(group) => {
-                let usage = cache.flow.group(connection, group)?.usage;
+                let usage = cache.limits.group(connection, group)?.usage;
                 (Some(usage.running), limit.rate.map(|rate| usage.bucket.tokens(rate, now)))
             }
             None => (Some(0), full(limit)),
         },
         LimitScope::All | LimitScope::Queue(_) | LimitScope::Kind(_) => {
-            let number = shared(&cache.names, &scope);
-            let usage = number.and_then(|number| cache.flow.usage(number));
+            let number = scope_number(&cache.names, &scope);
+            let usage = number.and_then(|number| cache.limits.usage(number));
             let tokens = limit.rate.and_then(|rate| usage.map(|usage| usage.bucket.tokens(rate, now)));
             let mut running = usage.map_or(0, |usage| usage.running);
-            if let Some(Shared::Queue(queue)) = number {
+            if let Some(ScopeNumber::Queue(queue)) = number {
                 limit.concurrency = cache.queues.settings(queue).concurrency;
                 running = cache.queues.running(queue).unwrap_or(running);
             }

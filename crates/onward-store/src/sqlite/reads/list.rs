@@ -7,9 +7,9 @@ use crate::api::error::Result;
 use crate::api::store::{Page, TaskFilter, TaskIdPage, TaskPage};
 use crate::api::task::{TaskId, TaskRecord};
 use crate::bounds;
-use crate::sqlite::filter::{Query, Range, Selection};
-use crate::sqlite::reads::lane_names::LaneNames;
+use crate::sqlite::reads::filter::{Query, Range, Selection};
 use crate::sqlite::reads::record::{ENDED, LIVE, complete, read};
+use crate::sqlite::reads::sub_queue_names::SubQueueNames;
 
 /// A page of tasks, newest first: the newest of the live and of the ended ones, merged.
 pub(in crate::sqlite) fn tasks(connection: &Connection, filter: &TaskFilter, page: Page) -> Result<TaskPage> {
@@ -18,7 +18,7 @@ pub(in crate::sqlite) fn tasks(connection: &Connection, filter: &TaskFilter, pag
         return Ok(TaskPage::default());
     };
     let mut listing =
-        Listing { names: LaneNames::new(connection), connection, payload: filter.with_payload, limit: limit + 1 };
+        Listing { names: SubQueueNames::new(connection), connection, payload: filter.with_payload, limit: limit + 1 };
     let mut tasks = listing.select(selection.live(), LIVE, "t.payload, NULL")?;
     tasks.extend(listing.select(selection.ended(), ENDED, "t.payload, t.result")?);
     tasks.sort_unstable_by_key(|task| std::cmp::Reverse(task.id));
@@ -29,10 +29,10 @@ pub(in crate::sqlite) fn tasks(connection: &Connection, filter: &TaskFilter, pag
     Ok(TaskPage { tasks, next })
 }
 
-/// What a listing works on.
+/// The state of a listing.
 struct Listing<'a> {
     connection: &'a Connection,
-    names: LaneNames<'a>,
+    names: SubQueueNames<'a>,
     payload: bool,
     limit: usize,
 }
@@ -86,7 +86,7 @@ pub(in crate::sqlite) fn newest_ids(
     Ok(ids)
 }
 
-/// How many tasks a filter selects.
+/// Returns the number of tasks that a filter selects.
 pub(in crate::sqlite) fn count(connection: &Connection, filter: &TaskFilter) -> Result<u64> {
     let Some(selection) = Selection::of(connection, filter, Range::default())? else { return Ok(0) };
     if let Some(known) = selection.known_count() {

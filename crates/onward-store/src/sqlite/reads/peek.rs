@@ -7,14 +7,14 @@ use crate::api::store::Hint;
 use crate::api::task::TaskRecord;
 use crate::api::timestamp::Timestamp;
 use crate::api::write::Claim;
-use crate::sqlite::cache::Cache;
-use crate::sqlite::connection::Database;
-use crate::sqlite::index::MemoryTasks;
-use crate::sqlite::log::LogBuffer;
+use crate::sqlite::columns::durations::microseconds;
+use crate::sqlite::commit::cache::Cache;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::commit::transaction::Transaction;
+use crate::sqlite::commit::transition_log::LogBuffer;
 use crate::sqlite::reads::task::task;
 use crate::sqlite::reads::why::reserved;
-use crate::sqlite::transaction::Transaction;
-use crate::sqlite::verbs::microseconds;
+use crate::sqlite::ready::index::MemoryTasks;
 
 pub(in crate::sqlite) fn peek(
     connection: &Database<'_>,
@@ -36,15 +36,15 @@ pub(in crate::sqlite) fn peek(
         hint: Hint::default(),
         news: None,
         completions: Vec::new(),
-        over: std::collections::VecDeque::new(),
-        counts_are_read: false,
+        unpropagated_ends: std::collections::VecDeque::new(),
+        counters_are_read: false,
     };
     let mut candidates = transaction.candidates_for_a_look(claim)?;
     while let Some(candidate) = transaction.next_candidate(&mut candidates)? {
         candidates.pass(candidate);
-        let record = task(connection, candidate.place.task)?;
+        let record = task(connection, candidate.sort_key.task)?;
         let Some(record) = record.filter(|record| record.expires_at.is_none_or(|at| at > now)) else { continue };
-        // Nothing was swept, so lines may stand where time or a new clock would not put them.
+        // Nothing was swept, so lists may stand where time or a new clock would not put them.
         let reserved = reserved(connection, transaction.cache, &record, now)?;
         if reserved.is_none_or(|(session, _)| session == claim.session) {
             return Ok(Some(record));

@@ -11,16 +11,16 @@ use crate::api::task::{TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
 use crate::rules::order::Place;
-use crate::sqlite::cache::Cache;
+use crate::sqlite::commit::cache::Cache;
 
-/// What is gathered for each queue.
+/// The data gathered for each queue.
 struct Gathered {
     record: QueueRecord,
     first: Option<Place>,
 }
 
 impl Gathered {
-    /// A line of the queue begins so.
+    /// A list of the queue begins so.
     fn begins(&mut self, line: Place) {
         self.first = Some(self.first.map_or(line, |first| first.min(line)));
     }
@@ -93,7 +93,7 @@ fn add_tables(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) -> 
 
 /// Counts what runs: no more than there are leases.
 fn add_running(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
-    let mut statement = connection.prepare_cached(include_str!("../sql/running_of_queues.sql"))?;
+    let mut statement = connection.prepare_cached(include_str!("../sql/reads/running_of_queues.sql"))?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         if let Some(Gathered { record, .. }) = queues.get_mut(&row.get(0)?) {
@@ -105,37 +105,38 @@ fn add_running(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) ->
 
 /// Adds what is in memory, which is bounded.
 fn add_memory(cache: &Cache, queues: &mut BTreeMap<i64, Gathered>) {
-    for (lane, places) in cache.index.ready_in_memory() {
-        if let Some(queue) = cache.names.lane(lane).and_then(|lane| queues.get_mut(&lane.queue)) {
-            queue.record.waiting += places.len() as u64;
-            places.first().into_iter().for_each(|place| queue.begins(*place));
+    for (list, sort_keys) in cache.index.ready_in_memory() {
+        if let Some(queue) = cache.names.sub_queue(list).and_then(|sub_queue| queues.get_mut(&sub_queue.queue)) {
+            queue.record.waiting += sort_keys.len() as u64;
+            sort_keys.first().into_iter().for_each(|sort_key| queue.begins(*sort_key));
         }
     }
-    for lane in cache.index.scheduled_in_memory() {
-        if let Some(queue) = cache.names.lane(lane).and_then(|lane| queues.get_mut(&lane.queue)) {
+    for list in cache.index.scheduled_in_memory() {
+        if let Some(queue) = cache.names.sub_queue(list).and_then(|sub_queue| queues.get_mut(&sub_queue.queue)) {
             queue.record.scheduled += 1;
         }
     }
 }
 
-/// Finds the first task of each line in the tables, by one seek each.
+/// Finds the first task of each list in the tables, by one seek each.
 fn add_first(connection: &Connection, cache: &Cache, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
-    let mut statement = connection.prepare_cached(include_str!("../sql/next_line.sql"))?;
+    let mut statement = connection.prepare_cached(include_str!("../sql/reads/next_ready_list.sql"))?;
     let mut last = -1;
     for _ in 0..bounds::LINES_LOOKED_AT {
         let first = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, Place { at: row.get(1)?, task: TaskId(row.get(2)?) }));
-        let Some((lane, place)) = statement.query_row([last], first).optional()? else { break };
-        if let Some(queue) = cache.names.lane(lane).and_then(|lane| queues.get_mut(&lane.queue)) {
-            queue.begins(place);
+        let Some((list, sort_key)) = statement.query_row([last], first).optional()? else { break };
+        if let Some(queue) = cache.names.sub_queue(list).and_then(|sub_queue| queues.get_mut(&sub_queue.queue)) {
+            queue.begins(sort_key);
         }
-        last = lane;
+        last = list;
     }
     Ok(())
 }
 
 fn add_ended(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
-    let mut statement =
-        connection.prepare_cached("SELECT n.queue, s.state, s.kept FROM statistics s JOIN lane n ON n.id = s.lane")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT n.queue, s.state, s.in_history FROM statistics s JOIN sub_queue n ON n.id = s.sub_queue",
+    )?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let state = TaskState::from_code(row.get(1)?);

@@ -1,4 +1,4 @@
-//! From rows to records.
+//! Converts rows to records.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -11,33 +11,37 @@ use crate::api::error::{Error, Result};
 use crate::api::result::TaskResult;
 use crate::api::task::{AttemptError, ByteProgress, Priority, Progress, SessionId, TaskId, TaskRecord, TaskState};
 use crate::api::timestamp::Timestamp;
-use crate::sqlite::options_column::TaskOptions;
-use crate::sqlite::reads::lane_names::{LaneNames, NamesOfLane};
-use crate::sqlite::transaction::id_values;
+use crate::sqlite::columns::task_options::TaskOptions;
+use crate::sqlite::commit::transaction::id_values;
+use crate::sqlite::reads::sub_queue_names::{NamesOfSubQueue, SubQueueNames};
 
 /// The columns of a live task, in the order that [`read`] expects.
-pub(super) const LIVE: &str = "t.id, t.lane, \
+pub(in crate::sqlite) const LIVE: &str = "t.id, t.sub_queue, \
     CASE WHEN l.first IS NOT NULL THEN 3 WHEN t.scheduled = 1 THEN 1 WHEN t.scheduled = 2 THEN 9 ELSE 2 END, t.priority, t.key, t.submitted_at, \
     t.run_at, t.expires_at, t.attempts + (l.first IS NOT NULL), coalesce(l.started_at, t.started_at), NULL, l.session, \
     t.cancel_requested > 0, t.options";
 
 /// The columns of an ended task, in the order that [`read`] expects.
-pub(super) const ENDED: &str = "t.id, t.lane, t.state, t.priority, t.key, t.submitted_at, t.run_at, t.expires_at, \
+pub(in crate::sqlite) const ENDED: &str = "t.id, t.sub_queue, t.state, t.priority, t.key, t.submitted_at, t.run_at, t.expires_at, \
     t.attempts, t.started_at, t.finished_at, NULL, \
     t.cancel_requested > 0, t.options";
 
 /// Live tasks with what they are joined to.
-pub(in crate::sqlite) const FROM_LIVE: &str = "task t LEFT JOIN lease l ON l.first = (SELECT max(first) FROM lease WHERE first <= t.id) \
+pub(super) const FROM_LIVE: &str = "task t LEFT JOIN lease l ON l.first = (SELECT max(first) FROM lease WHERE first <= t.id) \
     AND l.last >= t.id";
 
 /// Ended tasks.
-pub(in crate::sqlite) const FROM_ENDED: &str = "history t";
+pub(super) const FROM_ENDED: &str = "history t";
 
 /// Reads a record without its errors and progress; payload and result are the last two columns
 /// where they were asked for.
-pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool) -> Result<TaskRecord> {
+pub(in crate::sqlite) fn read(
+    row: &Row<'_>,
+    sub_queues: &mut SubQueueNames<'_>,
+    with_payload: bool,
+) -> Result<TaskRecord> {
     let options: TaskOptions = row.get(13)?;
-    let NamesOfLane { kind, queue, group } = lanes.of(row.get(1)?)?;
+    let NamesOfSubQueue { kind, queue, group } = sub_queues.of(row.get(1)?)?;
     let members = options.member_count();
     let moment = |index| -> Result<Timestamp> { Ok(Timestamp::from_microseconds(row.get(index)?)) };
     let maybe = |index| -> Result<Option<Timestamp>> {
@@ -91,23 +95,23 @@ pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool)
 }
 
 /// Adds the errors and the progress of records.
-pub(super) fn complete(connection: &Connection, records: &mut [TaskRecord]) -> Result<()> {
+pub(in crate::sqlite) fn complete(connection: &Connection, records: &mut [TaskRecord]) -> Result<()> {
     let ids = id_values(records.iter().map(|record| record.id));
     let mut errors = errors(connection, &ids)?;
     let mut progress = progress(connection, &ids)?;
     let mut open = open_dependencies(connection, records)?;
-    let bundles = bundles_of(connection, records)?;
+    let batches = batches_of(connection, records)?;
     for record in &mut *records {
         record.errors = errors.remove(&record.id).unwrap_or_default().into_values().collect();
         record.progress = progress.remove(&record.id);
         record.blocked_by = open.remove(&record.id).unwrap_or_default();
-        record.bundle = bundles.get(&record.id).copied();
+        record.bundle = batches.get(&record.id).copied();
     }
-    if bundles.is_empty() { Ok(()) } else { add_results_of_bundles(connection, records) }
+    if batches.is_empty() { Ok(()) } else { add_results_of_batches(connection, records) }
 }
 
-/// A member that completed has the result of its bundle, as long as that is kept.
-fn add_results_of_bundles(connection: &Connection, records: &mut [TaskRecord]) -> Result<()> {
+/// An item that completed has the result of its batch, as long as that is kept.
+fn add_results_of_batches(connection: &Connection, records: &mut [TaskRecord]) -> Result<()> {
     let mut results: HashMap<TaskId, Option<Bytes>> = HashMap::new();
     let completed = |record: &&mut TaskRecord| record.state == TaskState::Completed && record.payload.is_some();
     for record in records.iter_mut().filter(completed) {
@@ -128,24 +132,24 @@ fn result_of(connection: &Connection, ended: TaskId) -> Result<Option<Bytes>> {
     Ok(result.flatten().map(Bytes::from))
 }
 
-/// The bundles of those among the records that are or were collected.
-fn bundles_of(connection: &Connection, records: &[TaskRecord]) -> Result<HashMap<TaskId, TaskId>> {
+/// The batches of those among the records that are or were collected.
+fn batches_of(connection: &Connection, records: &[TaskRecord]) -> Result<HashMap<TaskId, TaskId>> {
     let aggregated = records.iter().filter(|record| record.aggregate.is_some());
     let ids = id_values(aggregated.map(|record| record.id));
-    let mut bundles = HashMap::new();
+    let mut batches = HashMap::new();
     if ids.is_empty() {
-        return Ok(bundles);
+        return Ok(batches);
     }
     let mut statement = connection
-        .prepare_cached("SELECT m.task, m.bundle FROM rarray(?) a CROSS JOIN member_of m ON m.task = a.value")?;
+        .prepare_cached("SELECT m.task, m.batch FROM rarray(?) a CROSS JOIN batch_item m ON m.task = a.value")?;
     let mut rows = statement.query([ids])?;
     while let Some(row) = rows.next()? {
-        bundles.insert(TaskId(row.get(0)?), TaskId(row.get(1)?));
+        batches.insert(TaskId(row.get(0)?), TaskId(row.get(1)?));
     }
-    Ok(bundles)
+    Ok(batches)
 }
 
-/// What the blocked ones among the records wait for.
+/// Returns the tasks for which the blocked ones among the records wait.
 fn open_dependencies(connection: &Connection, records: &[TaskRecord]) -> Result<HashMap<TaskId, Vec<TaskId>>> {
     let blocked = records.iter().filter(|record| record.state == TaskState::Blocked);
     let ids = id_values(blocked.map(|record| record.id));
@@ -153,7 +157,7 @@ fn open_dependencies(connection: &Connection, records: &[TaskRecord]) -> Result<
     if ids.is_empty() {
         return Ok(open);
     }
-    let mut statement = connection.prepare_cached(include_str!("../sql/open_dependencies.sql"))?;
+    let mut statement = connection.prepare_cached(include_str!("../sql/reads/open_dependencies.sql"))?;
     let mut rows = statement.query([ids])?;
     while let Some(row) = rows.next()? {
         open.entry(TaskId(row.get(0)?)).or_default().push(TaskId(row.get(1)?));
@@ -166,7 +170,7 @@ pub(in crate::sqlite) fn errors(
     connection: &Connection,
     ids: &Rc<Vec<Value>>,
 ) -> Result<HashMap<TaskId, BTreeMap<i64, AttemptError>>> {
-    let mut statement = connection.prepare_cached(include_str!("../sql/errors_of_tasks.sql"))?;
+    let mut statement = connection.prepare_cached(include_str!("../sql/reads/errors_of_tasks.sql"))?;
     let mut rows = statement.query([ids])?;
     let mut errors: HashMap<TaskId, BTreeMap<i64, AttemptError>> = HashMap::new();
     while let Some(row) = rows.next()? {
@@ -178,7 +182,7 @@ pub(in crate::sqlite) fn errors(
 }
 
 pub(in crate::sqlite) fn progress(connection: &Connection, ids: &Rc<Vec<Value>>) -> Result<HashMap<TaskId, Progress>> {
-    let mut statement = connection.prepare_cached(include_str!("../sql/progress_of_tasks.sql"))?;
+    let mut statement = connection.prepare_cached(include_str!("../sql/reads/progress_of_tasks.sql"))?;
     let mut rows = statement.query([ids])?;
     let mut progress = HashMap::new();
     while let Some(row) = rows.next()? {

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use crate::api::error::Result;
 use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
-use crate::sqlite::schedules::read;
+use crate::sqlite::columns::schedules::read;
 
 pub(in crate::sqlite) fn schedules(connection: &Connection, which: &ScheduleSelection) -> Result<Vec<ScheduleRecord>> {
     match which {

@@ -1,4 +1,4 @@
-//! Who works here.
+//! The open sessions.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::api::store::SessionRecord;
 use crate::api::task::SessionId;
 use crate::api::timestamp::Timestamp;
 use crate::rules::why::Worker;
-use crate::sqlite::served_column;
+use crate::sqlite::columns::served;
 
 /// The processes that have opened sessions.
 pub(in crate::sqlite) fn processes(connection: &Connection) -> Result<BTreeSet<String>> {
@@ -26,8 +26,12 @@ pub(in crate::sqlite) fn sessions(connection: &Connection, ended: &BTreeSet<Stri
 
 /// Returns the same sessions, and for how long their leases have been over at a moment of steady
 /// time.
-pub(super) fn workers(connection: &Connection, ended: &BTreeSet<String>, now: Duration) -> Result<Vec<Worker>> {
-    let mut statement = connection.prepare_cached(include_str!("../sql/sessions.sql"))?;
+pub(in crate::sqlite) fn workers(
+    connection: &Connection,
+    ended: &BTreeSet<String>,
+    now: Duration,
+) -> Result<Vec<Worker>> {
+    let mut statement = connection.prepare_cached(include_str!("../sql/reads/sessions.sql"))?;
     let mut rows = statement.query([])?;
     let mut sessions = Vec::new();
     while let Some(row) = rows.next()? {
@@ -40,7 +44,7 @@ pub(super) fn workers(connection: &Connection, ended: &BTreeSet<String>, now: Du
             opened_at: Timestamp::from_microseconds(row.get(2)?),
             lease: Duration::from_micros(row.get(3)?),
             running: row.get(4)?,
-            serves: served_column::read(row, 5)?,
+            serves: served::read(row, 5)?,
         };
         sessions.push(Worker { record, silent: now.saturating_sub(Duration::from_micros(row.get(7)?)) });
     }

@@ -1,4 +1,4 @@
-//! What ended tasks were like.
+//! Statistics of ended tasks.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::api::store::{EndedCounts, KindStatistics};
 use crate::api::task::TaskState;
 
 pub(in crate::sqlite) fn statistics(connection: &Connection) -> Result<Vec<KindStatistics>> {
-    let mut statement = connection.prepare_cached(include_str!("../sql/statistics.sql"))?;
+    let mut statement = connection.prepare_cached(include_str!("../sql/reads/statistics.sql"))?;
     let mut rows = statement.query([])?;
     let mut kinds: BTreeMap<Name, KindStatistics> = BTreeMap::new();
     while let Some(row) = rows.next()? {
@@ -51,7 +51,7 @@ fn add_io(connection: &Connection, kinds: &mut BTreeMap<Name, KindStatistics>) -
     Ok(())
 }
 
-/// What a row of `kind_io` holds.
+/// Parses a row of `kind_io`.
 pub(in crate::sqlite) fn read_totals(text: &str) -> Result<IoStatistics> {
     let damaged = |error| Error::corrupt("what tasks have moved cannot be read; restore a backup").caused_by(error);
     serde_json::from_str(text).map_err(damaged)

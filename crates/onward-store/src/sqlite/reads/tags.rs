@@ -37,7 +37,7 @@ pub(in crate::sqlite) fn tag_values(
     Ok(TagValuePage::of(values, limit))
 }
 
-/// How many of the tasks that a filter selects have this tag too.
+/// Returns how many of the tasks that a filter selects have this tag too.
 fn count_with(connection: &Connection, filter: &TaskFilter, key: &str, value: &str) -> Result<u64> {
     if filter.tags.get(key).is_some_and(|wanted| wanted != value) {
         return Ok(0);

@@ -4,8 +4,8 @@ use rusqlite::Connection;
 
 use crate::api::error::Result;
 use crate::api::task::{TaskId, TaskRecord};
-use crate::sqlite::reads::lane_names::LaneNames;
 use crate::sqlite::reads::record::{ENDED, FROM_ENDED, FROM_LIVE, LIVE, complete, read};
+use crate::sqlite::reads::sub_queue_names::SubQueueNames;
 
 pub(in crate::sqlite) fn task(connection: &Connection, id: TaskId) -> Result<Option<TaskRecord>> {
     let live = format!("SELECT {LIVE}, t.payload, NULL FROM {FROM_LIVE} WHERE t.id = ?");
@@ -14,7 +14,7 @@ pub(in crate::sqlite) fn task(connection: &Connection, id: TaskId) -> Result<Opt
         let mut statement = connection.prepare_cached(&sql)?;
         let mut rows = statement.query([id.0])?;
         if let Some(row) = rows.next()? {
-            let mut record = read(row, &mut LaneNames::new(connection), true)?;
+            let mut record = read(row, &mut SubQueueNames::new(connection), true)?;
             complete(connection, std::slice::from_mut(&mut record))?;
             return Ok(Some(record));
         }

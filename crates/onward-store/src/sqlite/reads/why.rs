@@ -15,12 +15,12 @@ use crate::api::write::Scope;
 use crate::bounds;
 use crate::rules;
 use crate::rules::limit::Bucket;
-use crate::rules::order::{Place, place};
+use crate::rules::order::{self, Place};
 use crate::rules::why::{LimitUse, OrchestrationFacts, WaitFacts, reasons};
-use crate::sqlite::cache::Cache;
-use crate::sqlite::connection::Database;
-use crate::sqlite::flow::{Shared, Usage};
-use crate::sqlite::instance_column::names;
+use crate::sqlite::columns::awaited_events::names;
+use crate::sqlite::commit::cache::Cache;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::limits::limit_usage::{ScopeNumber, Usage};
 use crate::sqlite::reads::sessions;
 use crate::sqlite::reads::task::task;
 
@@ -55,13 +55,13 @@ pub(in crate::sqlite) fn why(
 }
 
 fn awaited(connection: &Database<'_>, task: TaskId) -> Result<Option<(u32, Option<Timestamp>)>> {
-    let mut statement = connection.prepare_cached("SELECT claim, until FROM awaited WHERE task = ?")?;
+    let mut statement = connection.prepare_cached("SELECT claim, until FROM awaited_completion WHERE task = ?")?;
     let row =
         |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get::<_, Option<i64>>(1)?.map(Timestamp::from_microseconds)));
     Ok(statement.query_row([task.0], row).optional()?)
 }
 
-/// How an orchestration stands.
+/// Returns the state of an orchestration.
 fn orchestration(connection: &Database<'_>, record: &TaskRecord) -> Result<Option<OrchestrationFacts>> {
     if !record.orchestration || record.state.is_ended() {
         return Ok(None);
@@ -98,7 +98,7 @@ fn awaited_tasks(connection: &Database<'_>, parent: TaskId) -> Result<Vec<TaskId
     Ok(tasks.collect::<rusqlite::Result<_>>()?)
 }
 
-/// What a task waits for that is collected with others, or was handed over with them.
+/// What a task waits for that is collected with others, or is an item of a batch.
 fn why_aggregated(connection: &Database<'_>, record: &TaskRecord) -> Result<Option<WaitReason>> {
     if record.aggregate.is_none() || record.state != TaskState::Blocked {
         return Ok(None);
@@ -107,7 +107,7 @@ fn why_aggregated(connection: &Database<'_>, record: &TaskRecord) -> Result<Opti
         return Ok(Some(WaitReason::InBundle { bundle }));
     }
     let mut statement = connection.prepare_cached(
-        "SELECT c.members, c.size, c.ripe_at FROM task t JOIN collecting c ON c.lane = t.lane WHERE t.id = ?",
+        "SELECT c.items, c.size, c.ready_at FROM task t JOIN pending_batch c ON c.sub_queue = t.sub_queue WHERE t.id = ?",
     )?;
     let reason = statement.query_row([record.id.0], |row| {
         let ripe_at = Timestamp::from_microseconds(row.get(2)?);
@@ -129,15 +129,15 @@ fn pauses(cache: &Cache, record: &TaskRecord) -> Vec<(Scope, Option<Timestamp>)>
 
 fn limit_uses(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecord) -> Result<Vec<LimitUse>> {
     let mut uses = Vec::new();
-    uses.extend(cache.flow.usage(Shared::All).map(|usage| used(LimitScope::All, usage)));
+    uses.extend(cache.limits.usage(ScopeNumber::All).map(|usage| used(LimitScope::All, usage)));
     uses.extend(queue_use(cache, record));
-    let kind = cache.names.kind(&record.kind).and_then(|kind| cache.flow.usage(Shared::Kind(kind)));
+    let kind = cache.names.kind(&record.kind).and_then(|kind| cache.limits.usage(ScopeNumber::Kind(kind)));
     uses.extend(kind.map(|usage| used(LimitScope::Kind(record.kind.clone()), usage)));
     let Some((group, name)) = record.group.as_ref().and_then(|name| Some((cache.names.group(name)?, name))) else {
         return Ok(uses);
     };
-    let usage = cache.flow.group(connection, group)?.usage;
-    let set_on = rules::limit::limit_of_group(cache.flow.limits(), name).map(|(scope, _)| scope.clone());
+    let usage = cache.limits.group(connection, group)?.usage;
+    let set_on = rules::limit::limit_of_group(cache.limits.configured(), name).map(|(scope, _)| scope.clone());
     uses.extend(set_on.map(|scope| used(scope, &usage)));
     Ok(uses)
 }
@@ -145,7 +145,7 @@ fn limit_uses(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecord)
 /// A queue's concurrency is kept apart from its rate.
 fn queue_use(cache: &Cache, record: &TaskRecord) -> Option<LimitUse> {
     let queue = cache.names.queue(&record.queue)?;
-    let usage = cache.flow.usage(Shared::Queue(queue));
+    let usage = cache.limits.usage(ScopeNumber::Queue(queue));
     let concurrency = cache.queues.settings(queue).concurrency;
     let limit = Limit { concurrency, rate: usage.and_then(|usage| usage.limit.rate), ..Limit::default() };
     let running = cache.queues.running(queue).or_else(|| usage.map(|usage| usage.running)).unwrap_or(0);
@@ -158,31 +158,31 @@ fn used(scope: LimitScope, usage: &Usage) -> LimitUse {
     LimitUse { scope, limit: usage.limit, running: usage.running.unsigned_abs(), bucket: usage.bucket }
 }
 
-fn lane_of(connection: &Database<'_>, task: TaskId) -> Result<Option<i64>> {
-    let mut statement = connection.prepare_cached("SELECT lane FROM task WHERE id = ?")?;
+fn sub_queue_of(connection: &Database<'_>, task: TaskId) -> Result<Option<i64>> {
+    let mut statement = connection.prepare_cached("SELECT sub_queue FROM task WHERE id = ?")?;
     Ok(statement.query_row(params![task.0], |row| row.get(0)).optional()?)
 }
 
-/// How many groups of its queue and kind go before its own.
+/// Returns how many groups of its queue and kind come before its own.
 fn groups_ahead(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecord, steady: Duration) -> Result<u64> {
-    if record.state != TaskState::Waiting || !cache.flow.shares.are_shared() {
+    if record.state != TaskState::Waiting || !cache.limits.fair_shares.are_shared() {
         return Ok(0);
     }
-    let Some(lane) = lane_of(connection, record.id)? else { return Ok(0) };
-    let (base, rank) = (cache.names.base_of(lane), cache.rank_of(connection, lane)?);
-    let mut groups = cache.heads.count_before(connection, base, rank)?;
-    let mut others = cache.lanes_with_tokens(connection, base, steady)?;
-    others.push(base);
-    for other in others.into_iter().filter(|other| *other != lane) {
+    let Some(sub_queue) = sub_queue_of(connection, record.id)? else { return Ok(0) };
+    let (head_list, share_tag) = (cache.names.ungrouped_of(sub_queue), cache.share_tag_of(connection, sub_queue)?);
+    let mut groups = cache.heads.count_before(connection, head_list, share_tag)?;
+    let mut others = cache.lists_with_tokens(connection, head_list, steady)?;
+    others.push(head_list);
+    for other in others.into_iter().filter(|other| *other != sub_queue) {
         let is_ahead =
-            cache.rank_of(connection, other)? < rank && cache.index.first_ready(connection, other)?.is_some();
+            cache.share_tag_of(connection, other)? < share_tag && cache.index.first_ready(connection, other)?.is_some();
         groups += u64::from(is_ahead);
     }
     Ok(groups.min(bounds::AHEAD))
 }
 
-/// For which session its line is reserved, and until when.
-pub(super) fn reserved(
+/// For which session its list is reserved, and until when.
+pub(in crate::sqlite) fn reserved(
     connection: &Database<'_>,
     cache: &mut Cache,
     record: &TaskRecord,
@@ -191,16 +191,16 @@ pub(super) fn reserved(
     if record.affinity.is_none() {
         return Ok(None);
     }
-    let Some(lane) = lane_of(connection, record.id)? else { return Ok(None) };
-    let line = cache.line_of(connection, lane, record.affinity.as_ref())?;
-    cache.reservation(connection, line, now)
+    let Some(sub_queue) = sub_queue_of(connection, record.id)? else { return Ok(None) };
+    let list = cache.list_of(connection, sub_queue, record.affinity.as_ref())?;
+    cache.reservation(connection, list, now)
 }
 
 fn ahead(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecord) -> Result<u64> {
-    let Some(lane) = lane_of(connection, record.id)? else { return Ok(0) };
-    let own: Place = place(record.priority, record.run_at, record.id);
+    let Some(sub_queue) = sub_queue_of(connection, record.id)? else { return Ok(0) };
+    let own: Place = order::place(record.priority, record.run_at, record.id);
     let most = usize::try_from(bounds::AHEAD).unwrap_or(usize::MAX);
-    let line = cache.line_of(connection, lane, record.affinity.as_ref())?;
-    let first = cache.index.next_ready(connection, line, None, most)?;
-    Ok(first.iter().take_while(|place| **place < own).count() as u64)
+    let list = cache.list_of(connection, sub_queue, record.affinity.as_ref())?;
+    let first = cache.index.next_ready(connection, list, None, most)?;
+    Ok(first.iter().take_while(|sort_key| **sort_key < own).count() as u64)
 }

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    Claim, ClaimedTask, OpenSession, Outcome, PostgresStore, Refusal, Result, SessionId, Store, TaskFilter, TaskState,
-    Write,
+    Claim, ClaimedTask, OpenSession, Outcome, PostgresStore, Refusal, Result, SessionId, Store, StoreReads, TaskFilter,
+    TaskState, Write,
 };
 use tokio_postgres::Client;
 

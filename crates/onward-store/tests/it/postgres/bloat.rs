@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    Claim, Clock, NewTask, OpenSession, Outcome, PostgresStore, Prune, SessionId, Store, SystemClock, TaskFilter, Write,
+    Claim, Clock, NewTask, OpenSession, Outcome, PostgresStore, Prune, SessionId, Store, StoreReads, SystemClock,
+    TaskFilter, Write,
 };
 use onward_testkit::postgres::Server;
 use onward_testkit::soak::{self, Tally};

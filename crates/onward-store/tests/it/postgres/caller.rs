@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::{
-    Claim, Lease, ManualClock, NewTask, OpenSession, Outcome, PostgresStore, Refusal, Store, Submitted, TaskFilter,
-    TaskId, TaskState, UniqueKey, Write,
+    Claim, Lease, ManualClock, NewTask, OpenSession, Outcome, PostgresStore, Refusal, Store, StoreReads, Submitted,
+    TaskFilter, TaskId, TaskState, UniqueKey, Write,
 };
 use tokio_postgres::{Client, IsolationLevel, NoTls};
 

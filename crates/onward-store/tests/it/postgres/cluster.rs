@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use onward_store::{
-    Claim, Clock, Durability, OpenSession, Outcome, PostgresStore, QueueRecord, SessionRecord, Store, SystemClock,
-    Write,
+    Claim, Clock, Durability, OpenSession, Outcome, PostgresStore, QueueRecord, SessionRecord, Store, StoreReads,
+    SystemClock, Write,
 };
 use onward_testkit::postgres::Server;
 use onward_testkit::{close_sessions, soak};

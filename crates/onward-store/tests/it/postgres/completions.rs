@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onward_store::{
     Claim, CompletionStatement, Dependency, Lease, ManualClock, NewTask, OpenSession, Outcome, PostgresOptions,
-    PostgresStore, Refusal, Store, TaskId, TaskState, Write,
+    PostgresStore, Refusal, Store, StoreReads, TaskId, TaskState, Write,
 };
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, GenericClient, IsolationLevel};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use onward_store::{
     AfterTurn, Claim, CopyEnd, EventCursor, ManualClock, NewTask, OpenSession, Outcome, PostgresStore, Prune,
-    Recipient, Signal, SqliteStore, Store, Submitted, TaskFilter, TaskId, Turn, Write, copy,
+    Recipient, Signal, SqliteStore, Store, StoreReads, Submitted, TaskFilter, TaskId, Turn, Write, copy,
 };
 use onward_testkit::model_based::{self, Step};
 use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, StoreLocation, close_sessions, soak};

@@ -2,8 +2,8 @@
 
 use futures_util::FutureExt as _;
 use onward_store::{
-    Claim, CollectionSelection, EventCursor, NewTask, OpenSession, Outcome, Page, PostgresStore, Store, TagPage,
-    TaskFilter, TaskId, Write,
+    Claim, CollectionSelection, EventCursor, NewTask, OpenSession, Outcome, Page, PostgresStore, Store, StoreReads,
+    TagPage, TaskFilter, TaskId, Write,
 };
 use onward_testkit::postgres::Server;
 use tokio_postgres::Client;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use onward_store::{
     Claim, ClaimedTask, Dependencies, NewTask, OnDuplicate, OpenSession, Outcome, PostgresStore, SessionId, Store,
-    TaskFilter, TaskId, TaskState, UniqueKey, Write,
+    StoreReads, TaskFilter, TaskId, TaskState, UniqueKey, Write,
 };
 
 use super::fixture::options;

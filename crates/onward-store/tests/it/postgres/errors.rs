@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use onward_store::{
     Claim, Error, KindSelection, Name, NewTask, OpenSession, Outcome, PostgresStore, SessionId, SetQueue, Store,
-    TaskFilter, Write,
+    StoreReads, TaskFilter, Write,
 };
 use onward_testkit::mount::Mount;
 use onward_testkit::postgres::Server;

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use onward_store::{Claim, Lease, ManualClock, OpenSession, Outcome, PostgresStore, SessionId, Store, Write};
+use onward_store::{
+    Claim, Lease, ManualClock, OpenSession, Outcome, PostgresStore, SessionId, Store, StoreReads, Write,
+};
 use onward_testkit::postgres::Server;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    Dependency, Durability, NewTask, OnDuplicate, Page, PostgresStore, Priority, Store, TaskFilter, TaskId, TaskRecord,
-    TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, Write,
+    Dependency, Durability, NewTask, OnDuplicate, Page, PostgresStore, Priority, Store, StoreReads, TaskFilter, TaskId,
+    TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, Write,
 };
 use onward_testkit::postgres::Server;
 use tokio_postgres::{Client, NoTls, Row};

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use onward_store::{
     AfterFailure, AfterTurn, Claim, Dependencies, Durability, Lease, Name, NewTask, OnDuplicate, OpenSession, Outcome,
-    PostgresStore, Recipient, Refusal, SessionId, Signal, Store, Submitted, TaskId, TaskState, Turn, UniqueKey, Write,
+    PostgresStore, Recipient, Refusal, SessionId, Signal, Store, StoreReads, Submitted, TaskId, TaskState, Turn,
+    UniqueKey, Write,
 };
 use onward_testkit::postgres::Server;
 

@@ -1,6 +1,6 @@
 //! Writes that fail, and servers that end connections.
 
-use onward_store::{NewTask, Outcome, PostgresStore, Store, Submitted, TaskFilter, Write};
+use onward_store::{NewTask, Outcome, PostgresStore, Store, StoreReads, Submitted, TaskFilter, Write};
 
 use super::fixture::options;
 use super::server::{open, url};

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use onward_store::{
     AfterTurn, Claim, Clock as _, Dependencies, ManualClock, Name, NewTask, OnDependencyFailure, OnDuplicate,
-    OpenSession, Outcome, PostgresStore, Recipient, Refusal, SessionId, SetQueue, Signal, Store, SystemClock,
-    TaskFilter, TaskState, Turn, UniqueKey, Write,
+    OpenSession, Outcome, PostgresStore, Recipient, Refusal, SessionId, SetQueue, Signal, Store, StoreReads,
+    SystemClock, TaskFilter, TaskState, Turn, UniqueKey, Write,
 };
 
 use super::fixture::options;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use onward_store::{PostgresStore, Store};
+use onward_store::{PostgresStore, Store, StoreReads};
 use onward_testkit::postgres::{Crash, Server};
 use onward_testkit::{close_sessions, soak};
 use tokio::runtime::Runtime;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    Claim, NewTask, OpenSession, Outcome, PostgresStore, Prune, SessionId, Store, TaskFilter, TaskState, Write,
+    Claim, NewTask, OpenSession, Outcome, PostgresStore, Prune, SessionId, Store, StoreReads, TaskFilter, TaskState,
+    Write,
 };
 use tokio_postgres::{Client, NoTls};
 

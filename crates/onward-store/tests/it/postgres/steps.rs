@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::{
-    AfterTurn, Claim, Durability, Lease, NewTask, OpenSession, Outcome, PostgresStore, Refusal, Store, TaskFilter,
-    TaskState, Turn, Write,
+    AfterTurn, Claim, Durability, Lease, NewTask, OpenSession, Outcome, PostgresStore, Refusal, Store, StoreReads,
+    TaskFilter, TaskState, Turn, Write,
 };
 use onward_testkit::postgres::Server;
 

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use onward_store::{NewTask, Outcome, PostgresOptions, PostgresStore, Result, Store, Submitted, TaskFilter, Write};
+use onward_store::{
+    NewTask, Outcome, PostgresOptions, PostgresStore, Result, Store, StoreReads, Submitted, TaskFilter, Write,
+};
 use tokio_postgres::{Client, NoTls};
 
 use super::fixture::options;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::{
-    ManualClock, Outcome, PostgresOptions, PostgresStore, Store, Submitted, TaskFilter, TaskId, Timestamp, Write,
+    ManualClock, Outcome, PostgresOptions, PostgresStore, Store, StoreReads, Submitted, TaskFilter, TaskId, Timestamp,
+    Write,
 };
 use tokio_postgres::Client;
 

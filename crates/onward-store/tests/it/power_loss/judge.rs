@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use onward_store::{ManualClock, Name, Page, SqliteStore, Store, TaskFilter, TaskId, TaskState, Write};
+use onward_store::{ManualClock, Name, Page, SqliteStore, Store, StoreReads, TaskFilter, TaskId, TaskState, Write};
 use onward_testkit::task;
 
 use super::facts::{Expected, Fact, Subject};

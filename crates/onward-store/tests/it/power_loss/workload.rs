@@ -7,7 +7,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use onward_store::{
     AfterFailure, Claim, ClaimedTask, Clock, Durability, ManualClock, Name, NewTask, OpenSession, Outcome, Scope,
-    SessionId, SqliteStore, Store, Submitted, TaskId, TaskState, Write,
+    SessionId, SqliteStore, Store, StoreReads, Submitted, TaskId, TaskState, Write,
 };
 use onward_testkit::task;
 

@@ -1,7 +1,9 @@
 //! Ends of orchestrations for which messages wait.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use onward_store::{AfterTurn, Lease, NewTask, OnDuplicate, Recipient, Refusal, TaskId, TaskState, Turn, When, Write};
+use onward_store::{
+    AfterTurn, Lease, NewTask, OnDuplicate, Recipient, Refusal, StoreReads, TaskId, TaskState, Turn, When, Write,
+};
 
 use super::orchestration_turns::{
     MINUTE, activity, awaiting, claim, keyed, messages, numbers, one_event, orchestration, paid, parked, refused,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onward_store::{
     AfterTurn, Bulk, BulkDone, BulkVerb, Dependencies, Dependency, Hold, NewTask, Outcome, Recipient, Refusal,
-    StateCounts, TaskFilter, TaskId, TaskState, WaitReason, Write,
+    StateCounts, StoreReads, TaskFilter, TaskId, TaskState, WaitReason, Write,
 };
 
 use super::orchestration_turns::{

@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward_store::{
     AfterFailure, AfterTurn, ClaimedTask, HistoryChunk, Hold, Lease, Message, MessageBody, NewTask, OnDuplicate,
-    OpenSession, Outcome, Page, Recipient, Refusal, Served, ServedCode, SessionId, Signal, Submitted, Tags, TaskFilter,
-    TaskId, TaskResult, TaskState, Turn, Turned, UniqueKey, WaitReason, When, Write, bounds,
+    OpenSession, Outcome, Page, Recipient, Refusal, Served, ServedCode, SessionId, Signal, StoreReads, Submitted, Tags,
+    TaskFilter, TaskId, TaskResult, TaskState, Turn, Turned, UniqueKey, WaitReason, When, Write, bounds,
 };
 
 use crate::test_store::{LEASE, TestStore, name, task};

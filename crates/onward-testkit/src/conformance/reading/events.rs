@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use onward_store::{AfterFailure, Change, Changes, Event, EventCursor, Hint, NewTask, Prune, TaskId, Write};
+use onward_store::{
+    AfterFailure, Change, Changes, Event, EventCursor, Hint, NewTask, Prune, StoreReads, TaskId, Write,
+};
 
 use crate::test_store::{TestStore, after, name, task};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use onward_store::{EndedCounts, NewTask, Prune, QueueDay, Timestamp, Write};
+use onward_store::{EndedCounts, NewTask, Prune, QueueDay, StoreReads, Timestamp, Write};
 
 use crate::test_store::{TestStore, name, task};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
     AfterFailure, Dependencies, EndedCounts, IoStatistics, KindStatistics, NewTask, OnDuplicate, Page, Priority,
-    QueueRecord, Scope, TaskFilter, TaskId, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, When, Write,
+    QueueRecord, Scope, StoreReads, TaskFilter, TaskId, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, When, Write,
 };
 
 use crate::test_store::{TestStore, after, keyed, name, task};

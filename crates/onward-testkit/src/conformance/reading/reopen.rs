@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use onward_store::{EventCursor, NewTask, OnDuplicate, Refusal, Scope, Submitted, TaskId, TaskState, When, Write};
+use onward_store::{
+    EventCursor, NewTask, OnDuplicate, Refusal, Scope, StoreReads, Submitted, TaskId, TaskState, When, Write,
+};
 
 use crate::test_store::{TestStore, after, keyed, name, task};
 

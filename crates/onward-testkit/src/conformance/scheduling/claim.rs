@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    Claim, KindSelection, Lease, NewTask, Outcome, Priority, QueueMode, QueueSelection, Refusal, SessionId, TaskId,
-    TaskState, When, Write, bounds,
+    Claim, KindSelection, Lease, NewTask, Outcome, Priority, QueueMode, QueueSelection, Refusal, SessionId, StoreReads,
+    TaskId, TaskState, When, Write, bounds,
 };
 
 use crate::test_store::{TestStore, after, all_of, name, numbers, task};

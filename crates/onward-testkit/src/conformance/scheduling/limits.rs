@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onward_store::{
     AfterFailure, Claim, Lease, Limit, LimitRecord, LimitScope, NewTask, Outcome, Priority, QueueChoice, QueueMode,
-    Rate, Scope, SessionId, SetLimit, SetQueue, TaskFilter, TaskState, WaitReason, Write,
+    Rate, Scope, SessionId, SetLimit, SetQueue, StoreReads, TaskFilter, TaskState, WaitReason, Write,
 };
 
 use crate::test_store::{LEASE, TestStore, after, all_of, name, numbers, task};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use onward_store::{Claim, LimitScope, NewTask, Priority, QueueMode, SessionId, SetLimit, TaskId, Write};
+use onward_store::{Claim, LimitScope, NewTask, Priority, QueueMode, SessionId, SetLimit, StoreReads, TaskId, Write};
 
 use crate::test_store::{LEASE, TestStore, all_of, name, numbers, task};
 

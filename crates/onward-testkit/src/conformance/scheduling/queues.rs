@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use onward_store::{
     Claim, Claimed, ConcurrencyLimit, Lease, NewTask, OnDuplicate, Outcome, Priority, QueueChoice, QueueMode,
-    QueueSettings, QueueTurn, Scope, SessionId, SetQueue, TaskState, UniqueKey, Write,
+    QueueSettings, QueueTurn, Scope, SessionId, SetQueue, StoreReads, TaskState, UniqueKey, Write,
 };
 
 use crate::test_store::{LEASE, TestStore, after, all_of, name, task};

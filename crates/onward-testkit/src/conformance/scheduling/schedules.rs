@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use onward_store::{
     AfterFiring, CatchUp, FireSchedule, Fired, Firing, NewSchedule, NewTask, NextFiring, OnDuplicate, Outcome, Overlap,
-    Recurrence, Refusal, ScheduleRecord, ScheduleSelection, ScheduleSet, SetSchedule, TaskFilter, TaskId, TaskState,
-    Timestamp, Write,
+    Recurrence, Refusal, ScheduleRecord, ScheduleSelection, ScheduleSet, SetSchedule, StoreReads, TaskFilter, TaskId,
+    TaskState, Timestamp, Write,
 };
 
 use crate::test_store::{TestStore, keyed, name, task};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use onward_store::{
     AfterFailure, Change, KindSelection, Lease, NewTask, OpenSession, Outcome, Refusal, Served, SessionId,
-    SessionRecord, TaskState, Ttl, TtlFrom, WaitReason, Write, bounds,
+    SessionRecord, StoreReads, TaskState, Ttl, TtlFrom, WaitReason, Write, bounds,
 };
 
 use crate::test_store::{TestStore, after, all_of, name, task};

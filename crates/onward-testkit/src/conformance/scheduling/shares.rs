@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    Claim, ClaimedTask, Lease, Limit, LimitScope, NewTask, Outcome, Priority, QueueSelection, SetLimit, Ttl, TtlFrom,
-    WaitReason, Write,
+    Claim, ClaimedTask, Lease, Limit, LimitScope, NewTask, Outcome, Priority, QueueSelection, SetLimit, StoreReads,
+    Ttl, TtlFrom, WaitReason, Write,
 };
 
 use crate::test_store::{TestStore, all_of, name, task};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    AfterFailure, Change, NewTask, OnDuplicate, Priority, Refusal, Scope, Swept, TaskId, TaskState, Ttl, TtlFrom, When,
-    Write, bounds,
+    AfterFailure, Change, NewTask, OnDuplicate, Priority, Refusal, Scope, StoreReads, Swept, TaskId, TaskState, Ttl,
+    TtlFrom, When, Write, bounds,
 };
 
 use crate::test_store::{LEASE, TestStore, after, all_of, keyed, numbers, task};

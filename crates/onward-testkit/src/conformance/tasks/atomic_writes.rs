@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    AfterFailure, Hint, OnDuplicate, OpenSession, Outcome, Prune, Refusal, Scope, SessionId, Submitted, TaskId,
-    TaskState, Write,
+    AfterFailure, Hint, OnDuplicate, OpenSession, Outcome, Prune, Refusal, Scope, SessionId, StoreReads, Submitted,
+    TaskId, TaskState, Write,
 };
 
 use crate::test_store::{TestStore, all_of, keyed, name, task};

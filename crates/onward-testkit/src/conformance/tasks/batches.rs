@@ -6,8 +6,8 @@ use std::time::Duration;
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
     AfterFailure, Aggregate, Change, CollectionRecord, CollectionSelection, ConcurrencyLimit, Dependencies, Lease,
-    NewTask, OnDuplicate, Outcome, Page, Priority, Refusal, SetLimit, Submitted, TaskFilter, TaskId, TaskRecord,
-    TaskState, Ttl, TtlFrom, UniqueKey, WaitReason, When, Write, bounds,
+    NewTask, OnDuplicate, Outcome, Page, Priority, Refusal, SetLimit, StoreReads, Submitted, TaskFilter, TaskId,
+    TaskRecord, TaskState, Ttl, TtlFrom, UniqueKey, WaitReason, When, Write, bounds,
 };
 
 use crate::test_store::{LEASE, TestStore, after, name, task};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
     AfterFailure, GroupShare, KindSelection, LimitScope, NewTask, OnDuplicate, OpenSession, Recipient, Scope, Served,
-    SetLimit, Signal, Ttl, TtlFrom, Write,
+    SetLimit, Signal, StoreReads, Ttl, TtlFrom, Write,
 };
 
 use crate::test_store::{TestStore, keyed, name, task};

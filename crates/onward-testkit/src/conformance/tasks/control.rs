@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    AfterFailure, Change, NewTask, OnDuplicate, Outcome, PauseRecord, Refusal, Scope, SessionId, TaskId, TaskResult,
-    TaskState, Ttl, TtlFrom, WaitReason, When, Write,
+    AfterFailure, Change, NewTask, OnDuplicate, Outcome, PauseRecord, Refusal, Scope, SessionId, StoreReads, TaskId,
+    TaskResult, TaskState, Ttl, TtlFrom, WaitReason, When, Write,
 };
 
 use crate::test_store::{TestStore, after, all_of, keyed, name, numbers, task};

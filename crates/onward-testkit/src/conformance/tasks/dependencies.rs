@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use onward_store::{
     AfterFailure, Change, Dependencies, Dependency, NewTask, OnDependencyFailure, OnDuplicate, Outcome, Prune,
-    QueueRecord, Refusal, Submitted, TaskFilter, TaskId, TaskState, Ttl, TtlFrom, WaitReason, When, Write, bounds,
+    QueueRecord, Refusal, StoreReads, Submitted, TaskFilter, TaskId, TaskState, Ttl, TtlFrom, WaitReason, When, Write,
+    bounds,
 };
 
 use crate::test_store::{LEASE, TestStore, keyed, name, numbers, task};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 use onward_store::{
     Change, CompletionToken, CompletionWait, ConcurrencyLimit, Dependencies, Finish, Lease, NewTask, Outcome, Refusal,
-    SetQueue, TaskId, TaskState, Ttl, TtlFrom, WaitReason, Write,
+    SetQueue, StoreReads, TaskId, TaskState, Ttl, TtlFrom, WaitReason, Write,
 };
 
 use crate::test_store::{LEASE, TestStore, name, task};

@@ -1,6 +1,6 @@
 //! Bytes that tasks read and write: expected and recorded.
 
-use onward_store::{AfterFailure, Io, IoStatistics, NewTask, Refusal, Write};
+use onward_store::{AfterFailure, Io, IoStatistics, NewTask, Refusal, StoreReads, Write};
 
 use crate::test_store::{TestStore, task};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use onward_store::{Change, NewTask, OnDuplicate, Prune, Refusal, Scope, TaskId, TaskState, When, Write};
+use onward_store::{Change, NewTask, OnDuplicate, Prune, Refusal, Scope, StoreReads, TaskId, TaskState, When, Write};
 
 use crate::test_store::{TestStore, keyed, name, task};
 

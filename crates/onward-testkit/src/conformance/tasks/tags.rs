@@ -1,6 +1,8 @@
 //! Tags, by which tasks can be found.
 
-use onward_store::{NewTask, OnDuplicate, Page, Prune, TagPage, Tags, TaskFilter, TaskId, TaskState, Write};
+use onward_store::{
+    NewTask, OnDuplicate, Page, Prune, StoreReads, TagPage, Tags, TaskFilter, TaskId, TaskState, Write,
+};
 
 use crate::test_store::{TestStore, keyed, name, task};
 

@@ -1,19 +1,19 @@
 //! The part that all mechanisms share: they exchange commands until the peer is known.
 
-use super::cipher::Cipher;
-use super::curve_client::CurveClient;
-use super::curve_server::CurveServer;
+use super::curve::cipher::Cipher;
+use super::curve::client::CurveClient;
+use super::curve::keys::PublicKey;
+use super::curve::server::CurveServer;
 use super::entropy::Entropy;
-use super::keys::PublicKey;
+use super::local_side::LocalSide;
 use super::null::Null;
 use super::plain::{PlainClient, PlainServer};
 use super::security::{Credentials, Security};
-use crate::protocol::command::error_from_peer;
 use crate::protocol::error::{Error, Result, printable};
 use crate::protocol::greeting::both_sides;
-use crate::protocol::local::Local;
 use crate::protocol::metadata::Metadata;
-use crate::protocol::output::Output;
+use crate::protocol::wire::command::error_from_peer;
+use crate::protocol::wire::output::Output;
 
 /// The result of a command of the peer.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub(crate) enum Negotiation {
 
 impl Negotiation {
     /// Begins the handshake, and writes the first command if this side sends it.
-    pub(crate) fn start(local: &Local<'_>, entropy: &Entropy, output: &mut Output) -> Result<Self> {
+    pub(crate) fn start(local: &LocalSide<'_>, entropy: &Entropy, output: &mut Output) -> Result<Self> {
         Ok(match &local.options.security {
             Security::Null => Self::Null(Null::start(local, output)),
             Security::PlainClient { username, password } => {
@@ -70,7 +70,13 @@ impl Negotiation {
     }
 
     /// Handles a command of the peer.
-    pub(crate) fn command(&mut self, name: &[u8], data: &[u8], local: &Local<'_>, output: &mut Output) -> Result<Step> {
+    pub(crate) fn command(
+        &mut self,
+        name: &[u8],
+        data: &[u8],
+        local: &LocalSide<'_>,
+        output: &mut Output,
+    ) -> Result<Step> {
         let security = &local.options.security;
         match name {
             b"ERROR" if !security.is_server() => return Err(error_from_peer(data)),
@@ -88,7 +94,7 @@ impl Negotiation {
     }
 
     /// Accepts the peer.
-    pub(crate) fn accept(&mut self, local: &Local<'_>, output: &mut Output) -> Result<Step> {
+    pub(crate) fn accept(&mut self, local: &LocalSide<'_>, output: &mut Output) -> Result<Step> {
         match self {
             Self::PlainServer(server) => server.accept(output),
             Self::CurveServer(server) => server.accept(local),

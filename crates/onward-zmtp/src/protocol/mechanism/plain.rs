@@ -3,19 +3,19 @@
 use bytes::Bytes;
 use zeroize::Zeroizing;
 
+use super::local_side::LocalSide;
 use super::negotiation::{Finished, Step, nothing_to_decide, unexpected};
 use super::security::{Credentials, Password};
-use crate::protocol::command::{push_short, take_short};
+use crate::protocol::bounds::PLAIN_FIELD_BYTES;
 use crate::protocol::error::{Error, Result};
-use crate::protocol::limits::PLAIN_FIELD_BYTES;
-use crate::protocol::local::Local;
-use crate::protocol::output::Output;
+use crate::protocol::wire::command::{push_short, take_short};
+use crate::protocol::wire::output::Output;
 
 /// The client's side: `HELLO` →, ← `WELCOME`, `INITIATE` →, ← `READY`.
 #[derive(Debug)]
 pub(crate) enum PlainClient {
-    AwaitsWelcome,
-    AwaitsReady,
+    Welcome,
+    Ready,
 }
 
 impl PlainClient {
@@ -27,59 +27,65 @@ impl PlainClient {
         push_short(&mut hello, username.as_bytes());
         push_short(&mut hello, password.as_bytes());
         output.push_command("HELLO", &hello);
-        Ok(Self::AwaitsWelcome)
+        Ok(Self::Welcome)
     }
 
-    pub(super) fn command(&mut self, name: &[u8], data: &[u8], local: &Local<'_>, output: &mut Output) -> Result<Step> {
+    pub(super) fn command(
+        &mut self,
+        name: &[u8],
+        data: &[u8],
+        local: &LocalSide<'_>,
+        output: &mut Output,
+    ) -> Result<Step> {
         match (&*self, name) {
-            (Self::AwaitsWelcome, b"WELCOME") if data.is_empty() => {
+            (Self::Welcome, b"WELCOME") if data.is_empty() => {
                 output.push_command("INITIATE", &local.metadata());
-                *self = Self::AwaitsReady;
+                *self = Self::Ready;
                 Ok(Step::Wait)
             }
-            (Self::AwaitsReady, b"READY") => {
+            (Self::Ready, b"READY") => {
                 let metadata = local.read(data)?;
                 Ok(Step::Finished(Box::new(Finished { metadata, client_key: None, cipher: None, ready: None })))
             }
-            (Self::AwaitsWelcome, _) => Err(unexpected(name, "an empty WELCOME")),
-            (Self::AwaitsReady, _) => Err(unexpected(name, "READY")),
+            (Self::Welcome, _) => Err(unexpected(name, "an empty WELCOME")),
+            (Self::Ready, _) => Err(unexpected(name, "READY")),
         }
     }
 }
 
-/// The server's side of the same exchange.
+/// The server's side of the same exchange, by the step that it waits for.
 #[derive(Debug)]
 pub(crate) enum PlainServer {
-    AwaitsHello,
-    Decides,
-    AwaitsInitiate,
+    Hello,
+    Decision,
+    Initiate,
 }
 
 impl PlainServer {
     pub(super) fn new() -> Self {
-        Self::AwaitsHello
+        Self::Hello
     }
 
-    pub(super) fn command(&mut self, name: &[u8], data: &[u8], local: &Local<'_>) -> Result<Step> {
+    pub(super) fn command(&mut self, name: &[u8], data: &[u8], local: &LocalSide<'_>) -> Result<Step> {
         match (&*self, name) {
-            (Self::AwaitsHello, b"HELLO") => {
+            (Self::Hello, b"HELLO") => {
                 let credentials = parse_hello(data)?;
-                *self = Self::Decides;
+                *self = Self::Decision;
                 Ok(Step::Authenticate(credentials))
             }
-            (Self::AwaitsInitiate, b"INITIATE") => {
+            (Self::Initiate, b"INITIATE") => {
                 let (metadata, ready) = (local.read(data)?, Some(local.metadata()));
                 Ok(Step::Finished(Box::new(Finished { metadata, client_key: None, cipher: None, ready })))
             }
-            (Self::AwaitsHello, _) => Err(unexpected(name, "HELLO")),
-            (Self::Decides | Self::AwaitsInitiate, _) => Err(unexpected(name, "INITIATE")),
+            (Self::Hello, _) => Err(unexpected(name, "HELLO")),
+            (Self::Decision | Self::Initiate, _) => Err(unexpected(name, "INITIATE")),
         }
     }
 
     pub(super) fn accept(&mut self, output: &mut Output) -> Result<Step> {
-        let Self::Decides = self else { return Err(nothing_to_decide()) };
+        let Self::Decision = self else { return Err(nothing_to_decide()) };
         output.push_command("WELCOME", &[]);
-        *self = Self::AwaitsInitiate;
+        *self = Self::Initiate;
         Ok(Step::Wait)
     }
 }

@@ -6,10 +6,10 @@ use bytes::Bytes;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::keys::{KeyPair, PublicKey};
+use super::curve::keys::{KeyPair, PublicKey};
 use super::name::MechanismName;
+use crate::protocol::bounds::PLAIN_FIELD_BYTES;
 use crate::protocol::error::{Error, Result};
-use crate::protocol::limits::PLAIN_FIELD_BYTES;
 
 /// The mechanism of a connection and the local side of it. The peer must be the other side of the
 /// same mechanism. There is no negotiation and no fallback.
@@ -34,7 +34,8 @@ pub enum Security {
         /// The local long-term keys, by which the server identifies this client.
         keys: KeyPair,
     },
-    /// Encrypts the traffic, and asks whether the client's key is accepted: [`Credentials::Curve`].
+    /// Encrypts the traffic, and has the caller decide about the client's key:
+    /// [`Credentials::Curve`].
     CurveServer {
         /// The local long-term keys, by which clients identify this server.
         keys: KeyPair,

@@ -16,7 +16,7 @@ fn told(queue: &mut Queue) -> Arc<Mutex<Vec<u32>>> {
 
 /// Shows: M1
 #[test]
-fn a_source_that_ends_is_told_of_and_leaves_the_others_alone() {
+fn a_source_that_ends_is_reported_and_leaves_the_others_alone() {
     let (mut queue, reader) = (Queue::new(), Reader::new());
     let told = told(&mut queue);
     let (feeder, source) = channel();
@@ -28,7 +28,7 @@ fn a_source_that_ends_is_told_of_and_leaves_the_others_alone() {
 }
 
 #[test]
-fn a_lone_source_that_ends_is_told_of() {
+fn a_lone_source_that_ends_is_reported() {
     let (mut queue, reader) = (Queue::new(), Reader::new());
     let told = told(&mut queue);
     let (feeder, source) = channel();
@@ -39,7 +39,7 @@ fn a_lone_source_that_ends_is_told_of() {
 }
 
 #[test]
-fn a_removed_source_is_not_told_of() {
+fn a_removed_source_is_not_reported() {
     let (mut queue, reader) = (Queue::new(), Reader::new());
     let told = told(&mut queue);
     let (feeder, source) = channel();
@@ -52,7 +52,7 @@ fn a_removed_source_is_not_told_of() {
 }
 
 #[test]
-fn whoever_is_told_may_put_another_source_in_its_place() {
+fn the_callback_may_insert_another_source() {
     let (mut queue, reader) = (Queue::new(), Reader::new());
     let handle = queue.handle();
     queue.on_end(move |ended| {
@@ -85,7 +85,7 @@ fn sources_that_end_and_come_back_for_ever_cannot_hold_up_a_batch() {
 
 #[test]
 #[cfg_attr(miri, ignore = "many steps, which others take one by one")]
-fn a_thousand_sources_that_end_at_once_are_all_told_of() {
+fn a_thousand_sources_that_end_at_once_are_all_reported() {
     let (mut queue, reader) = (Queue::new(), Reader::new());
     let told = told(&mut queue);
     for key in 0..1000 {

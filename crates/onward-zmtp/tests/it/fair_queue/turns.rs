@@ -2,7 +2,7 @@
 
 use std::task::Poll;
 
-use onward_zmtp::fair_queue::{FRUITLESS_POLLS, READS_BEFORE_YIELD};
+use onward_zmtp::fair_queue::{EMPTY_POLLS_BEFORE_YIELD, READS_BEFORE_YIELD};
 
 use super::channel::{Step, channel, source_of};
 use super::reader::{Queue, Reader};
@@ -77,7 +77,7 @@ fn a_source_that_wakes_itself_cannot_hold_up_a_batch() {
     queue.insert(1, source_of(0..1000)).unwrap();
     let mut messages = Vec::new();
     assert!(reader.poll_many(&mut queue, &mut messages, 1000).is_ready());
-    assert!(feeder.polls() <= FRUITLESS_POLLS as usize);
+    assert!(feeder.polls() <= EMPTY_POLLS_BEFORE_YIELD as usize);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn one_poll_asks_only_so_many_sources_in_vain() {
         .collect();
     let polls = || feeders.iter().map(super::channel::Feeder::polls).sum::<usize>();
     assert!(reader.poll(&mut queue).is_pending());
-    assert_eq!(polls(), FRUITLESS_POLLS as usize);
+    assert_eq!(polls(), EMPTY_POLLS_BEFORE_YIELD as usize);
     assert_eq!(reader.read_all(&mut queue), []);
     assert_eq!(polls(), 1000);
 }

@@ -93,7 +93,7 @@ fn what_the_last_handle_inserted_is_read_before_the_end() {
 }
 
 #[test]
-fn a_source_that_ends_while_it_is_removed_is_told_of_or_removed_but_not_both() {
+fn a_source_that_ends_while_it_is_removed_is_reported_or_removed_but_not_both() {
     loom::model(|| {
         let mut queue = Queue::new();
         let handle = queue.handle();

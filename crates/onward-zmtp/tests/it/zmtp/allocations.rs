@@ -2,7 +2,7 @@
 
 use allocation_counter::measure;
 use bytes::Bytes;
-use onward_zmtp::protocol::limits::{SHARE_BYTES, SHARED_PART};
+use onward_zmtp::protocol::bounds::{SHARE_BYTES, SHARED_PART};
 use onward_zmtp::protocol::{Options, SocketType};
 
 use super::link::{Seen, command, drain, feed, frame, introduced, message, pair, start};
@@ -162,8 +162,8 @@ fn a_connection_that_rests_keeps_no_large_buffers() {
             }
             feed(&mut pull, &drain(&mut push));
         }
-        push.rest();
-        pull.rest();
+        push.shrink_idle();
+        pull.shrink_idle();
         (push, pull)
     });
     assert!(counted.live < 80 * 1024, "{} bytes are kept", counted.live);

@@ -61,7 +61,7 @@ fn no_octet_of_hello_can_be_changed() {
         let seen = feed(&mut server, &[&greeting[..], &hello].concat());
         // The highest bit of a key has no meaning in X25519. The lowest bit has one everywhere.
         assert!(matches!(seen[..], [Seen::Error(_)]), "octet {at}: {seen:?}");
-        assert!(drain(&mut server).is_empty(), "an answer in spite of octet {at}");
+        assert!(drain(&mut server).is_empty(), "a reply in spite of octet {at}");
     }
 }
 
@@ -126,7 +126,7 @@ fn an_initiate_or_a_hello_that_is_sent_twice_is_refused() {
 
 /// Shows: M2
 #[test]
-fn a_client_that_knows_another_servers_key_gets_no_answer() {
+fn a_client_that_knows_another_servers_key_gets_no_reply() {
     let security = Security::CurveClient { server: keys(8).public(), keys: keys(7) };
     let mut client = connection(Options::new(SocketType::Push).security(security), 1);
     let (at_client, at_server) = exchange(&mut client, &mut server(2));

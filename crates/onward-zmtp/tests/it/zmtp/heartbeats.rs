@@ -31,7 +31,7 @@ fn a_ping_says_time_to_live_and_context() {
 
 /// Shows: M2
 #[test]
-fn a_peer_that_does_not_answer_is_given_up() {
+fn a_peer_that_does_not_reply_is_given_up() {
     let mut pull = introduced(asks(every_second().timeout(Duration::from_millis(300))), "PUSH");
     pull.handle_timeout(after(1000)).unwrap();
     assert_eq!(pull.next_timeout(), Some(after(1300)));
@@ -60,7 +60,7 @@ fn what_has_come_but_was_not_looked_at_is_a_sign_of_life() {
 
 /// Shows: M2
 #[test]
-fn pings_without_an_answer_do_not_pile_up() {
+fn pings_without_a_reply_do_not_pile_up() {
     let mut pull = introduced(asks(every_second().timeout(Duration::from_secs(60))), "PUSH");
     for second in 1..20 {
         pull.handle_timeout(after(second * 1000)).unwrap();
@@ -107,7 +107,7 @@ fn a_peer_of_version_3_0_is_answered_and_asked_only_if_told_so() {
     assert_eq!(quiet.next_timeout(), None);
     feed(&mut quiet, &command("PING", b"\x00\x00x"));
     assert_eq!(drain(&mut quiet), command("PONG", b"x"));
-    let asking = introduced_to(asks(every_second().ask_version_3_0()), "PUSH", 0);
+    let asking = introduced_to(asks(every_second().ping_version_3_0()), "PUSH", 0);
     assert_eq!(asking.next_timeout(), Some(after(1000)));
 }
 

@@ -16,7 +16,7 @@ use super::peer::{Peer, program};
 const SERVER_SECRET: &str = "JTKVSB%%)wK0E.X)V>+}o?pNmC{O&4W4b!Ni{Lh6";
 const CLIENT_SECRET: &str = "D:)Q[IlAW!ahhC2ac:9*A}h:p?([4%wOTJ%JR%cs";
 /// The longest wait before a test fails.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The tested side: a connection on a blocking stream.
 struct Ours {
@@ -27,8 +27,8 @@ struct Ours {
 
 impl Ours {
     fn new(stream: TcpStream, options: Options) -> Self {
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+        stream.set_write_timeout(Some(TIMEOUT)).unwrap();
         let connection = Connection::new(Arc::new(options), Entropy::from_system().unwrap(), start());
         Self { connection, stream, seen: Vec::new() }
     }
@@ -210,11 +210,11 @@ fn heartbeats_of_libzmq_are_answered_to_its_satisfaction_over_every_mechanism() 
 fn our_heartbeats_are_answered_by_libzmq_over_every_mechanism() {
     let Some(program) = program() else { return };
     for mechanism in MECHANISMS {
-        let heartbeat = onward_zmtp::protocol::Heartbeat::every(PATIENCE).context("ours").unwrap();
+        let heartbeat = onward_zmtp::protocol::Heartbeat::every(TIMEOUT).context("ours").unwrap();
         let options = Options::new(SocketType::Dealer).security(client_of(mechanism)).heartbeat(heartbeat);
         let (_peer, mut ours) = connect(&program, "dealer", mechanism, options);
         ours.handshake();
-        ours.connection.handle_timeout(start() + PATIENCE).unwrap();
+        ours.connection.handle_timeout(start() + TIMEOUT).unwrap();
         assert_eq!(ours.next(), Seen::Pong(Bytes::from("ours")), "{mechanism}");
     }
 }
@@ -231,7 +231,7 @@ fn libzmq_refuses_a_wrong_password_and_we_say_so() {
 
 /// Shows: M4
 #[test]
-fn libzmq_does_not_answer_a_client_that_takes_it_for_another_server() {
+fn libzmq_does_not_reply_to_a_client_that_takes_it_for_another_server() {
     let Some(program) = program() else { return };
     let server = PublicKey::from_bytes(*KeyPair::generate().unwrap().public().as_bytes());
     let security = Security::CurveClient { server, keys: KeyPair::generate().unwrap() };

@@ -3,7 +3,7 @@
 use std::io::IoSlice;
 
 use bytes::{Buf, Bytes};
-use onward_zmtp::protocol::{Connection, Message, Options, SocketType, limits};
+use onward_zmtp::protocol::{Connection, Message, Options, SocketType, bounds};
 use proptest::prelude::*;
 
 use super::link::{Seen, drain, feed, introduced, message};
@@ -21,7 +21,7 @@ fn slices(connection: &mut Connection) -> Vec<Vec<u8>> {
 /// Shows: M5
 #[test]
 fn a_batch_of_small_messages_is_one_piece() {
-    let mut push = push(limits::GATHER_BYTES);
+    let mut push = push(bounds::GATHER_BYTES);
     for _ in 0..1000 {
         push.send(message(&[b"head", b"body"])).unwrap();
     }
@@ -42,7 +42,7 @@ fn a_large_payload_is_a_piece_between_others() {
 #[test]
 fn the_output_is_full_at_its_limit_and_not_before() {
     let mut push = push(usize::MAX);
-    push.send(Message::from(vec![0; limits::WRITE_BATCH_BYTES - 10])).unwrap();
+    push.send(Message::from(vec![0; bounds::WRITE_BATCH_BYTES - 10])).unwrap();
     assert!(!push.output().is_full());
     push.send(message(&[b""])).unwrap();
     assert!(push.output().is_full());

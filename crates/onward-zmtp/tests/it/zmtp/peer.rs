@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 /// The longest wait before a test fails.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// The Python program.
 const PYTHON: &str = include_str!("pyzmq_peer.py");
 
@@ -110,7 +110,7 @@ impl Peer {
     }
 
     pub(crate) fn line(&self) -> String {
-        self.lines.recv_timeout(PATIENCE).expect("the peer says something in time")
+        self.lines.recv_timeout(TIMEOUT).expect("the peer says something in time")
     }
 
     pub(crate) fn try_line(&self) -> Option<String> {

@@ -269,7 +269,7 @@ fn a_flood_of_pings_is_not_answered_beyond_what_the_peer_reads() {
     let mut pull = introduced(Options::new(SocketType::Pull), "PUSH");
     let flood = command("PING", b"\x00\x00sixteen octets!!").repeat(1000);
     let mut bytes = &flood[..];
-    let mut answers = 0;
+    let mut replies = 0;
     while !bytes.is_empty() {
         let taken = pull.receive(bytes);
         bytes = &bytes[taken..];
@@ -278,17 +278,17 @@ fn a_flood_of_pings_is_not_answered_beyond_what_the_peer_reads() {
             assert!(!pull.wants_read());
             let answered = drain(&mut pull);
             assert!(answered.len() < 5000, "{} bytes of answers waited", answered.len());
-            answers += answered.len();
+            replies += answered.len();
         }
     }
     loop {
         assert!(matches!(pull.poll_event(start()), Ok(None)));
         match drain(&mut pull).len() {
             0 => break,
-            more => answers += more,
+            more => replies += more,
         }
     }
-    assert_eq!(answers, command("PONG", b"sixteen octets!!").len() * 1000);
+    assert_eq!(replies, command("PONG", b"sixteen octets!!").len() * 1000);
 }
 
 #[test]

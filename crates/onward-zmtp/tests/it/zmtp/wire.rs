@@ -153,7 +153,7 @@ fn the_reason_of_an_error_of_the_peer_is_told_without_control_characters() {
 }
 
 #[test]
-fn an_error_stays_the_answer() {
+fn an_error_stays_the_reply() {
     let mut pull = introduced(Options::new(SocketType::Pull), "PUSH");
     let first = feed(&mut pull, &frame(0x80, b"x"));
     assert_eq!(feed(&mut pull, &frame(0, b"fine")), first);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use onward::orchestration::{HistoryEvent, decode_history};
-use onward_store::{HistoryChunk, Page, Store, TaskFilter, TaskId, TaskRecord, Timestamp, bounds};
+use onward_store::{HistoryChunk, Page, Store, StoreReads, TaskFilter, TaskId, TaskRecord, Timestamp, bounds};
 
 use super::timeline::{Description, Timeline};
 use crate::commands::orchestration::selection::OneOrchestration;

@@ -1,7 +1,7 @@
 //! `onward orchestration list`
 
 use clap::Args;
-use onward_store::{Hold, InstanceRecord, Page, Store, TaskFilter, TaskId, TaskRecord, Timestamp, bounds};
+use onward_store::{Hold, InstanceRecord, Page, Store, StoreReads, TaskFilter, TaskId, TaskRecord, Timestamp, bounds};
 
 use crate::commands::task::FilterArguments;
 use crate::exit_code::ExitCode;

@@ -1,6 +1,6 @@
 //! `onward orchestration status`
 
-use onward_store::{InstanceRecord, Store, TaskRecord};
+use onward_store::{InstanceRecord, Store, StoreReads, TaskRecord};
 use serde_json::{Map, json};
 
 use crate::commands::orchestration::selection::Orchestrations;

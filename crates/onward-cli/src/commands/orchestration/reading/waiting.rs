@@ -1,6 +1,8 @@
 //! The events that a parked orchestration waits for.
 
-use onward_store::{Hold, InstanceRecord, Name, Page, Store, TaskFilter, TaskId, TaskRecord, TaskState, Timestamp};
+use onward_store::{
+    Hold, InstanceRecord, Name, Page, Store, StoreReads, TaskFilter, TaskId, TaskRecord, TaskState, Timestamp,
+};
 use serde_json::{Value, json};
 
 use crate::output::counted;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::Args;
 use onward::Engine;
-use onward_store::{Page, Store, TaskFilter, TaskRecord, bounds};
+use onward_store::{Page, Store, StoreReads, TaskFilter, TaskRecord, bounds};
 use serde_json::json;
 
 use crate::commands::task::FilterArguments;

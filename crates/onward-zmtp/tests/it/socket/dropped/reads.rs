@@ -8,7 +8,7 @@ use onward_zmtp::{RepSocket, ReqSocket, Socket, SubSocket};
 
 use super::sends::inproc;
 use super::waiting::Waiting;
-use crate::socket::events::{peers, within};
+use crate::socket::support::events::{peers, within};
 
 /// The number of times that a read is dropped.
 const ROUNDS: u32 = 20;
@@ -156,31 +156,31 @@ async fn a_read_of_an_xpub_that_is_dropped_when_there_is_a_subscription_takes_no
 
 /// Shows: M5
 #[tokio::test]
-async fn a_rep_that_is_dropped_when_there_is_a_question_has_taken_none() {
+async fn a_rep_that_is_dropped_when_there_is_a_request_has_taken_none() {
     // A REQ has one open request at a time; a DEALER can send all.
     let ask = async |dealer: &mut Socket<Dealer>, number: u32| {
         dealer.send(Message::from_iter([String::new(), number.to_string()])).await.unwrap();
     };
-    let question = async |rep: &mut RepSocket| {
-        let question = rep.recv().await.unwrap();
-        rep.send("answer").await.unwrap();
-        question
+    let request = async |rep: &mut RepSocket| {
+        let request = rep.recv().await.unwrap();
+        rep.send("reply").await.unwrap();
+        request
     };
     for mut site in Site::<Rep, Dealer>::each(2).await {
-        reads_that_are_dropped_take_nothing(&mut site, question, ask, |number| number.to_string().into()).await;
+        reads_that_are_dropped_take_nothing(&mut site, request, ask, |number| number.to_string().into()).await;
         for _ in 0..ROUNDS {
-            assert_eq!(recv(&mut site.giver).await.frames(), ["", "answer"]);
+            assert_eq!(recv(&mut site.giver).await.frames(), ["", "reply"]);
         }
     }
 }
 
 /// Shows: M5
 #[tokio::test]
-async fn a_req_that_is_dropped_when_there_is_an_answer_has_it_still_to_come() {
+async fn a_req_that_is_dropped_when_there_is_a_reply_has_it_still_to_come() {
     for mut site in Site::<Req, Rep>::each(1).await {
         for round in 0..ROUNDS {
             let (req, rep): (&mut ReqSocket, &mut RepSocket) = (&mut site.receiver, &mut site.giver);
-            req.send("question").await.unwrap();
+            req.send("request").await.unwrap();
             let waiting = Waiting::on(req.recv());
             within(rep.recv()).await.unwrap();
             rep.send(round.to_string()).await.unwrap();

@@ -10,12 +10,12 @@ use onward_zmtp::socket::{HighWaterMark, Overflow, SocketOptions};
 use onward_zmtp::{PullSocket, PushSocket, Socket};
 
 use super::waiting::Waiting;
-use crate::socket::events::{peers, until, within};
+use crate::socket::support::events::{peers, until, within};
 
-/// Returns options with a mark of one message each way.
+/// Returns options with a high-water mark of one message each way.
 pub(super) fn narrow() -> SocketOptions {
     let one = HighWaterMark::messages(1);
-    SocketOptions::new().send_mark(one).receive_mark(one)
+    SocketOptions::new().send_high_water_mark(one).receive_high_water_mark(one)
 }
 
 /// Returns an endpoint within the process, where only the queues of the two sockets hold messages.

@@ -8,11 +8,11 @@ use tokio::task::yield_now;
 
 use super::sends::{inproc, narrow};
 use super::waiting::Waiting;
-use crate::socket::events::{peers, until, within};
+use crate::socket::support::events::{peers, until, within};
 
 /// Shows: M5
 #[tokio::test]
-async fn a_question_that_waits_for_a_peer_and_is_dropped_when_one_comes_is_still_to_be_asked() {
+async fn a_request_that_waits_for_a_peer_and_is_dropped_when_one_comes_is_still_to_be_asked() {
     let mut req = ReqSocket::new();
     let endpoint = req.bind(&inproc()).await.unwrap();
     let waiting = Waiting::on(req.send("dropped"));
@@ -22,14 +22,14 @@ async fn a_question_that_waits_for_a_peer_and_is_dropped_when_one_comes_is_still
     assert!(within(req.recv()).await.unwrap_err().is_state());
     within(req.send("asked")).await.unwrap();
     assert_eq!(within(rep.recv()).await.unwrap().frames(), ["asked"]);
-    rep.send("answer").await.unwrap();
-    assert_eq!(within(req.recv()).await.unwrap().frames(), ["answer"]);
+    rep.send("reply").await.unwrap();
+    assert_eq!(within(req.recv()).await.unwrap().frames(), ["reply"]);
     assert!(rep.recv().now_or_never().is_none());
 }
 
 /// Shows: M5
 #[tokio::test]
-async fn a_question_to_a_full_peer_that_is_dropped_when_there_is_room_is_still_to_be_asked() {
+async fn a_request_to_a_full_peer_that_is_dropped_when_there_is_room_is_still_to_be_asked() {
     let mut req = ReqSocket::with_options(narrow().correlate());
     let mut router = RouterSocket::with_options(narrow());
     router.connect(req.bind(&inproc()).await.unwrap()).unwrap();
@@ -43,15 +43,15 @@ async fn a_question_to_a_full_peer_that_is_dropped_when_there_is_room_is_still_t
     })
     .await;
     let waiting = Waiting::on(req.send("dropped"));
-    let question = async |router: &mut RouterSocket| within(router.recv()).await.unwrap().frames()[3].clone();
-    assert_eq!(question(&mut router).await, "0");
+    let request = async |router: &mut RouterSocket| within(router.recv()).await.unwrap().frames()[3].clone();
+    assert_eq!(request(&mut router).await, "0");
     waiting.woken_and_dropped().await;
     let asking = async { within(req.send("last")).await.unwrap() };
     let expecting = async {
         for number in 1..asked {
-            assert_eq!(question(&mut router).await, number.to_string());
+            assert_eq!(request(&mut router).await, number.to_string());
         }
-        assert_eq!(question(&mut router).await, "last");
+        assert_eq!(request(&mut router).await, "last");
     };
     tokio::join!(asking, expecting);
     assert!(router.try_recv().is_none());
@@ -59,24 +59,25 @@ async fn a_question_to_a_full_peer_that_is_dropped_when_there_is_room_is_still_t
 
 /// Replies to the next request of a DEALER with `number`, or to an earlier request that is still
 /// open.
-fn answer(rep: &mut RepSocket, number: u32) -> bool {
+fn reply(rep: &mut RepSocket, number: u32) -> bool {
     let _ = rep.recv().now_or_never();
     rep.send(number.to_string()).now_or_never().is_some_and(|sent| sent.is_ok())
 }
 
 /// Shows: M5
 #[tokio::test]
-async fn an_answer_to_a_full_peer_that_is_dropped_when_there_is_room_is_still_to_be_given() {
+async fn a_reply_to_a_full_peer_that_is_dropped_when_there_is_room_is_still_to_be_given() {
     let mut rep = RepSocket::with_options(narrow());
-    let mut dealer =
-        DealerSocket::with_options(SocketOptions::new().receive_mark(onward_zmtp::socket::HighWaterMark::messages(1)));
+    let mut dealer = DealerSocket::with_options(
+        SocketOptions::new().receive_high_water_mark(onward_zmtp::socket::HighWaterMark::messages(1)),
+    );
     dealer.connect(rep.bind(&inproc()).await.unwrap()).unwrap();
     for _ in 0..10 {
-        dealer.send(Message::from_iter(["", "question"])).await.unwrap();
+        dealer.send(Message::from_iter(["", "request"])).await.unwrap();
     }
     let mut given = 0;
     until(|| {
-        while answer(&mut rep, given) {
+        while reply(&mut rep, given) {
             given += 1;
         }
         // A request is open when only the full queue to the peer is in the way.

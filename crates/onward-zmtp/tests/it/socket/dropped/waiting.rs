@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Wake, Waker};
 
-use crate::socket::events::until;
+use crate::socket::support::events::until;
 
 #[derive(Default)]
 struct Flag(AtomicBool);

@@ -9,11 +9,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::traffic::{
-    answer, be_answered, come_back, greet_and_send_back, hear, publish, pull, push, send_back, subscribe,
+    be_answered, come_back, greet_and_send_back, hear, publish, pull, push, reply, send_back, subscribe,
     subscribe_by_message,
 };
-use crate::socket::events::{connected, within};
-use crate::socket::raw::{Raw, listen};
+use crate::socket::support::events::{connected, within};
+use crate::socket::support::raw::{Raw, listen};
 use crate::zmtp::peer::{Others, Peer, program};
 
 /// Shows: M4
@@ -67,13 +67,13 @@ async fn our_req_and_a_router_of_libzmq() {
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn our_rep_and_a_req_of_libzmq() {
-    answer(Others::libzmq(), "ask-req").await;
+    reply(Others::libzmq(), "ask-req").await;
 }
 
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn our_rep_and_a_dealer_of_libzmq() {
-    answer(Others::libzmq(), "enquire-dealer").await;
+    reply(Others::libzmq(), "enquire-dealer").await;
 }
 
 /// Shows: M4
@@ -181,7 +181,7 @@ const PINGS: usize = 20;
 /// Carries one connection and counts the heartbeats of the side that connects.
 async fn count_pings(listener: TcpListener, endpoint: Endpoint, pings: Arc<AtomicUsize>) {
     let (from, to) = (listener.accept().await.unwrap().0, Raw::connect(&endpoint).await.0);
-    let ((mut from, mut back), (mut answers, mut to)) = (from.into_split(), to.into_split());
+    let ((mut from, mut back), (mut replies, mut to)) = (from.into_split(), to.into_split());
     let there = async {
         let mut bytes = Vec::with_capacity(64 * 1024);
         while from.read_buf(&mut bytes).await.unwrap() > 0 {
@@ -190,7 +190,7 @@ async fn count_pings(listener: TcpListener, endpoint: Endpoint, pings: Arc<Atomi
             bytes.clear();
         }
     };
-    let _ = tokio::join!(there, tokio::io::copy(&mut answers, &mut back));
+    let _ = tokio::join!(there, tokio::io::copy(&mut replies, &mut back));
 }
 
 /// zmq.rs had this fault: a heartbeat among messages was an error, which ended the connection again

@@ -11,8 +11,8 @@ use onward_zmtp::socket::kind;
 use onward_zmtp::{PullSocket, RepSocket, XpubSocket};
 use tokio::process::Command;
 
-use super::traffic::{answer, be_answered, come_back, hear, publish, pull, push, send_back, subscribe};
-use crate::socket::events::within;
+use super::traffic::{be_answered, come_back, hear, publish, pull, push, reply, send_back, subscribe};
+use crate::socket::support::events::within;
 use crate::zmtp::peer::{Others, interpreter};
 
 /// A program that sends a request, pushes the reply, and pushes what it then receives of its topic.
@@ -22,7 +22,7 @@ context = zmq.Context()
 req, push, sub = context.socket(zmq.REQ), context.socket(zmq.PUSH), context.socket(zmq.SUB)
 for socket, endpoint in zip((req, push, sub), sys.argv[1:]):
     socket.connect(endpoint)
-req.send_multipart([b"question", b"", b"of python"])
+req.send_multipart([b"request", b"", b"of python"])
 push.send_multipart(req.recv_multipart())
 sub.setsockopt(zmq.SUBSCRIBE, b"topic")
 push.send_multipart(sub.recv_multipart())
@@ -46,9 +46,9 @@ async fn a_program_in_python_asks_pushes_and_subscribes() {
         .kill_on_drop(true)
         .spawn()
         .expect("python runs");
-    assert_eq!(within(rep.recv()).await.unwrap().frames(), ["question", "", "of python"]);
-    rep.send(Message::from_iter(["answer", ""])).await.unwrap();
-    assert_eq!(within(pull.recv()).await.unwrap().frames(), ["answer", ""]);
+    assert_eq!(within(rep.recv()).await.unwrap().frames(), ["request", "", "of python"]);
+    rep.send(Message::from_iter(["reply", ""])).await.unwrap();
+    assert_eq!(within(pull.recv()).await.unwrap().frames(), ["reply", ""]);
     assert_eq!(within(xpub.recv()).await.unwrap().frames(), [&b"\x01topic"[..]]);
     xpub.send(Message::from_iter(["another topic", "body"])).await.unwrap();
     xpub.send(Message::from_iter(["topic!", "body"])).await.unwrap();
@@ -89,7 +89,7 @@ async fn our_req_and_a_rep_of_python() {
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn our_rep_and_a_req_of_python() {
-    answer(Others::python(), "ask-req").await;
+    reply(Others::python(), "ask-req").await;
 }
 
 /// Shows: M4

@@ -6,8 +6,8 @@ use onward_zmtp::socket::kind::{self, Kind};
 use onward_zmtp::socket::{Endpoint, MonitorEvent};
 use tokio::task::block_in_place;
 
-use crate::socket::events::{event, within};
-use crate::socket::raw::{Raw, listen};
+use crate::socket::support::events::{event, within};
+use crate::socket::support::raw::{Raw, listen};
 use crate::zmtp::link::introduction;
 use crate::zmtp::peer::{Peer, program};
 

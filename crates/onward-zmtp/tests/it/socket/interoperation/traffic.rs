@@ -10,7 +10,7 @@ use tokio::time::{Duration, interval};
 
 use super::field::Field;
 use super::shapes::{digest, digests, enveloped, shapes, topical, topical_digests};
-use crate::socket::events::{peers, within};
+use crate::socket::support::events::{peers, within};
 use crate::zmtp::peer::{Others, Peer};
 
 /// Sends every shape behind an envelope, and checks that each comes back.
@@ -42,14 +42,14 @@ pub(super) async fn be_answered(others: Option<Others>, kind: &str) {
 }
 
 /// Replies to a request of every shape with itself.
-pub(super) async fn answer(others: Option<Others>, kind: &str) {
+pub(super) async fn reply(others: Option<Others>, kind: &str) {
     let Some(mut others) = others else { return };
     for field in Field::all(&others) {
         let (mut rep, peer) = field.meet::<kind::Rep>(&mut others, kind).await;
         for shape in shapes() {
-            let question = within(rep.recv()).await.unwrap();
-            assert!(question == shape, "{kind} {field:?}: {}", digest(&question));
-            rep.send(question).await.unwrap();
+            let request = within(rep.recv()).await.unwrap();
+            assert!(request == shape, "{kind} {field:?}: {}", digest(&request));
+            rep.send(request).await.unwrap();
         }
         assert_eq!(block_in_place(|| peer.line()), "done", "{kind} {field:?}");
     }
@@ -77,9 +77,9 @@ pub(super) async fn greet_and_send_back(others: Option<Others>, kind: &str) {
 
 async fn all_back<T: Sends + Receives>(socket: &mut Socket<T>, peer: &Peer, place: impl Debug) {
     for shape in shapes() {
-        let question = within(socket.recv()).await.unwrap();
-        assert!(question.frames().ends_with(shape.frames()), "{place:?}: {}", digest(&question));
-        socket.send(question).await.unwrap();
+        let request = within(socket.recv()).await.unwrap();
+        assert!(request.frames().ends_with(shape.frames()), "{place:?}: {}", digest(&request));
+        socket.send(request).await.unwrap();
     }
     assert_eq!(block_in_place(|| peer.line()), "done", "{place:?}");
 }

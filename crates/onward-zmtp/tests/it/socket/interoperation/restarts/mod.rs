@@ -5,7 +5,7 @@
 //! buffers of the operating system and in libzmq, so they may be lost. All tests assert that
 //! arrivals come once and in order.
 
-mod dialogues;
 mod publications;
+mod requests;
 mod site;
 mod streams;

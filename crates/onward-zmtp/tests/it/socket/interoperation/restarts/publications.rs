@@ -6,8 +6,8 @@ use onward_zmtp::socket::kind::{Pub, Receives, Sends, Sub, Xpub, Xsub};
 use tokio::time::{Duration, interval};
 
 use super::site::{Arrived, COUNT, Site, printed};
-use crate::socket::events::{disconnected, within};
 use crate::socket::interoperation::field::Field;
+use crate::socket::support::events::{disconnected, within};
 
 fn subscribe(sub: &mut Socket<Sub>) {
     sub.subscribe("").unwrap();

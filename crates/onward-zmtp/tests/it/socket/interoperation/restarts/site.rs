@@ -9,8 +9,8 @@ use onward_zmtp::socket::{HighWaterMark, Monitor, MonitorEvent};
 use tokio::task::{block_in_place, yield_now};
 use tokio::time::{Duration, MissedTickBehavior, interval};
 
-use crate::socket::events::{PATIENCE, event, within};
 use crate::socket::interoperation::field::Field;
+use crate::socket::support::events::{TIMEOUT, event, within};
 use crate::zmtp::peer::{Peer, program};
 
 /// The greatest lead of a sender over the messages known to have arrived.
@@ -60,8 +60,8 @@ impl<T: Kind> Site<T> {
     }
 
     pub(super) fn socket(field: Field) -> Socket<T> {
-        let mark = HighWaterMark { messages: 1000, bytes: PLENTY };
-        let options = field.options::<T>().linger(PATIENCE).send_mark(mark);
+        let high_water_mark = HighWaterMark { messages: 1000, bytes: PLENTY };
+        let options = field.options::<T>().linger(TIMEOUT).send_high_water_mark(high_water_mark);
         // A REP of libzmq that connects sends its reply to an earlier request to the peer that is
         // there then.
         Socket::with_options(if T::TYPE == SocketType::Req { options.correlate() } else { options })

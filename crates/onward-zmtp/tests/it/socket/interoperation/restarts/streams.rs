@@ -8,8 +8,8 @@ use onward_zmtp::protocol::Message;
 use onward_zmtp::socket::kind::{self, Receives, Sends};
 
 use super::site::{Arrived, COUNT, Site, WINDOW, printed};
-use crate::socket::events::{peers, within};
 use crate::socket::interoperation::field::Field;
+use crate::socket::support::events::{peers, within};
 
 /// The most messages that a libzmq, which counts one each millisecond, sends to a peer that is
 /// gone. It checks about once in that time whether a peer is connected.

@@ -1,0 +1,166 @@
+//! Reads: every read is a value, as every change is, and [`StoreReads`] has a method for each.
+
+use crate::api::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::error::Error;
+use crate::api::event::{EventCursor, EventPage};
+use crate::api::history::QueueDay;
+use crate::api::limit::LimitRecord;
+use crate::api::orchestration::{HistoryChunk, InstanceRecord};
+use crate::api::queue::QueueMode;
+use crate::api::reason::WaitReason;
+use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
+use crate::api::store::{
+    Answer, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, TaskFilter, TaskIdPage, TaskPage,
+};
+use crate::api::tag::{TagKeyPage, TagPage, TagValuePage};
+use crate::api::task::{TaskId, TaskRecord};
+use crate::api::write::Claim;
+
+/// Declares each read once: its value, its reply, the method that callers use, and the method that
+/// a store of this crate has for it.
+macro_rules! reads {
+    ($($(#[$doc:meta])* $variant:ident = fn $method:ident($($argument:ident: $type:ty),*) -> $reply:ty;)*) => {
+        /// A read, for [`Store::read`]. [`StoreReads`] has a typed method for each.
+        #[derive(Debug, Clone, PartialEq)]
+        #[non_exhaustive]
+        pub enum Read {
+            $($(#[$doc])* $variant {
+                $(#[doc = concat!("`", stringify!($argument), "` of [`StoreReads::", stringify!($method), "`].")]
+                $argument: $type,)*
+            },)*
+        }
+
+        /// The reply to a [`Read`], in the variant of the same name.
+        #[derive(Debug, Clone)]
+        #[non_exhaustive]
+        pub enum ReadReply {
+            $(#[doc = concat!("The reply to [`Read::", stringify!($variant), "`].")]
+            $variant($reply),)*
+        }
+
+        /// The reads of a store, each as a method. Every [`Store`] has them.
+        ///
+        /// Each sees every write that was acknowledged before it began. Each fails if the store
+        /// could not be read. Dropping the future of one abandons the read.
+        pub trait StoreReads: Store {
+            $($(#[$doc])*
+            ///
+            /// # Errors
+            /// If the store could not be read.
+            fn $method(&self $(, $argument: $type)*) -> Answer<'_, $reply> {
+                let reply = self.read(Read::$variant { $($argument),* });
+                Box::pin(async move {
+                    match reply.await? {
+                        ReadReply::$variant(reply) => Ok(reply),
+                        _ => Err(other_reply(stringify!($variant))),
+                    }
+                })
+            })*
+        }
+
+        impl<S: Store + ?Sized> StoreReads for S {}
+
+        /// A method for each read, for stores that implement them one by one.
+        pub(crate) trait ReadMethods {
+            $(fn $method(&self $(, $argument: $type)*) -> Answer<'_, $reply>;)*
+
+            /// Calls the method of a read.
+            fn dispatch(&self, read: Read) -> Answer<'_, ReadReply> {
+                match read {
+                    $(Read::$variant { $($argument),* } => {
+                        let reply = self.$method($($argument),*);
+                        Box::pin(async move { reply.await.map(ReadReply::$variant) })
+                    })*
+                }
+            }
+        }
+    };
+}
+
+reads! {
+    /// Returns one task with all that the store knows of it, live or ended, or `None` if it is not
+    /// there. Cost does not depend on the number of tasks.
+    Task = fn task(task: TaskId) -> Option<TaskRecord>;
+
+    /// Returns why a task does not run: every reason that holds now. There is none for a task that
+    /// could start now, runs, or has ended otherwise than by [expiring](crate::TaskState::Expired),
+    /// and `None` for a task that is not there. A claim returns the task once all reasons are gone.
+    /// Cost: up to [`bounds::AHEAD`](crate::bounds::AHEAD) entries of its sub-queue.
+    Why = fn why(task: TaskId) -> Option<Vec<WaitReason>>;
+
+    /// Returns a page of tasks, newest (highest number) first.
+    Tasks = fn tasks(filter: TaskFilter, page: Page) -> TaskPage;
+
+    /// Returns the task that a claim would return first, without claiming it. The store ignores
+    /// `claim.session` and `claim.limit`.
+    Peek = fn peek(claim: Claim) -> Option<TaskRecord>;
+
+    /// Returns every queue with its sizes, by name. Cost follows the queues, the running tasks and
+    /// the sub-queues of waiting tasks, at most
+    /// [`bounds::LINES_LOOKED_AT`](crate::bounds::LINES_LOOKED_AT) of them, and not the number of
+    /// tasks that wait.
+    Queues = fn queues() -> Vec<QueueRecord>;
+
+    /// Returns how claims choose among queues when they do not choose themselves.
+    QueueMode = fn queue_mode() -> QueueMode;
+
+    /// Returns durations and sizes of ended tasks, by kind.
+    Statistics = fn statistics() -> Vec<KindStatistics>;
+
+    /// Returns the open sessions, oldest first.
+    Sessions = fn sessions() -> Vec<SessionRecord>;
+
+    /// Returns the pauses in force, in the order of their scopes.
+    Pauses = fn pauses() -> Vec<PauseRecord>;
+
+    /// Returns the limits in force, in the order of their scopes, including those of queues that
+    /// were set as their concurrency.
+    Limits = fn limits() -> Vec<LimitRecord>;
+
+    /// Returns pending batches, the one that is ready first before the others. Cost follows the
+    /// number that is listed, or that of one queue if the selection names one.
+    Collections = fn collections(which: CollectionSelection) -> Vec<CollectionRecord>;
+
+    /// Returns schedules.
+    Schedules = fn schedules(which: ScheduleSelection) -> Vec<ScheduleRecord>;
+
+    /// Returns the events behind a cursor, oldest first: at most `limit`, and at most 1000.
+    Events = fn events(after: EventCursor, limit: usize) -> EventPage;
+
+    /// Returns the numbers of a page of tasks, newest (highest) first: what
+    /// [`tasks`](StoreReads::tasks) returns, without the tasks. If the filter has tags, cost
+    /// follows the tasks with the rarest of them, not the store.
+    TaskIds = fn task_ids(filter: TaskFilter, page: Page) -> TaskIdPage;
+
+    /// Returns how many tasks a filter selects. The count of a single tag is known without
+    /// counting; otherwise cost is that of [`task_ids`](StoreReads::task_ids) for every page.
+    Count = fn count(filter: TaskFilter) -> u64;
+
+    /// Returns a page of the values of a tag key, and how many of the tasks that the filter selects
+    /// have each. Without a filter cost follows the page alone; with one, the tasks that have the
+    /// key.
+    TagValues = fn tag_values(key: String, filter: TaskFilter, page: TagPage) -> TagValuePage;
+
+    /// Returns a page of the tag keys with a prefix, all for an empty one. Cost follows the page
+    /// alone.
+    TagKeys = fn tag_keys(prefix: String, page: TagPage) -> TagKeyPage;
+
+    /// Returns how tasks ended on each of the last `days` days, 1 to
+    /// [`bounds::HISTORY_DAYS`](crate::bounds::HISTORY_DAYS), in UTC, today included: the oldest
+    /// day first, each by queue, without days that had no ends. A clock that was set back counts to
+    /// the latest day that there was. Cost follows queues and days.
+    History = fn history(days: u32) -> Vec<QueueDay>;
+
+    /// Returns the state of an orchestration beside its task, or `None` for a task that is not an
+    /// orchestration or is not there.
+    Instance = fn instance(task: TaskId) -> Option<InstanceRecord>;
+
+    /// Returns the history of an orchestration from the chunk that has event number `from`, oldest
+    /// first: at most `limit` chunks, and at most 1000.
+    InstanceHistory = fn instance_history(task: TaskId, from: u64, limit: usize) -> Vec<HistoryChunk>;
+}
+
+#[cold]
+fn other_reply(read: &str) -> Error {
+    Error::corrupt(format!("the store replied to the read `{read}` with the reply to another read"))
+}

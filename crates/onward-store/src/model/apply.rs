@@ -1,0 +1,89 @@
+//! Which function does which write.
+
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::write::Write;
+use crate::model::state::State;
+use crate::rules;
+
+impl State {
+    /// Does one write. A refused one has left no trace.
+    pub(crate) fn write(&mut self, write: Write) -> Result<Outcome, Refusal> {
+        let outcome = self.act(write)?;
+        self.settle_dependents();
+        Ok(outcome)
+    }
+
+    fn act(&mut self, write: Write) -> Result<Outcome, Refusal> {
+        match write {
+            Write::OpenSession(open) => self.open_session(&open),
+            Write::RenewSession { session } => self.renew_session(session),
+            Write::CloseSession { session } => self.close_session(session),
+            Write::Submit(new) => self.submit(*new),
+            Write::Claim(claim) => self.claim(&claim),
+            Write::Complete { lease, result } => self.complete(lease, result),
+            Write::Fail { lease, error, next } => self.fail(lease, error, next),
+            Write::Release { lease, after } => self.release(lease, after),
+            Write::AwaitChildren { lease, memo, on_failure } => self.await_children(lease, memo, on_failure),
+            Write::ConfirmCancel { lease, reason } => self.confirm_cancel(lease, reason),
+            Write::Report { lease, fraction, message, bytes } => self.report(lease, fraction, message, bytes),
+            Write::KeepMemo { lease, memo } => self.keep_memo(lease, memo),
+            Write::Cancel { task } => self.cancel(task),
+            Write::Retry { task } => self.retry(task),
+            Write::RunNow { task } => self.run_now(task),
+            Write::Kill { task } => self.kill(task),
+            Write::Delete { task } => self.delete(task),
+            Write::Pause { scope, until } => self.pause(scope, until),
+            Write::Resume { scope } => self.resume(&scope),
+            Write::SetQueue(set) => self.set_queue(&set),
+            Write::SetLimit(set) => self.set_limit(&set),
+            Write::SetQueueMode(mode) => Ok(self.set_queue_mode(mode)),
+            Write::Purge { queue, states, limit } => self.purge(&queue, &states, limit),
+            Write::DeleteQueue { queue } => self.delete_queue(queue),
+            Write::Prune(prune) => self.prune(&prune),
+            Write::SetSchedule(set) => self.set_schedule(&set),
+            Write::DeleteSchedule { schedule } => self.delete_schedule(&schedule),
+            Write::PauseSchedule { schedule } => self.pause_schedule(&schedule),
+            Write::ResumeSchedule { schedule, revision, next } => self.resume_schedule(&schedule, revision, next),
+            Write::FireSchedule(fire) => self.fire_schedule(&fire),
+            Write::Sweep => Ok(Outcome::Swept(self.sweep())),
+            Write::Bulk(bulk) => Ok(Outcome::Bulk(self.bulk(&bulk))),
+            Write::RecordIo { lease, io } => self.record_io(lease, io),
+            Write::AwaitCompletion { lease, wait } => self.await_completion(lease, wait),
+            Write::Finish { token, finish } => self.finish(token, finish),
+            Write::Move { task, queue } => self.move_task(task, queue),
+            Write::Retire { session } => self.retire(session),
+            Write::Turn(turn) => self.turn(*turn),
+            Write::Signal(signal) => self.signal(*signal),
+            Write::Terminate { task, reason } => self.terminate(task, reason),
+            Write::PauseOrchestration { task } => self.pause_orchestration(task),
+            Write::ResumeOrchestration { task } => self.resume_orchestration(task),
+            Write::All(writes) => self.all(writes),
+        }
+    }
+
+    fn all(&mut self, writes: Vec<Write>) -> Result<Outcome, Refusal> {
+        rules::all::check(&writes)?;
+        let before = self.clone();
+        let mut outcomes = Vec::with_capacity(writes.len());
+        for (index, write) in writes.into_iter().enumerate() {
+            match self.member(write, &outcomes) {
+                Ok(outcome) => outcomes.push(outcome),
+                Err(refusal) => {
+                    *self = before;
+                    return Err(Refusal::Member { index, refusal: Box::new(refusal) });
+                }
+            }
+        }
+        Ok(Outcome::All(outcomes))
+    }
+
+    fn member(&mut self, write: Write, before: &[Outcome]) -> Result<Outcome, Refusal> {
+        match write {
+            Write::Submit(new) => {
+                let resolved = rules::dependencies::resolved(&new, before)?;
+                self.write(Write::Submit(resolved.map_or(new, Box::new)))
+            }
+            write => self.write(write),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! How attempts end, and what they report meanwhile.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::api::event::Change;
+use crate::api::outcome::{Failed, Outcome, Refusal};
+use crate::api::task::{ByteProgress, Lease, NewTask, Progress, TaskId, TaskState, check_payload};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::AfterFailure;
+use crate::bounds;
+use crate::model::state::State;
+use crate::model::tasks::task::Task;
+use crate::rules::attempt::{self, AfterAttempt, FailedAttempt};
+use crate::rules::orchestration::keeps_no_memo;
+
+impl State {
+    pub(in crate::model) fn complete(&mut self, lease: Lease, result: Option<Bytes>) -> Result<Outcome, Refusal> {
+        let kind = &self.check_lease(lease)?.new.kind;
+        check_payload("result", result.as_ref().map_or(0, Bytes::len), self.payload_limit, kind)
+            .map_err(|error| Refusal::Invalid(error.to_string()))?;
+        self.tasks.change(lease.task, |task| task.result = result);
+        self.end_attempt(lease.task, TaskState::Completed);
+        Ok(Outcome::Done)
+    }
+
+    pub(in crate::model) fn fail(
+        &mut self,
+        lease: Lease,
+        error: String,
+        next: AfterFailure,
+    ) -> Result<Outcome, Refusal> {
+        let task = self.check_lease(lease)?;
+        let facts = FailedAttempt {
+            cancel_requested: task.cancel_requested,
+            attempts: task.attempts,
+            expires_at: task.expires_at,
+            is_rated: self.is_rated(task),
+            // One that a member is to be taken out of has to wait for that as well.
+            is_moving: task.move_to.is_some() || self.has_items_to_cancel(task.id),
+        };
+        let now = self.now.wall;
+        let after = attempt::failed(facts, next, now);
+        self.tasks.change(lease.task, |task| {
+            task.lost = 0;
+            task.push_error(now, error);
+        });
+        Ok(Outcome::Failed(self.continue_after_failure(lease, after)))
+    }
+
+    fn continue_after_failure(&mut self, lease: Lease, after: AfterAttempt) -> Failed {
+        let id = lease.task;
+        match after {
+            AfterAttempt::End(state) => {
+                self.end_attempt(id, state);
+                Failed { state, lease: None }
+            }
+            AfterAttempt::Again { at, attempts } => {
+                self.log_retry(id, at);
+                Failed { state: self.wait_for(id, at, attempts), lease: None }
+            }
+            AfterAttempt::Hold { attempts } => {
+                self.log_retry(id, self.now.wall);
+                self.tasks.change(id, |task| task.attempts = attempts);
+                let next = self.start(id, lease.session);
+                Failed { state: TaskState::Running, lease: next.map(|claimed| claimed.lease) }
+            }
+        }
+    }
+
+    fn log_retry(&mut self, id: TaskId, at: Timestamp) {
+        let attempt = self.tasks.get(id).map_or(0, Task::attempt);
+        self.log(id, Change::Retrying { attempt, after: attempt::until(at, self.now.wall) });
+    }
+
+    /// Ends the attempt that runs, and the task with it.
+    pub(in crate::model) fn end_attempt(&mut self, id: TaskId, state: TaskState) {
+        self.tasks.change(id, |task| task.attempts = task.attempt());
+        self.end(id, state);
+    }
+
+    /// Puts a task that was running back among those that wait, and answers its state.
+    pub(in crate::model) fn wait_for(&mut self, id: TaskId, at: Timestamp, attempts: u32) -> TaskState {
+        let now = self.now.wall;
+        self.tasks.change(id, |task| {
+            task.attempts = attempts;
+            task.wait_for(at, now);
+        });
+        self.block_if_paused(id);
+        self.apply_move(id);
+        self.hint_work();
+        self.cancel_marked_items(id);
+        self.tasks.get(id).map_or(TaskState::Waiting, |task| task.state)
+    }
+
+    pub(in crate::model) fn release(&mut self, lease: Lease, after: Duration) -> Result<Outcome, Refusal> {
+        self.check_lease(lease)?;
+        self.return_to_queue(lease.task, after);
+        Ok(Outcome::Done)
+    }
+
+    /// Gives a running task back as if it had not been claimed.
+    pub(in crate::model) fn return_to_queue(&mut self, id: TaskId, after: Duration) {
+        let Some(task) = self.tasks.get(id) else { return };
+        if task.cancel_requested {
+            self.end(id, TaskState::Cancelled);
+        } else {
+            let attempts = task.attempts;
+            self.tasks.change(id, |task| task.expires_at = task.expiry_before_claim);
+            self.log(id, Change::Released);
+            self.wait_for(id, self.now.wall.plus(after), attempts);
+        }
+    }
+
+    pub(in crate::model) fn confirm_cancel(&mut self, lease: Lease, reason: String) -> Result<Outcome, Refusal> {
+        self.check_lease(lease)?;
+        let now = self.now.wall;
+        self.tasks.change(lease.task, |task| task.push_error(now, reason));
+        self.end_attempt(lease.task, TaskState::Cancelled);
+        Ok(Outcome::Done)
+    }
+
+    pub(in crate::model) fn report(
+        &mut self,
+        lease: Lease,
+        fraction: Option<f32>,
+        message: Option<String>,
+        bytes: Option<ByteProgress>,
+    ) -> Result<Outcome, Refusal> {
+        self.check_lease(lease)?;
+        let bytes = attempt::bytes(bytes);
+        let fraction = attempt::fraction(fraction);
+        let message = message.map(|message| attempt::cut(message, bounds::PROGRESS_BYTES));
+        let at = self.now.wall;
+        self.tasks.change(lease.task, |task| task.progress = Some(Progress { fraction, message, at, bytes }));
+        Ok(Outcome::Done)
+    }
+
+    pub(in crate::model) fn keep_memo(&mut self, lease: Lease, memo: Bytes) -> Result<Outcome, Refusal> {
+        let NewTask { kind, orchestration, .. } = &self.check_lease(lease)?.new;
+        if *orchestration {
+            return Err(keeps_no_memo(kind));
+        }
+        check_payload("memo", memo.len(), self.payload_limit, kind)
+            .map_err(|error| Refusal::Invalid(error.to_string()))?;
+        self.tasks.change(lease.task, |task| task.memo = Some(memo));
+        Ok(Outcome::Done)
+    }
+
+    /// The fence: the task that runs under exactly this lease.
+    pub(in crate::model) fn check_lease(&self, lease: Lease) -> Result<&Task, Refusal> {
+        self.check_session(lease.session)?;
+        self.tasks.get(lease.task).filter(|task| task.lease() == Some(lease)).ok_or(Refusal::LeaseLost(lease))
+    }
+}

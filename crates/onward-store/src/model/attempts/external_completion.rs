@@ -1,0 +1,134 @@
+//! Attempts that are finished from elsewhere.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::api::completion::{CompletionToken, CompletionWait, Finish};
+use crate::api::event::Change;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{Lease, TaskId, TaskState, check_payload};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
+use crate::model::state::State;
+use crate::rules::attempt::{self, AfterAttempt};
+use crate::rules::completion::{self, Standing};
+use crate::rules::orchestration;
+use crate::rules::retry::FailureClass;
+
+/// A wait to be finished from elsewhere; there while the task is blocked for it.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct AwaitedCompletion {
+    pub(crate) wait: CompletionWait,
+    /// When the attempt has failed unless it was finished.
+    pub(crate) until: Option<Timestamp>,
+    /// When the task expires if it is tried again: that time does not run while an attempt is under
+    /// way.
+    pub(crate) expires_at: Option<Timestamp>,
+}
+
+impl State {
+    pub(in crate::model) fn await_completion(
+        &mut self,
+        lease: Lease,
+        wait: CompletionWait,
+    ) -> Result<Outcome, Refusal> {
+        let task = self.check_lease(lease)?;
+        if task.new.orchestration {
+            return Err(orchestration::waits_by_parking(&task.new.kind));
+        }
+        wait.retry.check(&task.new.kind).map_err(|error| Refusal::Invalid(error.to_string()))?;
+        if task.cancel_requested {
+            self.end_attempt(lease.task, TaskState::Cancelled);
+            return Ok(Outcome::AwaitsCompletion { state: TaskState::Cancelled });
+        }
+        let until = wait.within.map(|within| self.now.wall.plus(within));
+        self.tasks.change(lease.task, |task| {
+            task.state = TaskState::Blocked;
+            task.session = None;
+            task.lost = 0;
+            task.awaited = Some(AwaitedCompletion { wait, until, expires_at: task.expires_at.take() });
+        });
+        self.log(lease.task, Change::Blocked);
+        self.apply_move(lease.task);
+        self.hint_work();
+        Ok(Outcome::AwaitsCompletion { state: TaskState::Blocked })
+    }
+
+    pub(in crate::model) fn finish(&mut self, token: CompletionToken, finish: Finish) -> Result<Outcome, Refusal> {
+        let id = token.task;
+        let task = self.tasks.get(id).ok_or(Refusal::TaskNotFound(id))?;
+        if task.state.is_ended() {
+            return Err(Refusal::AlreadyEnded { task: id, state: task.state });
+        }
+        let standing = Standing { state: task.state, claim: task.claims, waits: task.awaited.is_some() };
+        completion::check(token, &finish, standing)?;
+        let state = match finish {
+            Finish::Complete { result } => self.complete_awaited(id, result)?,
+            Finish::Fail { error, class } => self.fail_awaited(id, error, class),
+            Finish::Extend { within } => self.extend(id, within),
+        };
+        Ok(Outcome::Finished { state })
+    }
+
+    fn complete_awaited(&mut self, id: TaskId, result: Option<Bytes>) -> Result<TaskState, Refusal> {
+        if let Some(task) = self.tasks.get(id) {
+            check_payload("result", result.as_ref().map_or(0, Bytes::len), self.payload_limit, &task.new.kind)
+                .map_err(|error| Refusal::Invalid(error.to_string()))?;
+        }
+        self.tasks.change(id, |task| task.result = result);
+        self.end_attempt(id, TaskState::Completed);
+        Ok(TaskState::Completed)
+    }
+
+    fn fail_awaited(&mut self, id: TaskId, error: String, class: FailureClass) -> TaskState {
+        let now = self.now.wall;
+        let Some(task) = self.tasks.get(id) else { return TaskState::Failed };
+        let Some(awaited) = task.awaited else { return task.state };
+        let after = completion::failed(&awaited.wait, class, task.attempts, awaited.expires_at, now);
+        self.tasks.change(id, |task| {
+            task.awaited = None;
+            task.expires_at = awaited.expires_at;
+            task.push_error(now, error);
+        });
+        match after {
+            AfterAttempt::End(state) => {
+                self.end_attempt(id, state);
+                state
+            }
+            AfterAttempt::Again { at, attempts } => {
+                let attempt = self.tasks.get(id).map_or(0, crate::model::tasks::task::Task::attempt);
+                self.log(id, Change::Retrying { attempt, after: attempt::until(at, now) });
+                self.wait_for(id, at, attempts)
+            }
+            AfterAttempt::Hold { attempts } => self.wait_for(id, now, attempts),
+        }
+    }
+
+    fn extend(&mut self, id: TaskId, within: Option<Duration>) -> TaskState {
+        let until = within.map(|within| self.now.wall.plus(within));
+        self.tasks.change(id, |task| {
+            if let Some(awaited) = &mut task.awaited {
+                (awaited.wait.within, awaited.until) = (within, until);
+            }
+        });
+        self.hint_work();
+        TaskState::Blocked
+    }
+
+    /// Fails attempts that were not finished in time, the most overdue first.
+    pub(in crate::model) fn fail_overdue(&mut self) {
+        let now = self.now.wall;
+        let overdue = self.tasks.overdue().take_while(|(until, _)| *until <= now).take(bounds::SWEEP);
+        let overdue: Vec<TaskId> = overdue.map(|(_, id)| id).collect();
+        for id in overdue {
+            let Some(awaited) = self.tasks.get(id).and_then(|task| task.awaited) else { continue };
+            self.fail_awaited(id, completion::overdue(&awaited.wait), FailureClass::Retryable);
+        }
+    }
+
+    /// When the next attempt has not been finished in time.
+    pub(in crate::model) fn next_overdue(&self) -> Option<Timestamp> {
+        self.tasks.overdue().next().map(|(until, _)| until)
+    }
+}

@@ -1,0 +1,14 @@
+//! What tasks move.
+
+use crate::api::io::Io;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::Lease;
+use crate::model::state::State;
+
+impl State {
+    pub(in crate::model) fn record_io(&mut self, lease: Lease, io: Io) -> Result<Outcome, Refusal> {
+        self.check_lease(lease)?;
+        self.tasks.change(lease.task, |task| task.io = Some(io));
+        Ok(Outcome::Done)
+    }
+}

@@ -1,0 +1,5 @@
+//! Attempts: how they end, and what they report.
+
+pub(super) mod attempt;
+pub(super) mod external_completion;
+pub(super) mod io;

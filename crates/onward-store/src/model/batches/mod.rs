@@ -1,0 +1,5 @@
+//! Batches: tasks that are collected and handed over as one.
+
+pub(super) mod index;
+pub(super) mod items;
+pub(super) mod pending;

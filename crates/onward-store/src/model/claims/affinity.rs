@@ -1,0 +1,84 @@
+//! Which session an affinity key prefers, and what is reserved for it.
+
+use std::time::Duration;
+
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{SessionId, TaskId};
+use crate::api::timestamp::Timestamp;
+use crate::model::state::State;
+use crate::model::tasks::sub_queue::SubQueue;
+use crate::model::tasks::task::Task;
+use crate::rules;
+
+/// The session that an affinity key prefers.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct PreferredSession {
+    pub(in crate::model) session: SessionId,
+    /// A start of one of its tasks that is not long ago.
+    noted_at: Timestamp,
+}
+
+/// The line of a task that has an affinity key.
+pub(super) fn affinity_sub_queue_of(task: &Task) -> Option<SubQueue> {
+    task.new.affinity.as_ref().map(|_| SubQueue::of(task))
+}
+
+impl State {
+    /// Notes that a session starts a task, for others of its affinity keys.
+    pub(in crate::model) fn note_preferred_session(&mut self, id: TaskId, session: SessionId) {
+        let now = self.now.wall;
+        let Some(affinity_key) = self.tasks.get(id).and_then(|task| task.new.affinity.clone()) else { return };
+        let noted = self.affinities.get(&affinity_key).filter(|noted| noted.session == session);
+        if noted.is_none_or(|noted| rules::affinity::is_to_be_noted(noted.noted_at, now)) {
+            self.affinities.insert(affinity_key, PreferredSession { session, noted_at: now });
+        }
+    }
+
+    pub(in crate::model) fn retire(&mut self, session: SessionId) -> Result<Outcome, Refusal> {
+        self.check_session(session)?;
+        self.forget_preferred_session(session);
+        Ok(Outcome::Done)
+    }
+
+    /// No affinity keys prefers a session any more.
+    pub(in crate::model) fn forget_preferred_session(&mut self, session: SessionId) {
+        let before = self.affinities.len();
+        self.affinities.retain(|_, preferred| preferred.session != session);
+        if self.affinities.len() < before {
+            self.hint_work();
+        }
+    }
+
+    /// Forgets which sessions are preferred by affinity keys of which nothing has started for long.
+    pub(in crate::model) fn forget_affinities(&mut self) {
+        let now = self.now.wall;
+        self.affinities.retain(|_, preferred| !rules::affinity::is_forgotten(preferred.noted_at, now));
+    }
+
+    /// For which session the line of a waiting task is reserved, and until when.
+    pub(in crate::model) fn reservation(&self, task: &Task, now: Timestamp) -> Option<(SessionId, Timestamp)> {
+        let preferred = self.affinities.get(task.new.affinity.as_ref()?)?;
+        let wait = self.settings_of(&task.new.queue).affinity_wait;
+        let first =
+            self.waiting_with_affinity().find(|one| affinity_sub_queue_of(one) == affinity_sub_queue_of(task))?;
+        let until = rules::affinity::reserved_until(first.run_at, wait);
+        (!wait.is_zero() && now < until).then_some((preferred.session, until))
+    }
+
+    /// Waiting tasks that have an affinity key, in the order of their places.
+    pub(in crate::model) fn waiting_with_affinity(&self) -> impl Iterator<Item = &Task> {
+        if !self.affinities.is_empty() {
+            self.tasks.require_every_sub_queue();
+        }
+        self.tasks.waiting_with_affinity()
+    }
+
+    /// How long until the first line goes to any session that is reserved for one. Those of groups
+    /// that are held back wait for that first.
+    pub(in crate::model) fn next_reservation_end(&self) -> Option<Duration> {
+        let held_back = |task: &Task| self.is_group_held_back(task, self.now.steady);
+        let may_start = self.waiting_with_affinity().filter(|task| !held_back(task));
+        let ends = may_start.filter_map(|task| self.reservation(task, self.now.wall)).map(|(_, until)| until);
+        ends.min().map(|until| until - self.now.wall)
+    }
+}

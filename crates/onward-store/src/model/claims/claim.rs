@@ -1,0 +1,117 @@
+//! Handing tasks to sessions.
+
+use std::time::Duration;
+
+use crate::api::event::Change;
+use crate::api::outcome::{Claimed, Outcome, Refusal};
+use crate::api::queue::QueueTurn;
+use crate::api::task::{ClaimedTask, SessionId, TaskId, TaskRecord, TaskState};
+use crate::api::write::{Claim, Scope};
+use crate::bounds;
+use crate::model::claims::candidates::Candidates;
+use crate::model::state::{Now, State};
+use crate::model::tasks::task::Task;
+use crate::rules;
+
+impl State {
+    pub(in crate::model) fn claim(&mut self, claim: &Claim) -> Result<Outcome, Refusal> {
+        self.check_session(claim.session)?;
+        // Before the sweep: a live process that was only late does not lose its own leases by
+        // asking for work.
+        self.renew(claim.session);
+        self.apply_due_changes();
+        let (tasks, turn) = self.take(claim);
+        let next_token = self.next_token(Some(claim));
+        let next_aged = self.next_aged(claim, tasks.len());
+        Ok(Outcome::Claimed(Claimed {
+            tasks,
+            cancel: self.to_cancel(claim.session),
+            next_due: [self.next_due(), next_token, next_aged].into_iter().flatten().min(),
+            next_token,
+            next_aged,
+            mode: claim.choice.mode.unwrap_or(self.mode),
+            groups_share: self.are_shared(),
+            turn,
+            configuration: self.configuration,
+        }))
+    }
+
+    fn take(&mut self, claim: &Claim) -> (Vec<ClaimedTask>, QueueTurn) {
+        let now = self.now.wall;
+        let mut lines = Candidates::of(self, claim, self.now);
+        let most = claim.limit.min(bounds::CLAIM);
+        let mut tasks = Vec::with_capacity(most.min(self.tasks.loaded_waiting_count()));
+        while tasks.len() < most
+            && let Some(id) = lines.next(self)
+        {
+            if self.tasks.get(id).is_some_and(|task| task.has_expired(now)) {
+                self.end(id, TaskState::Expired);
+                // What followed it may be the first of another line.
+                lines.look_again(self);
+                continue;
+            }
+            if lines.is_shared {
+                self.charge(id);
+            }
+            self.note_preferred_session(id, claim.session);
+            tasks.extend(self.start(id, claim.session));
+            lines.took(self);
+        }
+        let Candidates { headroom, choice, .. } = lines;
+        headroom.settle(self);
+        (tasks, choice.turn)
+    }
+
+    /// How long until the first task that is not urgent enough will be, where a claim that handed
+    /// out `taken` left room for more.
+    fn next_aged(&self, claim: &Claim, taken: usize) -> Option<Duration> {
+        let last = claim.last_place(self.now.wall)?;
+        if taken >= claim.limit.min(bounds::CLAIM) {
+            return None;
+        }
+        let mut lines = Candidates::of(self, claim, self.now);
+        let mut sort_key = Some(last);
+        while let Some((next, task)) = self.tasks.waiting_behind(sort_key) {
+            if lines.selects(task) && lines.may_start(self, task) {
+                lines.require_behind(self, Some(next));
+                return Some(rules::order::between(last, next));
+            }
+            sort_key = Some(next);
+        }
+        lines.require_behind(self, None);
+        None
+    }
+
+    /// Begins an attempt under a new lease. Takes no token: a claim takes those of all that it
+    /// starts, and who holds on to a task falls under no rate.
+    pub(in crate::model) fn start(&mut self, id: TaskId, session: SessionId) -> Option<ClaimedTask> {
+        let now = self.now.wall;
+        self.tasks.require_messages(id);
+        self.tasks.change(id, |task| task.start(session, now));
+        let task = self.tasks.get(id)?;
+        let claimed = task.claimed(task.lease()?, self.settings_of(&task.new.queue).weight);
+        self.log(id, Change::Started { attempt: claimed.attempt });
+        Some(claimed)
+    }
+
+    pub(in crate::model) fn is_paused(&self, task: &Task) -> bool {
+        if self.pauses.is_empty() {
+            return false;
+        }
+        let scopes = [Scope::All, Scope::Queue(task.new.queue.clone()), Scope::Kind(task.new.kind.clone())];
+        let group = task.new.group.clone().map(Scope::Group);
+        scopes.iter().chain(&group).any(|scope| self.pauses.contains_key(scope))
+    }
+
+    /// What [`take`](Self::take) would hand out first.
+    pub(crate) fn peek(&self, claim: &Claim, now: Now) -> Option<TaskRecord> {
+        let mut lines = Candidates::of(self, claim, now);
+        while let Some(task) = lines.next(self).and_then(|id| self.tasks.get(id)) {
+            if !task.has_expired(now.wall) {
+                return Some(task.record(true));
+            }
+            lines.look_again(self);
+        }
+        None
+    }
+}

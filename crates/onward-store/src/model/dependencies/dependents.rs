@@ -1,0 +1,196 @@
+//! Which tasks wait for which, and what follows when one of them has ended.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use crate::api::dependency::{Dependencies, Dependency};
+use crate::api::event::Change;
+use crate::api::outcome::Refusal;
+use crate::api::task::{TaskId, TaskState};
+use crate::bounds;
+use crate::model::state::State;
+use crate::rules::dependencies::{self, Dependent, Ended, Standing};
+
+/// Who waits for whom, both ways.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct DependencyIndex {
+    /// A task and one that depends on it.
+    pub(crate) dependents: BTreeSet<(TaskId, TaskId)>,
+    /// A blocked task and one that it depends on.
+    pub(crate) open: BTreeSet<(TaskId, TaskId)>,
+    /// Tasks that are over and whose dependents do not all know yet, in the order of their ends.
+    pub(crate) unsettled: VecDeque<UnsettledEnd>,
+}
+
+/// A task that is over.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct UnsettledEnd {
+    pub(crate) task: TaskId,
+    pub(crate) ended: Ended,
+    /// The highest number that a task had by then: later ones depend on what it does when it is
+    /// tried again.
+    pub(crate) up_to: TaskId,
+    /// Which of its children is the next to be cancelled, if they are.
+    pub(crate) next_child: TaskId,
+    /// Which of its members is the next to end.
+    pub(crate) next_member: TaskId,
+}
+
+impl DependencyIndex {
+    pub(crate) fn add(&mut self, task: TaskId, dependent: TaskId) {
+        self.dependents.insert((task, dependent));
+        self.open.insert((dependent, task));
+    }
+
+    fn remove(&mut self, task: TaskId, dependent: TaskId) {
+        self.dependents.remove(&(task, dependent));
+        self.open.remove(&(dependent, task));
+    }
+
+    fn first_dependent(&self, task: TaskId) -> Option<TaskId> {
+        self.dependents.range((task, TaskId(i64::MIN))..).next().filter(|(of, _)| *of == task).map(|(_, found)| *found)
+    }
+
+    /// The first dependent that does not know that a task is over.
+    fn next_dependent(&self, over: UnsettledEnd) -> Option<TaskId> {
+        self.first_dependent(over.task).filter(|dependent| *dependent <= over.up_to)
+    }
+
+    /// What a task waits for, by number.
+    pub(in crate::model) fn open_of(&self, dependent: TaskId) -> Vec<TaskId> {
+        let of = self.open.range((dependent, TaskId(i64::MIN))..=(dependent, TaskId(i64::MAX)));
+        of.map(|(_, task)| *task).collect()
+    }
+
+    /// A bundle that is over is tried again: its members do not end with it any more.
+    pub(in crate::model) fn keep_items(&mut self, batch: TaskId) {
+        let of_bundle = self.unsettled.iter_mut().filter(|over| over.task == batch);
+        of_bundle.for_each(|over| over.next_member = TaskId(i64::MAX));
+    }
+
+    /// Whether some dependents do not know yet.
+    pub(in crate::model) fn is_unsettled(&self) -> bool {
+        !self.unsettled.is_empty()
+    }
+}
+
+impl State {
+    /// A task is over: it waits for nothing, and its dependents are to be told.
+    pub(in crate::model) fn settle_links(&mut self, task: TaskId, ended: Ended) {
+        for open in self.dependencies.open_of(task) {
+            self.dependencies.remove(open, task);
+        }
+        let leaves_children = self.leaves_children(task, ended);
+        let leaves_others = leaves_children || self.batches.has_items(task);
+        if self.dependencies.first_dependent(task).is_some() || leaves_others {
+            let up_to = TaskId(self.last_task);
+            let next_child = if leaves_children { TaskId(0) } else { TaskId(i64::MAX) };
+            self.dependencies.unsettled.push_back(UnsettledEnd {
+                task,
+                ended,
+                up_to,
+                next_child,
+                next_member: TaskId(0),
+            });
+        }
+    }
+
+    /// Refuses dependencies that are not tasks of the store.
+    pub(in crate::model) fn check_dependencies(&self, dependencies: &Dependencies) -> Result<(), Refusal> {
+        dependencies.tasks.iter().try_for_each(|dependency| match *dependency {
+            Dependency::Task(task) if self.tasks.get(task).is_some() => Ok(()),
+            Dependency::Task(task) => Err(Refusal::DependencyNotFound(task)),
+            Dependency::Member(position) => Err(dependencies::no_member(position)),
+        })
+    }
+
+    /// Blocks a task that was just taken, or ends it, as its dependencies are.
+    pub(in crate::model) fn apply_dependencies(&mut self, id: TaskId) {
+        let Some(dependencies) = self.tasks.get(id).map(|task| &task.new.depends_on) else { return };
+        let found: Vec<Dependent> = dependencies.tasks.iter().filter_map(|task| self.dependent(*task)).collect();
+        match dependencies::at_submission(&found, dependencies.on_failure) {
+            Standing::Free => {}
+            Standing::Blocked(open) => {
+                open.into_iter().for_each(|task| self.dependencies.add(task, id));
+                self.tasks.change(id, |task| task.state = TaskState::Blocked);
+            }
+            Standing::Ends(state, dependency, ended) => self.end_dependent(id, state, dependency, ended),
+        }
+    }
+
+    /// A task that follows another is taken later than it was submitted: what it depends on may be
+    /// gone by then.
+    fn dependent(&self, dependency: Dependency) -> Option<Dependent> {
+        let Dependency::Task(id) = dependency else { return None };
+        let state = self.tasks.get(id).map(|task| task.state);
+        Some(match state {
+            Some(state) if !state.is_ended() => Dependent::On(id),
+            ended => Dependent::Settled(id, ended),
+        })
+    }
+
+    fn end_dependent(&mut self, id: TaskId, state: TaskState, dependency: TaskId, ended: Ended) {
+        let now = self.now.wall;
+        self.tasks.change(id, |task| task.push_error_between(now, dependencies::error(dependency, ended)));
+        self.end(id, state);
+    }
+
+    /// Tells dependents of tasks that are over, in the order of the ends; what is left is for the
+    /// next sweep.
+    pub(in crate::model) fn settle_dependents(&mut self) {
+        for _ in 0..bounds::CASCADE {
+            let Some(over) = self.dependencies.unsettled.front().copied() else { return };
+            // Who waits for it is known once it was looked for, though it may be gone.
+            self.tasks.require(over.task);
+            match self.dependencies.next_dependent(over) {
+                Some(dependent) => self.settle_dependent(over, dependent),
+                None => self.settle_next_item(over),
+            }
+        }
+    }
+
+    /// What a task waits for, by number.
+    pub(in crate::model) fn open_of(&self, task: TaskId) -> Vec<TaskId> {
+        // Who waits for whom is known of the tasks that are known.
+        self.tasks.require(task);
+        self.dependencies.open_of(task)
+    }
+
+    fn settle_next_item(&mut self, over: UnsettledEnd) {
+        let Some(item) = self.next_batch_item(over) else { return self.settle_next_child(over) };
+        self.dependencies.unsettled.iter_mut().take(1).for_each(|front| front.next_member = TaskId(item.0 + 1));
+        self.end_item(item, over);
+    }
+
+    fn settle_next_child(&mut self, over: UnsettledEnd) {
+        match self.next_child(over) {
+            Some(child) => {
+                self.dependencies.unsettled.iter_mut().take(1).for_each(|front| front.next_child = TaskId(child.0 + 1));
+                self.cancel_child(child, over.task, over.ended);
+            }
+            None => drop(self.dependencies.unsettled.pop_front()),
+        }
+    }
+
+    fn settle_dependent(&mut self, over: UnsettledEnd, dependent: TaskId) {
+        let UnsettledEnd { task, ended, .. } = over;
+        self.dependencies.remove(task, dependent);
+        let Some(on_failure) = self.tasks.get(dependent).map(|task| task.new.depends_on.on_failure) else { return };
+        if let Some(state) = dependencies::end_of_dependent(ended, on_failure) {
+            self.end_dependent(dependent, state, task, ended);
+        } else if self.dependencies.open_of(dependent).is_empty() {
+            self.unblock(dependent);
+        }
+    }
+
+    /// What a task waited for is over: it waits for a worker, or for its time.
+    pub(in crate::model) fn unblock(&mut self, id: TaskId) {
+        if self.state_unless_paused(id, TaskState::Waiting) == TaskState::Blocked {
+            return;
+        }
+        let now = self.now.wall;
+        self.tasks.change(id, |task| task.unblock(now));
+        self.log(id, Change::Unblocked);
+        self.hint_work();
+        self.cancel_marked_items(id);
+    }
+}

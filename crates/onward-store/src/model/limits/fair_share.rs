@@ -1,0 +1,52 @@
+//! How groups share a queue by weights and minimums.
+
+use std::collections::BTreeMap;
+
+use crate::api::limit::{Limit, LimitScope};
+use crate::api::name::Name;
+use crate::api::task::TaskId;
+use crate::model::state::State;
+use crate::model::tasks::task::Task;
+use crate::rules::share::{Rank, VirtualTime, are_shared, charge, is_below_minimum, rank};
+
+/// What has been started from a queue.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct FairShares {
+    pub(crate) now: VirtualTime,
+    /// Of the tasks without a group under `None`.
+    pub(crate) tags: BTreeMap<Option<Name>, VirtualTime>,
+}
+
+impl State {
+    pub(crate) fn are_shared(&self) -> bool {
+        are_shared(&self.limits)
+    }
+
+    /// Where a waiting task's group stands among those of its queue.
+    pub(in crate::model) fn rank(&self, task: &Task) -> Rank {
+        let tags = self.fair_shares.get(&task.new.queue).and_then(|queue| queue.tags.get(&task.new.group));
+        rank(tags.copied().unwrap_or_default(), self.is_below_minimum(task))
+    }
+
+    /// Charges its group for a task that is about to start.
+    pub(in crate::model) fn charge(&mut self, id: TaskId) {
+        let Some(task) = self.tasks.get(id) else { return };
+        let (limit, is_below_minimum) = (self.group_limit(task), self.is_below_minimum(task));
+        let queue = self.fair_shares.entry(task.new.queue.clone()).or_default();
+        let tags = queue.tags.entry(task.new.group.clone()).or_default();
+        charge(&mut queue.now, tags, limit, is_below_minimum);
+    }
+
+    fn is_below_minimum(&self, task: &Task) -> bool {
+        let group = task.new.group.clone().map(LimitScope::Group);
+        group.is_some_and(|group| {
+            let limit = self.limit_for(&group);
+            limit.minimum.is_some() && is_below_minimum(limit, self.running_in(&group))
+        })
+    }
+
+    fn group_limit(&self, task: &Task) -> Limit {
+        let group = task.new.group.clone().map(LimitScope::Group);
+        group.map(|group| self.limit_for(&group)).unwrap_or_default()
+    }
+}

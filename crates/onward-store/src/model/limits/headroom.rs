@@ -1,0 +1,86 @@
+//! How many more tasks limits let start while one claim is decided.
+
+use std::time::Duration;
+
+use foldhash::HashMap;
+
+use crate::api::limit::LimitScope;
+use crate::api::name::Name;
+use crate::model::state::State;
+use crate::model::tasks::task::Task;
+
+/// How many more tasks may start at a moment, by what limits them. Each scope is worked out when it
+/// is first asked for and counted down from then on, for a claim of thousands asks for most of them
+/// again and again. The tokens of what has started are taken [at the end](Self::settle).
+#[derive(Debug)]
+pub(in crate::model) struct Headroom {
+    now: Duration,
+    /// Mostly nothing is limited.
+    is_limited: bool,
+    all: Option<ScopeHeadroom>,
+    queues: HashMap<Name, ScopeHeadroom>,
+    kinds: HashMap<Name, ScopeHeadroom>,
+    groups: HashMap<Name, ScopeHeadroom>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct ScopeHeadroom {
+    left: usize,
+    /// How many have started, whose tokens are taken at the end.
+    started: u32,
+}
+
+impl Headroom {
+    pub(in crate::model) fn at(state: &State, now: Duration) -> Self {
+        let (queues, kinds, groups) = (HashMap::default(), HashMap::default(), HashMap::default());
+        Self { now, is_limited: state.has_limits(), all: None, queues, kinds, groups }
+    }
+
+    /// Whether there may be less of it when something has started.
+    pub(in crate::model) fn is_limited(&self) -> bool {
+        self.is_limited
+    }
+
+    /// Whether every limit lets a task start.
+    pub(in crate::model) fn allows(&mut self, state: &State, task: &Task) -> bool {
+        !self.is_limited || self.of(state, task).into_iter().flatten().all(|scope| scope.left > 0)
+    }
+
+    /// Counts a task that starts, of which it was asked whether it may.
+    pub(in crate::model) fn start(&mut self, state: &State, task: &Task) {
+        if self.is_limited {
+            for scope in self.of(state, task).into_iter().flatten() {
+                scope.left = scope.left.saturating_sub(1);
+                scope.started += 1;
+            }
+        }
+    }
+
+    /// What is left in each scope under which a task falls.
+    fn of(&mut self, state: &State, task: &Task) -> [Option<&mut ScopeHeadroom>; 4] {
+        let now = self.now;
+        let headroom = |scope: LimitScope| ScopeHeadroom { left: state.headroom_in(&scope, now), started: 0 };
+        let (queue, kind, group) = (&task.new.queue, &task.new.kind, &task.new.group);
+        [
+            Some(self.all.get_or_insert_with(|| headroom(LimitScope::All))),
+            Some(self.queues.entry(queue.clone()).or_insert_with(|| headroom(LimitScope::Queue(queue.clone())))),
+            Some(self.kinds.entry(kind.clone()).or_insert_with(|| headroom(LimitScope::Kind(kind.clone())))),
+            group.as_ref().map(|group| {
+                self.groups.entry(group.clone()).or_insert_with(|| headroom(LimitScope::Group(group.clone())))
+            }),
+        ]
+    }
+
+    /// Takes the tokens of what has started from the buckets.
+    pub(in crate::model) fn settle(self, state: &mut State) {
+        let all = self.all.map(|headroom| (LimitScope::All, headroom));
+        let queues = self.queues.into_iter().map(|(queue, headroom)| (LimitScope::Queue(queue), headroom));
+        let kinds = self.kinds.into_iter().map(|(kind, headroom)| (LimitScope::Kind(kind), headroom));
+        let groups = self.groups.into_iter().map(|(group, headroom)| (LimitScope::Group(group), headroom));
+        for (scope, headroom) in all.into_iter().chain(queues).chain(kinds).chain(groups) {
+            if headroom.started > 0 {
+                state.take_tokens(scope, headroom.started);
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! How many tasks may run at once, and how fast they may start.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::api::limit::{Limit, LimitRecord, LimitScope, SetLimit};
+use crate::api::name::Name;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::queue::QueueSettings;
+use crate::api::write::Claim;
+use crate::bounds;
+use crate::model::state::State;
+use crate::model::tasks::task::Task;
+use crate::rules;
+use crate::rules::limit::Bucket;
+
+impl State {
+    pub(in crate::model) fn set_limit(&mut self, set: &SetLimit) -> Result<Outcome, Refusal> {
+        rules::limit::check(set)?;
+        let (queue, kind) = match &set.scope {
+            LimitScope::Queue(queue) => (Some(queue), None),
+            LimitScope::Kind(kind) => (None, Some(kind)),
+            LimitScope::All | LimitScope::Group(_) | LimitScope::Groups(_) => (None, None),
+        };
+        self.check_names(queue, kind)?;
+        self.check_group_limits(&set.scope)?;
+        self.register_names(queue, kind);
+        let limit = rules::limit::after(self.limit_on(&set.scope), set);
+        self.store_limit(&set.scope, limit);
+        self.reconfigured();
+        self.hint_work();
+        Ok(Outcome::LimitSet(limit))
+    }
+
+    fn check_group_limits(&self, scope: &LimitScope) -> Result<(), Refusal> {
+        let is_of_groups = |scope: &&LimitScope| matches!(scope, LimitScope::Group(_) | LimitScope::Groups(_));
+        let of_groups = self.limits.keys().filter(is_of_groups).count();
+        if is_of_groups(&scope) && !self.limits.contains_key(scope) && of_groups >= bounds::GROUP_LIMITS {
+            return Err(rules::limit::too_many_group_limits());
+        }
+        Ok(())
+    }
+
+    /// A queue's concurrency is one of its settings; everything else is kept here.
+    fn store_limit(&mut self, scope: &LimitScope, limit: Limit) {
+        let mut kept = limit;
+        if let LimitScope::Queue(queue) = scope {
+            let concurrency = kept.concurrency.take();
+            let settings = QueueSettings { concurrency, ..self.settings_of(queue) };
+            self.settings.insert(queue.clone(), settings);
+        }
+        if kept.is_none() {
+            self.limits.remove(scope);
+        } else {
+            self.limits.insert(scope.clone(), kept);
+        }
+        if !self.are_shared() {
+            self.fair_shares.clear();
+        }
+        if limit.rate.is_none() && !matches!(scope, LimitScope::Group(_)) {
+            self.buckets.remove(scope);
+        }
+    }
+
+    /// What is set on a scope itself.
+    fn limit_on(&self, scope: &LimitScope) -> Limit {
+        let limit = self.limits.get(scope).copied().unwrap_or_default();
+        match scope {
+            LimitScope::Queue(queue) => Limit { concurrency: self.settings_of(queue).concurrency, ..limit },
+            _ => limit,
+        }
+    }
+
+    /// The limit that holds for a scope: for a group perhaps that of what its name begins with.
+    pub(in crate::model) fn limit_for(&self, scope: &LimitScope) -> Limit {
+        match scope {
+            LimitScope::Group(group) => {
+                rules::limit::limit_of_group(&self.limits, group).map(|(_, limit)| *limit).unwrap_or_default()
+            }
+            _ => self.limit_on(scope),
+        }
+    }
+
+    pub(in crate::model) fn bucket(&self, scope: &LimitScope) -> Bucket {
+        self.buckets.get(scope).copied().unwrap_or_default()
+    }
+
+    /// How many more tasks of a scope may start at a moment.
+    pub(in crate::model) fn headroom_in(&self, scope: &LimitScope, now: Duration) -> usize {
+        let limit = self.limit_for(scope);
+        if limit.is_none() {
+            return usize::MAX;
+        }
+        // How many run is asked for only where that matters: a store that holds a part would have
+        // to count.
+        let running = limit.concurrency.map_or(0, |_| self.running_in(scope));
+        rules::limit::room(limit, running, self.bucket(scope), now)
+    }
+
+    pub(in crate::model) fn running_in(&self, scope: &LimitScope) -> u64 {
+        self.tasks.running(scope)
+    }
+
+    /// Whether it matters to any limit how many tasks run.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn counts_running(&self) -> bool {
+        self.limits.values().any(|limit| limit.concurrency.is_some() || limit.minimum.is_some())
+            || self.settings.values().any(|queue| queue.concurrency.is_some())
+    }
+
+    /// Whether anything is limited.
+    pub(in crate::model) fn has_limits(&self) -> bool {
+        !self.limits.is_empty() || self.settings.values().any(|queue| queue.concurrency.is_some())
+    }
+
+    /// Whether the limit of a task's group, if it has one, lets it start.
+    fn group_allows(&self, task: &Task) -> bool {
+        let group = task.new.group.clone();
+        group.is_none_or(|group| self.headroom_in(&LimitScope::Group(group), self.now.steady) > 0)
+    }
+
+    /// Whether a task falls under a rate.
+    pub(in crate::model) fn is_rated(&self, task: &Task) -> bool {
+        scopes(task).any(|scope| self.limit_for(&scope).rate.is_some())
+    }
+
+    /// Takes tokens from the bucket of a scope, if it has one.
+    pub(super) fn take_tokens(&mut self, scope: LimitScope, tokens: u32) {
+        if let Some(rate) = self.limit_for(&scope).rate {
+            let taken = self.bucket(&scope).take(rate, tokens, self.now.steady);
+            self.buckets.insert(scope, taken);
+        }
+    }
+
+    /// How long until a token comes for which a task waits that a claim, or any, would take
+    /// otherwise. Tasks whose group is held back wait for their group.
+    pub(in crate::model) fn next_token(&self, claim: Option<&Claim>) -> Option<Duration> {
+        // Mostly there is a token in every bucket, which is seen without a look at what waits.
+        let least = self.limits.values().filter_map(|limit| limit.rate).map(Bucket::spare).min()?;
+        if self.buckets.values().all(|bucket| bucket.full_at.saturating_sub(self.now.steady) <= least) {
+            return None;
+        }
+        let may_be_taken = |task: &&Task| {
+            let is_selected =
+                claim.is_none_or(|claim| claim.selects(&task.new.queue, &task.new.kind, task.new.orchestration));
+            is_selected && !self.is_paused(task)
+        };
+        let waits_for = |task: &Task| {
+            let allows = self.group_allows(task);
+            scopes(task).filter(move |scope| allows || matches!(scope, LimitScope::Group(_)))
+        };
+        let until = |scope: LimitScope| {
+            let rate = self.limit_for(&scope).rate?;
+            Some(self.bucket(&scope).until_token(rate, self.now.steady)).filter(|wait| !wait.is_zero())
+        };
+        // One of each sort: limits do not tell tasks apart that have queue, kind and group in
+        // common.
+        let sort = |task: &Task| (task.new.queue.clone(), task.new.kind.clone(), task.new.group.clone());
+        let sorts: BTreeMap<_, &Task> = self.tasks.waiting_of_each_scope().map(|task| (sort(task), task)).collect();
+        let awaited: BTreeSet<LimitScope> = sorts.into_values().filter(may_be_taken).flat_map(waits_for).collect();
+        awaited.into_iter().filter_map(until).min()
+    }
+
+    pub(crate) fn limit_records(&self, now: Duration) -> Vec<LimitRecord> {
+        let limited =
+            |(queue, settings): (&Name, &QueueSettings)| settings.concurrency.map(|_| LimitScope::Queue(queue.clone()));
+        let mut scopes: Vec<LimitScope> = self.limits.keys().cloned().collect();
+        scopes.extend(self.settings.iter().filter_map(limited));
+        scopes.sort();
+        scopes.dedup();
+        scopes.into_iter().map(|scope| self.limit_record(scope, now)).collect()
+    }
+
+    fn limit_record(&self, scope: LimitScope, now: Duration) -> LimitRecord {
+        let limit = self.limit_on(&scope);
+        let counts = !matches!(scope, LimitScope::Groups(_));
+        let rate = limit.rate.filter(|_| counts);
+        LimitRecord {
+            running: counts.then(|| self.running_in(&scope)),
+            tokens: rate.map(|rate| self.bucket(&scope).tokens(rate, now)),
+            scope,
+            limit,
+        }
+    }
+}
+
+/// The scopes whose limits a task falls under.
+pub(in crate::model) fn scopes(task: &Task) -> impl Iterator<Item = LimitScope> + use<> {
+    let (queue, kind) = (LimitScope::Queue(task.new.queue.clone()), LimitScope::Kind(task.new.kind.clone()));
+    let group = task.new.group.clone().map(LimitScope::Group);
+    [LimitScope::All, queue, kind].into_iter().chain(group)
+}

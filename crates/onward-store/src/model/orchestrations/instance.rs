@@ -1,0 +1,30 @@
+//! What is kept of an orchestration beside its task.
+
+use std::sync::Arc;
+
+use crate::api::orchestration::{HistoryChunk, Instance, InstanceRecord};
+use crate::api::task::TaskId;
+use crate::model::state::State;
+
+impl State {
+    pub(super) fn change_instance(&mut self, id: TaskId, change: impl FnOnce(&mut Instance)) {
+        self.tasks.change(id, |task| {
+            if let Some(instance) = &mut task.instance {
+                change(Arc::make_mut(instance));
+            }
+        });
+    }
+
+    pub(in crate::model) fn instance(&self, id: TaskId) -> Option<&Instance> {
+        self.tasks.get(id)?.instance.as_deref()
+    }
+
+    pub(crate) fn instance_record(&self, id: TaskId) -> Option<InstanceRecord> {
+        self.instance(id).map(Instance::record)
+    }
+
+    pub(crate) fn instance_history(&self, id: TaskId, from: u64, limit: usize) -> Vec<HistoryChunk> {
+        let chunks = self.instance(id).map(|instance| instance.chunks.as_slice()).unwrap_or_default();
+        chunks.iter().filter(|chunk| chunk.first + chunk.events > from).take(limit).cloned().collect()
+    }
+}

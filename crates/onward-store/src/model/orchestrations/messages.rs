@@ -1,0 +1,100 @@
+//! Messages to orchestrations, and whom they wake.
+
+use crate::api::event::Change;
+use crate::api::name::Name;
+use crate::api::orchestration::{Instance, MessageBody, Recipient, Signal};
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{TaskId, TaskState, check_payload};
+use crate::bounds;
+use crate::model::state::State;
+use crate::model::tasks::task::Task;
+use crate::rules::orchestration::{self};
+
+impl State {
+    pub(in crate::model) fn signal(&mut self, signal: Signal) -> Result<Outcome, Refusal> {
+        let id = match &signal.to {
+            Recipient::KeyOrStart { kind, key, keep_for } => self.recipient_or_kept(&signal, (kind, key), *keep_for)?,
+            Recipient::Key { kind, key } => self.active_with(kind, key)?,
+            Recipient::Task(task) => *task,
+        };
+        let task = self.existing(id)?;
+        if task.state.is_ended() {
+            return Err(Refusal::AlreadyEnded { task: id, state: task.state });
+        }
+        let instance = task.instance.as_ref().ok_or(Refusal::NotAnOrchestration(id))?;
+        if instance.waiting() >= bounds::MAILBOX as u64 {
+            return Err(Refusal::MailboxFull(id));
+        }
+        check_payload("signal", signal.payload.len(), self.payload_limit, &task.new.kind)
+            .map_err(|error| Refusal::Invalid(error.to_string()))?;
+        self.deliver(id, MessageBody::Signal { name: signal.name, payload: signal.payload });
+        Ok(Outcome::Done)
+    }
+
+    fn active_with(&self, kind: &Name, key: &str) -> Result<TaskId, Refusal> {
+        self.tasks.coverage.request_key(kind, key);
+        let active = self.keys.active_of(kind, key);
+        // One that was never started is none for whoever did not ask for that.
+        let active = active.filter(|id| !self.tasks.get(*id).is_some_and(Task::is_unstarted));
+        active.ok_or_else(|| Refusal::NoneWithKey { kind: kind.clone(), key: key.to_owned() })
+    }
+
+    /// Tells an orchestration that it is to be cancelled, if it is one that has begun; answers
+    /// whether it was told.
+    pub(in crate::model) fn deliver_cancel(&mut self, id: TaskId) -> bool {
+        let Some(task) = self.tasks.get(id).filter(|task| !task.state.is_ended()) else { return false };
+        let Some(instance) = &task.instance else { return false };
+        if !orchestration::hears_of_cancel(instance.generation, instance.length, task.state) {
+            return false;
+        }
+        if !instance.is_cancel_waiting() {
+            self.log(id, Change::CancelRequested);
+            self.deliver(id, MessageBody::Cancel);
+        }
+        true
+    }
+
+    /// Tells the orchestration that submitted a task of its end, if it asked for that.
+    pub(in crate::model) fn report_end(&mut self, id: TaskId, state: TaskState) {
+        let Some(task) = self.tasks.get(id) else { return };
+        let Some((parent, reference)) = task.new.parent.zip(task.new.report) else { return };
+        let completed = state == TaskState::Completed;
+        let error = task.errors.last().map(|error| error.message.clone());
+        let body = MessageBody::Ended {
+            reference,
+            task: id,
+            state,
+            result: task.result.clone().filter(|_| completed),
+            error: error.filter(|_| !completed),
+        };
+        self.deliver(parent, body);
+    }
+
+    /// Forgets what waits for an orchestration that ends with this turn.
+    pub(in crate::model) fn empty_mailbox(&mut self, id: TaskId) {
+        if self.instance(id).is_some_and(|instance| instance.waiting() > 0) {
+            self.change_instance(id, Instance::empty_mailbox);
+        }
+    }
+
+    /// Puts a message into the mailbox of an orchestration that may take it yet, and wakes it if it
+    /// is parked.
+    pub(in crate::model) fn deliver(&mut self, id: TaskId, body: MessageBody) {
+        let now = self.now.wall;
+        let Some(task) = self.tasks.get(id).filter(|task| orchestration::takes_messages(task.state)) else { return };
+        let Some(instance) = &task.instance else { return };
+        let is_woken = orchestration::is_woken(instance.length, instance.hold, task.state);
+        self.change_instance(id, |instance| instance.receive(body, now));
+        if is_woken {
+            self.wake(id);
+        }
+    }
+
+    /// Has a parked orchestration wait for a turn.
+    pub(in crate::model) fn wake(&mut self, id: TaskId) {
+        let now = self.now.wall;
+        self.tasks.change(id, |task| (task.state, task.run_at) = (TaskState::Waiting, now));
+        self.log(id, Change::Unblocked);
+        self.hint_work();
+    }
+}

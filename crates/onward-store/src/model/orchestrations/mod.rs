@@ -1,0 +1,7 @@
+//! Orchestrations: turns, and the messages that come in between.
+
+pub(super) mod instance;
+pub(super) mod messages;
+pub(super) mod pause;
+pub(super) mod turn;
+pub(super) mod unstarted;

@@ -1,0 +1,151 @@
+//! Turns of orchestrations, and what comes for them in between.
+
+use std::collections::BTreeSet;
+
+use crate::api::event::Change;
+use crate::api::name::Name;
+use crate::api::orchestration::{AfterTurn, Instance, MessageBody, Turn, Turned};
+use crate::api::outcome::{Outcome, Refusal, Submitted};
+use crate::api::task::{NewTask, TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
+use crate::model::state::State;
+use crate::rules::attempt::cut;
+use crate::rules::orchestration::{self, Standing};
+
+impl State {
+    pub(in crate::model) fn turn(&mut self, turn: Turn) -> Result<Outcome, Refusal> {
+        let id = turn.lease.task;
+        let task = self.check_lease(turn.lease)?;
+        let instance = task.instance.as_ref().ok_or(Refusal::NotAnOrchestration(id))?;
+        let (length, received, taken) = (instance.length, instance.received, instance.taken);
+        let standing = Standing { length, received, kind: &task.new.kind, payload_limit: self.payload_limit };
+        orchestration::check(&turn, standing)?;
+        orchestration::check_offered(&turn, received, taken)?;
+        if !turn.values.is_empty() {
+            orchestration::check_values(&turn, &task.new.kind, instance.values.keys().map(String::as_str))?;
+        }
+        let tags = orchestration::tags_after(&turn, &task.new.kind, &task.new.tags)?;
+        self.check_room(&turn.submits)?;
+        self.change_instance(id, |instance| instance.take(&turn));
+        if let Some(tags) = tags {
+            self.tasks.change(id, |task| task.new.tags = tags);
+        }
+        let offers_all = orchestration::offers_all(&turn);
+        let Turn { submits, cancels, next, .. } = turn;
+        let submitted = submits.into_iter().map(|new| self.submit_of(id, new)).collect::<Result<_, _>>()?;
+        cancels.into_iter().for_each(|task| self.cancel_of(id, task));
+        if offers_all {
+            // Only reports of the tasks that this turn cancelled or could not submit.
+            self.empty_mailbox(id);
+        }
+        let state = self.continue_after_turn(id, self.unless_superseded(id, next));
+        if state == TaskState::Running {
+            self.tasks.require_messages(id);
+        }
+        let kept = self.instance(id).filter(|_| state == TaskState::Running);
+        let messages = kept.map_or_else(Vec::new, Instance::messages);
+        Ok(Outcome::Turned(Turned { state, submitted, messages }))
+    }
+
+    /// Refuses a turn whose tasks bring more names than there is room for.
+    fn check_room(&self, submits: &[NewTask]) -> Result<(), Refusal> {
+        let fits = |existing: &BTreeSet<Name>, name_of: fn(&NewTask) -> Option<&Name>, most| {
+            orchestration::has_room(submits, name_of, existing.len(), |name| existing.contains(name), most)
+        };
+        let has_room = fits(&self.queues, |task| Some(&task.queue), bounds::QUEUES)
+            && fits(&self.kinds, |task| Some(&task.kind), bounds::KINDS)
+            && fits(&self.groups, |task| task.group.as_ref(), bounds::GROUPS);
+        if has_room { Ok(()) } else { Err(orchestration::no_room()) }
+    }
+
+    fn submit_of(&mut self, id: TaskId, new: NewTask) -> Result<Submitted, Refusal> {
+        let reference = new.report;
+        let Outcome::Submitted(submitted) = self.submit(new)? else { return Err(Refusal::TaskNotFound(id)) };
+        if let Some(reference) = reference.filter(|_| !orchestration::is_taken(submitted)) {
+            self.deliver(id, MessageBody::NotStarted { reference, existing: submitted.id() });
+        }
+        Ok(submitted)
+    }
+
+    /// Cancels a task for an orchestration that submitted it, if it has not ended.
+    fn cancel_of(&mut self, id: TaskId, task: TaskId) {
+        let is_its_own = self.tasks.get(task).is_some_and(|task| task.new.parent == Some(id));
+        if is_its_own {
+            let _ = self.cancel(task);
+        }
+    }
+
+    fn continue_after_turn(&mut self, id: TaskId, next: AfterTurn) -> TaskState {
+        let now = self.now.wall;
+        match next {
+            AfterTurn::Continue => self.tasks.change(id, |task| task.lost = 0),
+            AfterTurn::Park { until } => self.park(id, until),
+            AfterTurn::Complete { result } => {
+                self.tasks.change(id, |task| task.result = result);
+                self.end_attempt(id, TaskState::Completed);
+            }
+            AfterTurn::Fail { error } => self.end_turn_with(id, error, TaskState::Failed),
+            AfterTurn::Dead { error } => self.end_turn_with(id, error, TaskState::Dead),
+            AfterTurn::Cancelled { reason } => self.end_turn_with(id, reason, TaskState::Cancelled),
+            AfterTurn::ContinueAsNew { payload, events, chunk } => {
+                self.tasks.change(id, |task| task.new.payload = payload);
+                self.change_instance(id, |instance| instance.begin_again(events, chunk));
+                self.leave_turn(id, TaskState::Waiting, now);
+            }
+        }
+        self.tasks.get(id).map_or(TaskState::Completed, |task| task.state)
+    }
+
+    /// An orchestration whose key another one has taken ends with the turn.
+    fn unless_superseded(&self, id: TaskId, next: AfterTurn) -> AfterTurn {
+        let is_superseded = self.tasks.get(id).is_some_and(|task| task.cancel_requested);
+        if is_superseded { orchestration::superseded(next) } else { next }
+    }
+
+    fn end_turn_with(&mut self, id: TaskId, error: String, state: TaskState) {
+        let now = self.now.wall;
+        self.tasks.change(id, |task| task.push_error(now, cut(error, bounds::ERROR_BYTES)));
+        self.end_attempt(id, state);
+    }
+
+    fn park(&mut self, id: TaskId, until: Option<Timestamp>) {
+        let now = self.now.wall;
+        let has_messages = self.instance(id).is_some_and(|instance| instance.waiting() > 0);
+        let state = orchestration::parked(until, has_messages, now);
+        let run_at = until.filter(|_| state == TaskState::Scheduled).unwrap_or(now);
+        self.leave_turn(id, state, run_at);
+    }
+
+    /// A turn is over, and the orchestration is not.
+    fn leave_turn(&mut self, id: TaskId, state: TaskState, run_at: Timestamp) {
+        let state = self.state_unless_paused(id, state);
+        self.tasks.change(id, |task| {
+            (task.state, task.run_at) = (state, run_at);
+            task.session = None;
+            task.lost = 0;
+        });
+        self.log(id, Change::Blocked);
+        self.apply_move(id);
+        self.hint_work();
+    }
+
+    pub(in crate::model) fn terminate(&mut self, id: TaskId, reason: String) -> Result<Outcome, Refusal> {
+        let task = self.existing(id)?;
+        let state = task.state;
+        if state.is_ended() {
+            return Err(Refusal::AlreadyEnded { task: id, state });
+        }
+        if task.instance.is_none() {
+            return Err(Refusal::NotAnOrchestration(id));
+        }
+        if state == TaskState::Running {
+            self.end_turn_with(id, reason, TaskState::Cancelled);
+        } else {
+            let now = self.now.wall;
+            self.tasks.change(id, |task| task.push_error_between(now, cut(reason, bounds::ERROR_BYTES)));
+            self.end(id, TaskState::Cancelled);
+        }
+        Ok(Outcome::Cancelled)
+    }
+}

@@ -1,0 +1,44 @@
+//! Pauses of queues, kinds, groups and everything.
+
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::Scope;
+use crate::bounds;
+use crate::model::state::State;
+
+impl State {
+    pub(in crate::model) fn pause(&mut self, scope: Scope, until: Option<Timestamp>) -> Result<Outcome, Refusal> {
+        let (queue, kind) = match &scope {
+            Scope::All => (None, None),
+            Scope::Queue(queue) => (Some(queue), None),
+            Scope::Kind(kind) => (None, Some(kind)),
+            Scope::Group(_) => (None, None),
+        };
+        self.check_names(queue, kind)?;
+        self.register_names(queue, kind);
+        self.pauses.insert(scope, until);
+        self.reconfigured();
+        // Whoever sleeps until something is due has a new moment to wake at.
+        self.hint_work();
+        Ok(Outcome::Done)
+    }
+
+    pub(in crate::model) fn resume(&mut self, scope: &Scope) -> Result<Outcome, Refusal> {
+        if self.pauses.remove(scope).is_some() {
+            self.reconfigured();
+        }
+        self.hint_work();
+        Ok(Outcome::Done)
+    }
+
+    pub(in crate::model) fn end_pauses(&mut self) {
+        let now = self.now.wall;
+        let over = self.pauses.iter().filter(|(_, until)| until.is_some_and(|until| until <= now));
+        let over: Vec<Scope> = over.map(|(scope, _)| scope.clone()).take(bounds::SWEEP).collect();
+        for scope in over {
+            self.pauses.remove(&scope);
+            self.reconfigured();
+            self.hint_work();
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! How queues are worked off.
+
+use crate::api::limit::LimitScope;
+use crate::api::name::Name;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::queue::{QueueMode, QueueSettings, SetQueue};
+use crate::api::write::Scope;
+use crate::model::state::State;
+use crate::rules;
+
+impl State {
+    pub(in crate::model) fn set_queue(&mut self, set: &SetQueue) -> Result<Outcome, Refusal> {
+        rules::queue::check(set)?;
+        self.check_names(Some(&set.queue), None)?;
+        self.register_names(Some(&set.queue), None);
+        let settings = rules::queue::after(self.settings_of(&set.queue), set);
+        self.settings.insert(set.queue.clone(), settings);
+        self.reconfigured();
+        self.hint_work();
+        Ok(Outcome::QueueSet(settings))
+    }
+
+    pub(in crate::model) fn set_queue_mode(&mut self, mode: QueueMode) -> Outcome {
+        self.mode = mode;
+        self.reconfigured();
+        self.hint_work();
+        Outcome::Done
+    }
+
+    /// Notes that what was claimed and has not started might not be claimed now.
+    pub(in crate::model) fn reconfigured(&mut self) {
+        self.configuration += 1;
+    }
+
+    pub(in crate::model) fn settings_of(&self, queue: &Name) -> QueueSettings {
+        self.settings.get(queue).copied().unwrap_or_default()
+    }
+
+    pub(in crate::model) fn delete_queue(&mut self, queue: Name) -> Result<Outcome, Refusal> {
+        self.check_queue_exists(&queue)?;
+        let live = self.tasks.live_in(&queue);
+        if live > 0 {
+            return Err(Refusal::QueueInUse { queue, live });
+        }
+        self.queues.remove(&queue);
+        self.settings.remove(&queue);
+        let scope = LimitScope::Queue(queue.clone());
+        self.limits.remove(&scope);
+        self.buckets.remove(&scope);
+        self.fair_shares.remove(&queue);
+        self.pauses.remove(&Scope::Queue(queue));
+        self.reconfigured();
+        Ok(Outcome::Done)
+    }
+
+    pub(in crate::model) fn check_queue_exists(&self, queue: &Name) -> Result<(), Refusal> {
+        if self.queues.contains(queue) { Ok(()) } else { Err(Refusal::QueueNotFound(queue.clone())) }
+    }
+}

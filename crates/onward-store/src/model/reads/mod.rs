@@ -1,0 +1,7 @@
+//! Reads: looking without changing.
+
+pub(super) mod daily_counts;
+pub(super) mod filter;
+pub(super) mod records;
+pub(super) mod tags;
+pub(super) mod why;

@@ -1,0 +1,128 @@
+//! Why a task does not run.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::api::limit::LimitScope;
+use crate::api::reason::WaitReason;
+use crate::api::task::{NewTask, TaskId, TaskState};
+use crate::api::write::Scope;
+use crate::bounds;
+use crate::model::limits::limit::scopes;
+use crate::model::state::{Now, State};
+use crate::model::tasks::task::Task;
+use crate::rules;
+use crate::rules::why::{LimitUse, OrchestrationFacts, WaitFacts, reasons};
+
+impl State {
+    pub(crate) fn why(&self, id: TaskId, now: Now) -> Option<Vec<WaitReason>> {
+        let (task, steady) = (self.tasks.get(id)?, now.steady);
+        let scopes = pause_scopes(task);
+        let facts = WaitFacts {
+            task: id,
+            kind: task.new.kind.clone(),
+            queue: task.new.queue.clone(),
+            state: task.state,
+            run_at: task.run_at,
+            expires_at: task.expires_at,
+            deadline: task.new.deadline,
+            blocked_by: self.dependencies.open_of(id),
+            awaited: task.awaited.map(|awaited| (task.claims, awaited.until)),
+            orchestration: self.orchestration_facts(task),
+            aggregated: self.why_aggregated(task),
+            pauses: scopes
+                .into_iter()
+                .filter_map(|scope| self.pauses.get(&scope).map(|until| (scope, *until)))
+                .collect(),
+            limits: self.limit_uses(task),
+            reserved: Some(task)
+                .filter(|task| task.state == TaskState::Waiting)
+                .and_then(|task| self.reservation(task, now.wall)),
+            ahead: self.ahead_of(task),
+            groups_ahead: self.groups_ahead_of(task, steady),
+            sessions: self.workers(steady),
+        };
+        Some(reasons(&facts, now.wall, steady))
+    }
+
+    fn orchestration_facts(&self, task: &Task) -> Option<OrchestrationFacts> {
+        let instance = task.instance.as_ref().filter(|_| !task.state.is_ended())?;
+        let has_begun = instance.length > 0;
+        let open = |child: &&Task| child.new.report.is_some() && !child.state.is_ended();
+        let tasks = if has_begun {
+            self.tasks.children_of(task.id).filter(open).map(|child| child.id).take(bounds::NAMED_TASKS).collect()
+        } else {
+            Vec::new()
+        };
+        Some(OrchestrationFacts {
+            has_begun,
+            version: instance.version,
+            hold: instance.hold,
+            has_messages: instance.waiting() > 0,
+            awaits: instance.awaits.clone(),
+            tasks,
+            kept_until: task.expires_at,
+        })
+    }
+
+    fn limit_uses(&self, task: &Task) -> Vec<LimitUse> {
+        let usage = |scope: LimitScope| LimitUse {
+            limit: self.limit_for(&scope),
+            running: self.running_in(&scope),
+            bucket: self.bucket(&scope),
+            scope: self.set_on(scope),
+        };
+        scopes(task).map(usage).filter(|usage| !usage.limit.is_none()).collect()
+    }
+
+    /// On what the limit of a scope was set.
+    fn set_on(&self, scope: LimitScope) -> LimitScope {
+        let LimitScope::Group(group) = &scope else { return scope };
+        rules::limit::limit_of_group(&self.limits, group).map_or(scope.clone(), |(set_on, _)| set_on.clone())
+    }
+
+    fn ahead_of(&self, task: &Task) -> u64 {
+        if task.state != TaskState::Waiting {
+            return 0;
+        }
+        self.tasks.require_ahead_of(task);
+        let line = |task: &Task| {
+            let NewTask { queue, kind, group, affinity, orchestration, .. } = &task.new;
+            (queue.clone(), kind.clone(), group.clone(), affinity.clone(), *orchestration)
+        };
+        let is_ahead = |one: &&Task| {
+            one.state == TaskState::Waiting && one.sort_key() < task.sort_key() && line(one) == line(task)
+        };
+        (self.tasks.iter().filter(is_ahead).count() as u64).min(bounds::AHEAD)
+    }
+
+    fn groups_ahead_of(&self, task: &Task, steady: Duration) -> u64 {
+        if task.state != TaskState::Waiting || !self.are_shared() {
+            return 0;
+        }
+        self.tasks.require_every_sub_queue();
+        let is_of_line = |one: &&Task| {
+            let line = |task: &Task| (task.new.queue.clone(), task.new.kind.clone(), task.new.orchestration);
+            let is_beside = line(one) == line(task);
+            let is_other = one.new.group != task.new.group && one.new.affinity.is_none();
+            is_beside && one.state == TaskState::Waiting && is_other
+        };
+        let ahead = self.tasks.iter().filter(is_of_line).filter(|one| self.rank(one) < self.rank(task));
+        let not_held_back = ahead.filter(|one| !self.is_group_held_back(one, steady));
+        let groups: BTreeSet<_> = not_held_back.map(|one| one.new.group.clone()).collect();
+        (groups.len() as u64).min(bounds::AHEAD)
+    }
+
+    pub(in crate::model) fn is_group_held_back(&self, task: &Task, steady: Duration) -> bool {
+        task.new.group.clone().is_some_and(|group| {
+            self.pauses.contains_key(&Scope::Group(group.clone()))
+                || self.headroom_in(&LimitScope::Group(group), steady) == 0
+        })
+    }
+}
+
+fn pause_scopes(task: &Task) -> Vec<Scope> {
+    let mut scopes = vec![Scope::All, Scope::Queue(task.new.queue.clone()), Scope::Kind(task.new.kind.clone())];
+    scopes.extend(task.new.group.clone().map(Scope::Group));
+    scopes
+}

@@ -1,0 +1,94 @@
+//! What people do to tasks, queues and kinds.
+
+use crate::api::event::Change;
+use crate::api::news::TaskNews;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::model::state::State;
+use crate::model::tasks::task::Task;
+use crate::rules;
+
+impl State {
+    pub(in crate::model) fn cancel(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
+        if self.deliver_cancel(id) {
+            return Ok(Outcome::CancelRequested);
+        }
+        match self.effective_state(self.existing(id)?) {
+            TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting => {
+                self.end(id, TaskState::Cancelled);
+                Ok(Outcome::Cancelled)
+            }
+            TaskState::Running => {
+                self.request_cancel(id);
+                Ok(Outcome::CancelRequested)
+            }
+            state => Err(Refusal::AlreadyEnded { task: id, state }),
+        }
+    }
+
+    /// Asks the worker of a running task to stop; asking again changes nothing.
+    pub(in crate::model) fn request_cancel(&mut self, id: TaskId) {
+        if self.tasks.get(id).is_some_and(|task| !task.cancel_requested) {
+            self.tasks.change(id, |task| task.cancel_requested = true);
+            self.log(id, Change::CancelRequested);
+            self.hint_transition();
+        }
+    }
+
+    pub(in crate::model) fn retry(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
+        let task = self.existing(id)?;
+        if !task.state.is_ended() {
+            return Err(Refusal::NotEnded { task: id, state: task.state });
+        }
+        if task.is_unstarted() {
+            return Err(rules::orchestration::never_started(id));
+        }
+        if let Some(by) = self.keys.active(&task.new) {
+            return Err(Refusal::KeyTaken { task: id, by });
+        }
+        rules::attempt::check_deadline(id, task.new.deadline, self.now.wall)?;
+        let (queue, new) = (task.new.queue.clone(), task.new.clone());
+        let members = self.items_to_retry(task)?;
+        self.check_names(Some(&queue), None)?;
+        self.register_names(Some(&queue), None);
+        self.keys.take(id, &new);
+        self.reset(id);
+        self.log(id, Change::Retried);
+        self.news.push(TaskNews::Retried { task: id });
+        self.hint_work();
+        self.retry_items(id, members);
+        self.batches.forget(id);
+        self.collect(id);
+        Ok(Outcome::Done)
+    }
+
+    pub(in crate::model) fn reset(&mut self, id: TaskId) {
+        let now = self.now.wall;
+        self.tasks.change(id, |task| reset(task, now));
+        self.block_if_paused(id);
+    }
+
+    pub(in crate::model) fn existing(&self, id: TaskId) -> Result<&Task, Refusal> {
+        self.tasks.get(id).ok_or(Refusal::TaskNotFound(id))
+    }
+}
+
+/// Its number, its errors, its claims and when it was submitted stay.
+fn reset(task: &mut Task, now: Timestamp) {
+    task.wait_for(now, now);
+    if task.new.aggregate.is_some() {
+        task.state = TaskState::Blocked;
+    }
+    task.run_at = now;
+    task.expires_at = rules::attempt::expiry_at_submission(task.new.ttl, task.new.deadline, now);
+    task.attempts = 0;
+    task.lost = 0;
+    task.started_at = None;
+    task.finished_at = None;
+    task.end = None;
+    task.cancel_requested = false;
+    task.result = None;
+    task.progress = None;
+    task.memo = None;
+}

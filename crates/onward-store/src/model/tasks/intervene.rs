@@ -1,0 +1,38 @@
+//! What people do to a task that does not run: have it run now, kill it, delete it.
+
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{TaskId, TaskState};
+use crate::model::state::State;
+use crate::rules::{intervene, orchestration};
+
+impl State {
+    pub(in crate::model) fn run_now(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
+        let (state, now) = (self.effective_state(self.existing(id)?), self.now.wall);
+        intervene::run_now(id, state)?;
+        if self.existing(id)?.is_unstarted() {
+            return Err(orchestration::never_started(id));
+        }
+        if state == TaskState::Scheduled {
+            self.tasks.change(id, |task| {
+                task.state = TaskState::Waiting;
+                task.run_at = task.run_at.min(now);
+            });
+            self.hint_work();
+        }
+        Ok(Outcome::Done)
+    }
+
+    pub(in crate::model) fn kill(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
+        intervene::kill(id, self.effective_state(self.existing(id)?))?;
+        let now = self.now.wall;
+        self.tasks.change(id, |task| task.push_error_between(now, intervene::KILLED.to_owned()));
+        self.end(id, TaskState::Dead);
+        Ok(Outcome::Done)
+    }
+
+    pub(in crate::model) fn delete(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
+        intervene::delete(id, self.effective_state(self.existing(id)?))?;
+        self.remove_without_trace(id);
+        Ok(Outcome::Done)
+    }
+}

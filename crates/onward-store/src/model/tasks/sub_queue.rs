@@ -1,0 +1,43 @@
+//! Sub-queues: tasks that wait in one order.
+
+use crate::api::name::Name;
+#[cfg(feature = "postgres")]
+use crate::api::task::NewTask;
+#[cfg(feature = "postgres")]
+use crate::api::task::TaskId;
+#[cfg(feature = "postgres")]
+use crate::api::timestamp::Timestamp;
+use crate::model::tasks::task::Task;
+
+/// Queue, kind, group and affinity keys: waiting tasks that have all of them in common go in the
+/// order of their places. Orchestrations have sub-queues of their own, for claims may leave them
+/// out.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SubQueue {
+    pub(crate) queue: Name,
+    pub(crate) kind: Name,
+    pub(crate) group: Option<Name>,
+    pub(crate) affinity_key: Option<Name>,
+    pub(crate) orchestration: bool,
+}
+
+impl SubQueue {
+    pub(crate) fn of(task: &Task) -> Self {
+        let new = &task.new;
+        Self {
+            queue: new.queue.clone(),
+            kind: new.kind.clone(),
+            group: new.group.clone(),
+            affinity_key: new.affinity.clone(),
+            orchestration: new.orchestration,
+        }
+    }
+
+    /// A task as all of it are.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn task(&self, id: TaskId) -> Task {
+        let Self { queue, kind, group, affinity_key, orchestration } = self.clone();
+        let new = NewTask { queue, group, affinity: affinity_key, orchestration, ..NewTask::of(kind) };
+        Task::submitted(id, new, Timestamp::MIN)
+    }
+}

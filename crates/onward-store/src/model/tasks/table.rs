@@ -1,0 +1,396 @@
+//! The tasks, and the orders in which writes look for them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use crate::api::limit::LimitScope;
+use crate::api::name::Name;
+use crate::api::orchestration::Instance;
+use crate::api::task::{SessionId, TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::model::coverage::check::Coverage;
+use crate::model::coverage::load_request::LoadRequest;
+use crate::model::coverage::loaded::LoadedUpTo;
+use crate::model::limits::running::{RunningCounts, RunningKey};
+use crate::model::tasks::sub_queue::SubQueue;
+use crate::model::tasks::task::{End, Task};
+use crate::rules::order::Place;
+
+/// Every task, live and ended. The orders follow from the tasks alone; [`change`](Self::change)
+/// keeps them so.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TaskTable {
+    pub(crate) coverage: Coverage,
+    all: BTreeMap<TaskId, Arc<Task>>,
+    waiting: BTreeSet<Place>,
+    /// Those of them that have an affinity key.
+    waiting_with_affinity: BTreeSet<Place>,
+    scheduled: BTreeSet<(Timestamp, TaskId)>,
+    /// Live tasks that are not running and have a time to live.
+    expiring: BTreeSet<(Timestamp, TaskId)>,
+    /// Blocked tasks that must be finished from elsewhere within a time.
+    overdue: BTreeSet<(Timestamp, TaskId)>,
+    held: BTreeSet<(SessionId, TaskId)>,
+    /// By the order in which they ended; those apart that said how long they are kept.
+    ended: BTreeSet<(End, TaskId)>,
+    /// Those, by until when that is.
+    retained: BTreeSet<(Timestamp, TaskId)>,
+    running: RunningCounts,
+}
+
+impl TaskTable {
+    pub(crate) fn get(&self, id: TaskId) -> Option<&Task> {
+        let task = self.all.get(&id).map(Arc::as_ref);
+        if task.is_none() {
+            self.coverage.request_task(id);
+        }
+        task
+    }
+
+    /// How many are here.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn loaded_count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// How many of those that are here wait.
+    pub(in crate::model) fn loaded_waiting_count(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Has a task known, and who waits for it.
+    pub(in crate::model) fn require(&self, id: TaskId) {
+        if self.coverage.loaded().is_some() && !self.all.contains_key(&id) {
+            self.coverage.request_task(id);
+        }
+    }
+
+    /// Has the messages known that the next turn of a task is to take in, if it is an
+    /// orchestration.
+    pub(in crate::model) fn require_messages(&self, id: TaskId) {
+        let instance = self.all.get(&id).and_then(|task| task.instance.as_deref());
+        if instance.is_some_and(Instance::lacks_messages) {
+            self.coverage.request_unless(|loaded| loaded.messages.contains(&id), || LoadRequest::Messages(id));
+        }
+    }
+
+    pub(in crate::model) fn insert(&mut self, task: Task) {
+        self.insert_shared(Arc::new(task));
+    }
+
+    /// Takes a task that others have too.
+    pub(crate) fn insert_shared(&mut self, task: Arc<Task>) {
+        self.update_indexes(task.id, &IndexEntries::default(), &IndexEntries::of(&task));
+        self.all.insert(task.id, task);
+    }
+
+    /// Changes a task, and finds it a new place in every order.
+    pub(crate) fn change(&mut self, id: TaskId, change: impl FnOnce(&mut Task)) {
+        let Some(task) = self.all.get_mut(&id) else {
+            self.coverage.request_task(id);
+            return;
+        };
+        let before = IndexEntries::of(task);
+        change(Arc::make_mut(task));
+        let after = IndexEntries::of(task);
+        // Most changes leave a task in its place in most orders.
+        self.update_indexes(id, &before, &after);
+    }
+
+    pub(in crate::model) fn remove(&mut self, id: TaskId) -> Option<Arc<Task>> {
+        let Some(task) = self.all.remove(&id) else {
+            self.coverage.request_task(id);
+            return None;
+        };
+        self.update_indexes(id, &IndexEntries::of(&task), &IndexEntries::default());
+        Some(task)
+    }
+
+    /// Moves a task from its place in every order to another, where that is another.
+    fn update_indexes(&mut self, id: TaskId, before: &IndexEntries, after: &IndexEntries) {
+        move_entry(&mut self.waiting, before.waiting, after.waiting);
+        move_entry(&mut self.waiting_with_affinity, before.waiting_with_affinity, after.waiting_with_affinity);
+        let with_id = |at: Option<Timestamp>| at.map(|at| (at, id));
+        move_entry(&mut self.scheduled, with_id(before.scheduled), with_id(after.scheduled));
+        move_entry(&mut self.expiring, with_id(before.expiring), with_id(after.expiring));
+        move_entry(&mut self.overdue, with_id(before.overdue), with_id(after.overdue));
+        let held = |orders: &IndexEntries| orders.held.map(|session| (session, id));
+        move_entry(&mut self.held, held(before), held(after));
+        let ended = |orders: &IndexEntries| orders.ended.map(|end| (end, id));
+        move_entry(&mut self.ended, ended(before), ended(after));
+        move_entry(&mut self.retained, with_id(before.retained), with_id(after.retained));
+        if before.running != after.running {
+            before.running.iter().for_each(|entry| self.running.remove(entry.key()));
+            after.running.iter().for_each(|entry| self.running.add(entry.key(), 1));
+        }
+    }
+
+    /// A task, shared.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn share(&self, id: TaskId) -> Option<&Arc<Task>> {
+        self.all.get(&id)
+    }
+
+    /// Every task, shared, by number.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn shared(&self) -> impl Iterator<Item = &Arc<Task>> {
+        self.all.values()
+    }
+
+    /// Every task, by number.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Task> {
+        self.all.values().map(Arc::as_ref)
+    }
+
+    /// Tasks with numbers from `from` up to, but not including, `before`, by number.
+    pub(in crate::model) fn between(&self, from: TaskId, before: TaskId) -> impl DoubleEndedIterator<Item = &Task> {
+        self.coverage
+            .request_unless(|loaded| loaded.between.contains(&(from, before)), || LoadRequest::IdRange(from, before));
+        self.all.range(from..before.max(from)).map(|(_, task)| task.as_ref())
+    }
+
+    /// Waiting tasks that have an affinity key, in their order.
+    pub(in crate::model) fn waiting_with_affinity(&self) -> impl Iterator<Item = &Task> {
+        self.waiting_with_affinity.iter().filter_map(|sort_key| self.all.get(&sort_key.task)).map(Arc::as_ref)
+    }
+
+    /// The first waiting task behind `sort_key`, or the very first.
+    pub(in crate::model) fn waiting_behind(&self, sort_key: Option<Place>) -> Option<(Place, &Task)> {
+        let start = sort_key.map_or(Bound::Unbounded, Bound::Excluded);
+        let sort_key = *self.waiting.range((start, Bound::Unbounded)).next()?;
+        Some((sort_key, self.get(sort_key.task)?))
+    }
+
+    /// Scheduled tasks by when they are due.
+    pub(in crate::model) fn scheduled(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
+        self.coverage.walk(&self.scheduled, |loaded| loaded.scheduled, || LoadRequest::Scheduled)
+    }
+
+    /// Live tasks that are not running, by when they expire.
+    pub(in crate::model) fn expiring(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
+        self.coverage.walk(&self.expiring, |loaded| loaded.expiring, || LoadRequest::Expiring)
+    }
+
+    /// Tasks that must be finished from elsewhere within a time, by when that is over.
+    pub(in crate::model) fn overdue(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
+        self.coverage.walk(&self.overdue, |loaded| loaded.overdue, || LoadRequest::Overdue)
+    }
+
+    /// What a session holds, by number.
+    pub(in crate::model) fn held_by(&self, session: SessionId) -> impl Iterator<Item = &Task> {
+        self.coverage.request_unless(|loaded| loaded.held.contains(&session), || LoadRequest::HeldBy(session));
+        self.loaded_held_by(session)
+    }
+
+    /// What a session holds and somebody wants stopped, by number.
+    pub(in crate::model) fn to_cancel(&self, session: SessionId) -> impl Iterator<Item = &Task> {
+        self.coverage
+            .request_unless(|loaded| loaded.to_cancel.contains(&session), || LoadRequest::CancelRequested(session));
+        self.loaded_held_by(session).filter(|task| task.cancel_requested)
+    }
+
+    /// How many tasks a session holds.
+    pub(in crate::model) fn held_count(&self, session: SessionId) -> u64 {
+        self.loaded_held_by(session).count() as u64 + self.coverage.held_unloaded(session)
+    }
+
+    /// Whether a session holds any task.
+    pub(in crate::model) fn holds_any(&self, session: SessionId) -> bool {
+        self.loaded_held_by(session).next().is_some() || self.coverage.holds_unloaded(session)
+    }
+
+    fn loaded_held_by(&self, session: SessionId) -> impl Iterator<Item = &Task> {
+        let (first, last) = ((session, TaskId(i64::MIN)), (session, TaskId(i64::MAX)));
+        self.held.range(first..=last).filter_map(|(_, id)| self.get(*id))
+    }
+
+    /// Ended tasks that did not say how long they are kept, the oldest end first.
+    pub(in crate::model) fn ended(&self) -> impl Iterator<Item = (End, TaskId)> {
+        self.coverage.walk(&self.ended, |loaded| loaded.ended, || LoadRequest::Ended)
+    }
+
+    /// Ended tasks that said how long they are kept, by until when that is.
+    pub(in crate::model) fn retained(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
+        self.coverage.walk(&self.retained, |loaded| loaded.retained, || LoadRequest::Retained)
+    }
+
+    /// How many have ended that did not say how long they are kept.
+    pub(super) fn ended_count(&self) -> u64 {
+        self.coverage.request_unless(|loaded| loaded.ended_unloaded.is_some(), || LoadRequest::EndedCount);
+        self.ended.len() as u64 + self.coverage.loaded().and_then(|loaded| loaded.ended_unloaded).unwrap_or_default()
+    }
+
+    /// The children of a task, by number.
+    pub(in crate::model) fn children_of(&self, parent: TaskId) -> impl Iterator<Item = &Task> {
+        self.coverage.request_unless(
+            |loaded| parent.0 > loaded.last_task || loaded.children.contains(&parent),
+            || LoadRequest::Children(parent),
+        );
+        self.iter().filter(move |task| task.new.parent == Some(parent))
+    }
+
+    /// How many tasks of a scope run.
+    pub(in crate::model) fn running(&self, scope: &LimitScope) -> u64 {
+        self.running.of(scope) + self.coverage.running_unloaded(scope)
+    }
+
+    /// The same, unless it would have to be counted first.
+    pub(super) fn running_if_counted(&self, scope: &LimitScope) -> Option<u64> {
+        Some(self.running.of(scope) + self.coverage.running_unloaded_if_counted(scope)?)
+    }
+
+    /// How many of those that are here run.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn loaded_running(&self) -> &RunningCounts {
+        &self.running
+    }
+
+    /// Tasks of a queue in some states, by number.
+    pub(in crate::model) fn queue_tasks<'a>(
+        &'a self,
+        queue: &'a Name,
+        states: &'a [TaskState],
+    ) -> impl Iterator<Item = TaskId> + 'a {
+        let is_meant = move |task: &&Task| task.new.queue == *queue && states.contains(&task.state);
+        let up_to = self.coverage.loaded().map_or(LoadedUpTo::Everything, |loaded| {
+            loaded.queue_tasks.get(&(queue.clone(), states.to_vec())).copied().unwrap_or_default()
+        });
+        let numbers = self.iter().filter(is_meant).map(|task| task.id);
+        self.coverage.walk_up_to(numbers, up_to, || LoadRequest::QueueTasks(queue.clone(), states.to_vec()))
+    }
+
+    /// How many live tasks a queue has.
+    pub(in crate::model) fn live_in(&self, queue: &Name) -> u64 {
+        self.coverage.request_unless(
+            |loaded| loaded.live_unloaded.contains_key(queue),
+            || LoadRequest::LiveCount(queue.clone()),
+        );
+        let unloaded = self.coverage.loaded().and_then(|loaded| loaded.live_unloaded.get(queue));
+        let loaded_count = self.iter().filter(|task| task.new.queue == *queue && !task.state.is_ended()).count() as u64;
+        loaded_count + unloaded.copied().unwrap_or_default()
+    }
+
+    /// Sub-queues of which more waits behind a place than is known, with a task as all of the
+    /// sub-queue are.
+    pub(in crate::model) fn partial_sub_queues(&self) -> impl Iterator<Item = (Place, &Task)> {
+        self.coverage.partial_sub_queues().map(|(_, sort_key, task)| (sort_key, task))
+    }
+
+    /// Those of them of which more may wait before a place, if one is named.
+    pub(in crate::model) fn partial_sub_queues_before(
+        &self,
+        end: Option<Place>,
+    ) -> impl Iterator<Item = (Place, &Task)> {
+        self.coverage.partial_sub_queues_before(end)
+    }
+
+    /// A waiting task at least of each queue, kind and group that has any.
+    pub(in crate::model) fn waiting_of_each_scope(&self) -> impl Iterator<Item = &Task> {
+        let more = self.partial_sub_queues().map(|(_, task)| task);
+        self.waiting.iter().filter_map(|sort_key| self.all.get(&sort_key.task)).map(Arc::as_ref).chain(more)
+    }
+
+    /// Notes that more of the sub-queue of a task is to be known.
+    pub(in crate::model) fn request_sub_queue_of(&self, task: &Task) {
+        self.coverage.request(LoadRequest::SubQueue(SubQueue::of(task)));
+    }
+
+    /// Has what waits in the sub-queue of a waiting task before it known.
+    pub(in crate::model) fn require_ahead_of(&self, task: &Task) {
+        let sub_queue = SubQueue::of(task);
+        if self.coverage.partial_sub_queues().any(|(one, sort_key, _)| *one == sub_queue && sort_key < task.sort_key())
+        {
+            self.request_sub_queue_of(task);
+        }
+    }
+
+    /// Whether there is a waiting task of a sort.
+    pub(in crate::model) fn any_waiting(&self, is_of_sort: impl Fn(Place, &Task) -> bool) -> bool {
+        self.waiting.iter().any(|sort_key| self.all.get(&sort_key.task).is_some_and(|task| is_of_sort(*sort_key, task)))
+    }
+
+    /// Has at least one waiting task of each sub-queue known that has any.
+    pub(in crate::model) fn require_every_sub_queue(&self) {
+        let mut more = self.coverage.partial_sub_queues().peekable();
+        if more.peek().is_none() {
+            return;
+        }
+        let mut first = BTreeMap::<SubQueue, Place>::new();
+        for (sort_key, task) in
+            self.waiting.iter().filter_map(|sort_key| Some((sort_key, self.all.get(&sort_key.task)?)))
+        {
+            first.entry(SubQueue::of(task)).or_insert(*sort_key);
+        }
+        for (sub_queue, sort_key, task) in more {
+            if first.get(sub_queue).is_none_or(|first| *first > sort_key) {
+                self.request_sub_queue_of(task);
+            }
+        }
+    }
+}
+
+/// Where a task stands in each order in which it stands.
+#[derive(Debug, Default)]
+struct IndexEntries {
+    waiting: Option<Place>,
+    waiting_with_affinity: Option<Place>,
+    scheduled: Option<Timestamp>,
+    expiring: Option<Timestamp>,
+    overdue: Option<Timestamp>,
+    held: Option<SessionId>,
+    ended: Option<End>,
+    retained: Option<Timestamp>,
+    running: Option<Running>,
+}
+
+impl IndexEntries {
+    fn of(task: &Task) -> Self {
+        let waiting = (task.state == TaskState::Waiting).then(|| task.sort_key());
+        let may_expire = matches!(task.state, TaskState::Waiting | TaskState::Scheduled | TaskState::Blocked);
+        Self {
+            waiting,
+            waiting_with_affinity: waiting.filter(|_| task.new.affinity.is_some()),
+            scheduled: (task.state == TaskState::Scheduled).then_some(task.run_at),
+            expiring: task.expires_at.filter(|_| may_expire),
+            overdue: task.must_be_finished_by(),
+            held: task.session,
+            ended: task.end.filter(|_| task.new.retention.is_none()),
+            retained: task.retained_until(),
+            running: (task.state == TaskState::Running).then(|| Running::of(task)),
+        }
+    }
+}
+
+/// By what a task that runs is counted.
+#[derive(Debug, PartialEq)]
+struct Running {
+    session: Option<SessionId>,
+    queue: Name,
+    kind: Name,
+    group: Option<Name>,
+}
+
+impl Running {
+    fn of(task: &Task) -> Self {
+        let new = &task.new;
+        let (queue, kind, group) = (new.queue.clone(), new.kind.clone(), new.group.clone());
+        Self { session: task.session, queue, kind, group }
+    }
+
+    fn key(&self) -> RunningKey<'_> {
+        RunningKey { session: self.session, queue: &self.queue, kind: &self.kind, group: self.group.as_ref() }
+    }
+}
+
+fn move_entry<K: Ord + Copy>(order: &mut BTreeSet<K>, before: Option<K>, after: Option<K>) {
+    if before == after {
+        return;
+    }
+    if let Some(sort_key) = before {
+        order.remove(&sort_key);
+    }
+    if let Some(sort_key) = after {
+        order.insert(sort_key);
+    }
+}

@@ -1,0 +1,255 @@
+//! One task.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::api::io::Io;
+use crate::api::name::Name;
+use crate::api::orchestration::{Hold, Instance};
+use crate::api::result::TaskResult;
+use crate::api::task::{AttemptError, ClaimedTask, Lease, NewTask, Progress, SessionId, TaskId, TaskRecord, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::model::attempts::external_completion::AwaitedCompletion;
+use crate::rules;
+use crate::rules::order::{Place, place};
+
+/// What is kept of a task, live or ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Task {
+    pub(crate) id: TaskId,
+    /// As its submitter described it; only the priority and the queue change.
+    pub(crate) new: NewTask,
+    pub(crate) state: TaskState,
+    pub(crate) submitted_at: Timestamp,
+    pub(crate) run_at: Timestamp,
+    pub(crate) expires_at: Option<Timestamp>,
+    /// What a release of the claim under which it runs makes of its expiry.
+    pub(crate) expiry_before_claim: Option<Timestamp>,
+    /// Attempts used up, a running one not included.
+    pub(crate) attempts: u32,
+    /// Claims in its whole life: the fence.
+    pub(crate) claims: u32,
+    /// Leases lost in a row.
+    pub(crate) lost: u32,
+    pub(crate) started_at: Option<Timestamp>,
+    pub(crate) finished_at: Option<Timestamp>,
+    /// The session that runs it; there if, and only if, it is running.
+    pub(crate) session: Option<SessionId>,
+    pub(crate) cancel_requested: bool,
+    pub(crate) result: Option<Bytes>,
+    pub(crate) errors: Vec<AttemptError>,
+    pub(crate) progress: Option<Progress>,
+    /// What an attempt said that it moved.
+    pub(crate) io: Option<Io>,
+    /// What an attempt left that waits for children.
+    pub(crate) memo: Option<Bytes>,
+    /// There while it is blocked until somebody finishes it from elsewhere.
+    pub(crate) awaited: Option<AwaitedCompletion>,
+    /// To which queue it goes when the attempt that runs is over and the task is not.
+    pub(crate) move_to: Option<Name>,
+    /// How many members it has adopted, if it is a bundle.
+    pub(crate) members: u32,
+    /// What is taken when this one ends.
+    pub(crate) follower: Option<Box<NewTask>>,
+    /// There if, and only if, it is an orchestration.
+    pub(crate) instance: Option<Arc<Instance>>,
+    /// There if, and only if, it has ended.
+    pub(crate) end: Option<End>,
+}
+
+/// The place of a task's end among all ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct End {
+    /// How many tasks had ended, this one included.
+    pub(crate) number: u64,
+    /// The entry of the log that tells of it.
+    pub(crate) entry: i64,
+}
+
+impl Task {
+    pub(crate) fn submitted(id: TaskId, new: NewTask, now: Timestamp) -> Self {
+        let run_at = rules::due::run_at(new.when, now);
+        Self {
+            id,
+            state: if new.aggregate.is_some() { TaskState::Blocked } else { rules::due::state(run_at, now) },
+            submitted_at: now,
+            run_at,
+            expires_at: rules::attempt::expiry_at_submission(new.ttl, new.deadline, now),
+            expiry_before_claim: None,
+            instance: new.orchestration.then(Arc::default),
+            new,
+            attempts: 0,
+            claims: 0,
+            lost: 0,
+            started_at: None,
+            finished_at: None,
+            session: None,
+            cancel_requested: false,
+            result: None,
+            errors: Vec::new(),
+            progress: None,
+            io: None,
+            memo: None,
+            awaited: None,
+            move_to: None,
+            members: 0,
+            follower: None,
+            end: None,
+        }
+    }
+
+    /// Whether it only keeps what is sent to its key.
+    pub(in crate::model) fn is_unstarted(&self) -> bool {
+        self.instance.as_ref().is_some_and(|instance| instance.hold == Hold::Unstarted)
+    }
+
+    /// The number of the attempt that runs, or of the next one.
+    pub(in crate::model) fn attempt(&self) -> u32 {
+        self.attempts.saturating_add(1)
+    }
+
+    /// The lease under which it runs.
+    pub(in crate::model) fn lease(&self) -> Option<Lease> {
+        self.session.map(|session| Lease { task: self.id, session, claim: self.claims })
+    }
+
+    pub(in crate::model) fn has_expired(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|at| at <= now)
+    }
+
+    /// An attempt begins under a new lease.
+    pub(in crate::model) fn start(&mut self, session: SessionId, now: Timestamp) {
+        self.state = TaskState::Running;
+        self.session = Some(session);
+        self.claims = self.claims.saturating_add(1);
+        self.started_at = Some(now);
+        self.expiry_before_claim = self.expires_at;
+        self.expires_at = rules::attempt::expiry_at_start(self.new.ttl, self.new.deadline, self.expires_at, now);
+    }
+
+    /// When the attempt has failed that waits to be finished from elsewhere.
+    pub(crate) fn must_be_finished_by(&self) -> Option<Timestamp> {
+        self.awaited.and_then(|awaited| awaited.until)
+    }
+
+    /// Until when it is kept, if it has ended and said how long that is.
+    pub(crate) fn retained_until(&self) -> Option<Timestamp> {
+        self.end?;
+        Some(rules::prune::retained_until(self.finished_at?, self.new.retention?))
+    }
+
+    /// It waits for `run_at`, or is due already.
+    pub(in crate::model) fn wait_for(&mut self, run_at: Timestamp, now: Timestamp) {
+        self.state = rules::due::state(run_at, now);
+        self.session = None;
+        // What need not wait keeps its place in line.
+        if self.state == TaskState::Scheduled {
+            self.run_at = run_at;
+        }
+    }
+
+    /// Keeps an error of the attempt that runs.
+    pub(in crate::model) fn push_error(&mut self, now: Timestamp, message: String) {
+        let attempt = self.attempt();
+        rules::errors::push(&mut self.errors, attempt, now, message);
+    }
+
+    /// Keeps an error of no attempt.
+    pub(in crate::model) fn push_error_between(&mut self, now: Timestamp, message: String) {
+        let attempts = self.attempts;
+        rules::errors::push(&mut self.errors, attempts, now, message);
+    }
+
+    /// What it waited for is over.
+    pub(in crate::model) fn unblock(&mut self, now: Timestamp) {
+        self.run_at = self.run_at.max(now);
+        self.state = rules::due::state(self.run_at, now);
+    }
+
+    /// How long the attempt that ended at `finished_at` had waited to be claimed, and how long it
+    /// ran.
+    pub(in crate::model) fn times(&self, finished_at: Timestamp) -> (Duration, Duration) {
+        let started_at = self.started_at.unwrap_or(finished_at);
+        (started_at - self.run_at, finished_at - started_at)
+    }
+
+    /// Where it stands among those that wait.
+    pub(crate) fn sort_key(&self) -> Place {
+        place(self.new.priority, self.run_at, self.id)
+    }
+
+    /// What a worker gets of it.
+    pub(in crate::model) fn claimed(&self, lease: Lease, weight: u32) -> ClaimedTask {
+        ClaimedTask {
+            lease,
+            kind: self.new.kind.clone(),
+            queue: self.new.queue.clone(),
+            group: self.new.group.clone(),
+            weight,
+            payload: self.new.payload.clone(),
+            priority: self.new.priority,
+            attempt: self.attempt(),
+            submitted_at: self.submitted_at,
+            run_at: self.run_at,
+            timeout: self.new.timeout,
+            heartbeat_timeout: self.new.heartbeat_timeout,
+            deadline: self.new.deadline,
+            retention: self.new.retention,
+            retry: self.new.retry,
+            scheduled_at: self.new.scheduled_at,
+            tags: self.new.tags.clone(),
+            ttl: self.new.ttl,
+            parent: self.new.parent,
+            memo: self.memo.clone(),
+            expected_io: self.new.io,
+            members: self.members,
+            instance: self.instance.as_ref().map(|instance| Box::new(instance.claimed())),
+        }
+    }
+
+    /// What a reader gets of it.
+    pub(in crate::model) fn record(&self, with_payload: bool) -> TaskRecord {
+        TaskRecord {
+            id: self.id,
+            kind: self.new.kind.clone(),
+            queue: self.new.queue.clone(),
+            group: self.new.group.clone(),
+            state: self.state,
+            priority: self.new.priority,
+            payload: with_payload.then(|| self.new.payload.clone()),
+            key: self.new.unique.as_ref().map(|unique| unique.key.clone()),
+            submitted_at: self.submitted_at,
+            run_at: self.run_at,
+            expires_at: self.expires_at,
+            attempts: if self.session.is_some() { self.attempt() } else { self.attempts },
+            started_at: self.started_at,
+            finished_at: self.finished_at,
+            session: self.session,
+            cancel_requested: self.cancel_requested,
+            result: TaskResult::shown(with_payload, || self.result.clone()),
+            errors: self.errors.clone(),
+            progress: self.progress.clone(),
+            tags: self.new.tags.clone(),
+            blocked_by: Vec::new(),
+            parent: self.new.parent,
+            expected_io: self.new.io,
+            io: self.io,
+            aggregate: self.new.aggregate,
+            bundle: None,
+            members: self.members,
+            affinity: self.new.affinity.clone(),
+            orchestration: self.new.orchestration,
+            report: self.new.report,
+            keep_key_for: self.new.unique.as_ref().map_or(Duration::ZERO, |unique| unique.keep_for),
+            ttl: self.new.ttl,
+            timeout: self.new.timeout,
+            heartbeat_timeout: self.new.heartbeat_timeout,
+            deadline: self.new.deadline,
+            retention: self.new.retention,
+            retry: self.new.retry,
+            scheduled_at: self.new.scheduled_at,
+        }
+    }
+}

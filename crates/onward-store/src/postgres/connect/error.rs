@@ -1,0 +1,128 @@
+//! What an error of the server means.
+
+use tokio_postgres::error::{DbError, Severity, SqlState};
+
+use crate::api::error::Error;
+use crate::postgres::connect::encryption;
+
+/// The store's error for one of the driver's. What may pass by itself is transient.
+pub(in crate::postgres) fn classified(error: tokio_postgres::Error) -> Error {
+    let Some(database) = error.as_db_error() else {
+        let remedy = encryption::remedy(&error).unwrap_or(CHECK);
+        return Error::io(format!("the connection to PostgreSQL failed: {}; {remedy}", with_causes(&error)))
+            .caused_by(error);
+    };
+    let code = database.code().code();
+    let message = format!("PostgreSQL: {} ({code}){}", database.message(), remedy(code));
+    if *database.code() == SqlState::INSUFFICIENT_PRIVILEGE {
+        // Nothing that was typed is wrong.
+        return Error::read_only(message).caused_by(error);
+    }
+    let stored = match code.get(..2) {
+        _ if *database.code() == SqlState::DISK_FULL => Error::full(message),
+        // A standby may become the primary, and who made a database read-only will make it writable
+        // again.
+        _ if *database.code() == SqlState::READ_ONLY_SQL_TRANSACTION => Error::read_only(message).passing(),
+        _ if matches!(code, "XX001" | "XX002") => Error::corrupt(message),
+        Some("40" | "55" | "53" | "57") => Error::busy(message),
+        Some("28" | "42" | "3D") => Error::invalid(message),
+        _ => Error::io(message),
+    };
+    stored.caused_by(error)
+}
+
+const CHECK: &str = "check that it runs, and that it is reached from here at this address";
+
+/// For an answer without a row, where there is always one.
+#[cold]
+pub(in crate::postgres) fn nothing_said() -> Error {
+    Error::io("PostgreSQL did not say where the store stands")
+}
+
+/// What to do about an error of the server, to stand behind it.
+fn remedy(code: &str) -> &'static str {
+    match code {
+        "25006" => {
+            "; the server is a standby, or the database or role is set to read only: name the primary, \
+             or all servers and `target_session_attrs=read-write`, in the URL, or make it writable"
+        }
+        "28000" | "28P01" => {
+            "; check user and password in the URL, and what the server's pg_hba.conf says of them and of encryption (`sslmode`)"
+        }
+        "3D000" => "; make the database (`createdb`), or name another in the URL",
+        "42501" => "; give the role the rights that `onward doctor` finds missing",
+        "53100" => "; make room on the server's disk, and work goes on by itself",
+        "53200" => "; give the server more memory, or let it use less (`work_mem`, fewer connections)",
+        "53300" => "; raise the server's `max_connections`, or put a pooler before it",
+        "57014" => "; raise `statement_timeout` of the role if this happens again",
+        _ => "",
+    }
+}
+
+/// An error with what caused it: the driver's own text leaves that out.
+fn with_causes(error: &tokio_postgres::Error) -> String {
+    let first = std::error::Error::source(error);
+    let causes = std::iter::successors(first, |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+/// Whether the same transaction may go through when it is tried again, without anything having been
+/// repaired: on a new connection.
+pub(in crate::postgres) fn is_to_be_repeated(error: &tokio_postgres::Error) -> bool {
+    let again = [
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+        SqlState::LOCK_NOT_AVAILABLE,
+        // Until others go, or the standby is the primary.
+        SqlState::TOO_MANY_CONNECTIONS,
+        SqlState::READ_ONLY_SQL_TRANSACTION,
+        // A plan of before a migration.
+        SqlState::FEATURE_NOT_SUPPORTED,
+    ];
+    let crashes = severity(error) == Some(Severity::Panic);
+    crashes || is_lost(error) || is_plan_gone(error) || error.code().is_some_and(|code| again.contains(code))
+}
+
+/// Whether an error is none of the writes' doing, so that it is no use to try them one by one.
+pub(in crate::postgres) fn concerns_everyone(error: &Error) -> bool {
+    error.is_full() || driver_error(error).is_some_and(is_to_be_repeated)
+}
+
+/// Whether the server does not take some value, which it will not take later either: data
+/// exceptions, violated constraints, exceeded limits.
+pub(in crate::postgres) fn is_of_values(error: &Error) -> bool {
+    let code = driver_error(error).and_then(tokio_postgres::Error::code);
+    code.is_some_and(|code| matches!(code.code().get(..2), Some("22" | "23" | "54")))
+}
+
+/// The driver's error beneath one of the store's.
+pub(in crate::postgres) fn driver_error(error: &Error) -> Option<&tokio_postgres::Error> {
+    std::error::Error::source(error).and_then(|source| source.downcast_ref())
+}
+
+/// Whether the connection is gone: no answer came, or the server says that it ends.
+fn is_lost(error: &tokio_postgres::Error) -> bool {
+    match error.code() {
+        Some(code) => {
+            matches!(code.code(), "57P01" | "57P02" | "57P03" | "57P05" | "25P03") || code.code().starts_with("08")
+        }
+        None => true,
+    }
+}
+
+/// Whether a commit that was answered so may have happened: the server process has ended over it,
+/// and what it had written by then counts when the server recovers.
+pub(in crate::postgres) fn leaves_commit_unknown(error: &tokio_postgres::Error) -> bool {
+    is_lost(error) || matches!(severity(error), Some(Severity::Fatal | Severity::Panic))
+}
+
+fn severity(error: &tokio_postgres::Error) -> Option<Severity> {
+    error.as_db_error().and_then(DbError::parsed_severity)
+}
+
+/// Whether the server process does not know a statement that was prepared, or knows another of its
+/// name.
+pub(super) fn is_plan_gone(error: &tokio_postgres::Error) -> bool {
+    let gone = [SqlState::INVALID_SQL_STATEMENT_NAME, SqlState::DUPLICATE_PSTATEMENT];
+    error.code().is_some_and(|code| gone.contains(code))
+}

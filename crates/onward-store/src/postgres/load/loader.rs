@@ -1,0 +1,190 @@
+//! Loading what writes and reads look for: all that is wanted at once, one round trip for the lot.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::pin::Pin;
+
+use futures_util::future::join_all;
+
+use crate::api::error::Result;
+use crate::bounds;
+use crate::model::LoadRequest;
+use crate::postgres::connect::connection::ServerConnection;
+use crate::postgres::load::found::QueryResult;
+use crate::postgres::load::found::ask;
+use crate::postgres::load::query::LoadQuery;
+use crate::postgres::sql::Sql;
+
+/// After so many rounds who is wanted is taken to be the beginning of a long chain.
+const SHALLOW: u32 = 2;
+
+/// How many sub-queues are looked into one by one.
+const FEW_SUB_QUEUES: usize = 8;
+
+/// What is being loaded.
+pub(in crate::postgres) type PendingLoad<'a> = Pin<Box<dyn Future<Output = Result<Vec<QueryResult>>> + Send + 'a>>;
+
+/// Loads, and remembers how often more of the same was wanted: each time several times as much is
+/// loaded.
+#[derive(Debug)]
+pub(in crate::postgres) struct Loader<'a> {
+    client: &'a ServerConnection<'a>,
+    sql: &'a Sql,
+    /// How many tasks the claims among the writes ask for.
+    claimed: usize,
+    /// Whether all that waits is probably no more than that: then it is loaded at once, and not
+    /// sub-queue by sub-queue.
+    all_waiting_loaded: bool,
+    now: i64,
+    /// Whether something of every sub-queue is to be loaded.
+    every_sub_queue: bool,
+    /// Whether more sub-queues were wanted than are looked into one by one.
+    many_sub_queues: bool,
+    /// Tasks that are loaded whatever else is: who looks for one of some sort need not find these.
+    expected: Vec<i64>,
+    request_counts: BTreeMap<LoadRequest, u32>,
+    rounds: u32,
+}
+
+impl<'a> Loader<'a> {
+    pub(in crate::postgres) fn new(
+        client: &'a ServerConnection<'a>,
+        sql: &'a Sql,
+        claimed: usize,
+        all_waiting_loaded: bool,
+        now: i64,
+    ) -> Self {
+        let (every_sub_queue, many_sub_queues, expected, request_counts) = (false, false, Vec::new(), BTreeMap::new());
+        Self {
+            client,
+            sql,
+            claimed,
+            all_waiting_loaded,
+            now,
+            every_sub_queue,
+            many_sub_queues,
+            expected,
+            request_counts,
+            rounds: 0,
+        }
+    }
+
+    /// Whether more sub-queues were wanted than are looked into one by one.
+    pub(in crate::postgres) fn requested_many_sub_queues(&self) -> bool {
+        self.many_sub_queues
+    }
+
+    /// Has something of every sub-queue loaded where sub-queues are asked for. Else of so many as a
+    /// claim may take from, and of the others when they are wanted.
+    pub(in crate::postgres) fn read_every_sub_queue(&mut self, every_sub_queue: bool) {
+        self.every_sub_queue = every_sub_queue;
+    }
+
+    /// Says which tasks are loaded whatever else is.
+    pub(in crate::postgres) fn expect(&mut self, requests: &BTreeSet<LoadRequest>) {
+        let task = |request: &LoadRequest| if let LoadRequest::Task(task) = request { Some(task.0) } else { None };
+        self.expected = requests.iter().filter_map(task).collect();
+    }
+
+    /// Asks for everything at once. The queries are on their way when this is first polled.
+    pub(in crate::postgres) fn load(&mut self, requests: BTreeSet<LoadRequest>) -> PendingLoad<'a> {
+        self.rounds += 1;
+        self.load_more(requests)
+    }
+
+    /// Asks for more in the same round.
+    pub(in crate::postgres) fn load_more(&mut self, requests: BTreeSet<LoadRequest>) -> PendingLoad<'a> {
+        let queries = self.queries(requests);
+        let (client, sql) = (self.client, self.sql);
+        Box::pin(async move {
+            join_all(queries.into_iter().map(|query| ask(client, sql, query))).await.into_iter().collect()
+        })
+    }
+
+    fn queries(&mut self, mut requests: BTreeSet<LoadRequest>) -> Vec<LoadQuery> {
+        self.load_many_sub_queues_at_once(&mut requests);
+        let deep = self.rounds > SHALLOW;
+        let (mut tasks, mut keys, mut children) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut held, mut to_cancel, mut queries) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut messages, mut most) = (Vec::new(), 0);
+        for request in requests {
+            let limit = self.limit(&request);
+            match request {
+                LoadRequest::Task(id) => tasks.push(id.0),
+                LoadRequest::Key(kind, key) => keys.push((kind, key)),
+                LoadRequest::Children(parent) => children.push(parent.0),
+                LoadRequest::Messages(task) => {
+                    messages.push(task.0);
+                    most = limit.max(most);
+                }
+                LoadRequest::HeldBy(session) => held.push(session.0),
+                LoadRequest::CancelRequested(session) => to_cancel.push(session.0),
+                LoadRequest::ExpiredKeys => queries.push(LoadQuery::ExpiredKeys(self.now)),
+                LoadRequest::RunningCounts => queries.push(LoadQuery::RunningCounts),
+                LoadRequest::RunningSessions => queries.push(LoadQuery::RunningSessions(self.expected.clone())),
+                LoadRequest::SubQueues if self.all_waiting_loaded && self.rounds == 1 => {
+                    queries.push(LoadQuery::Waiting(limit.saturating_mul(2).saturating_add(8)));
+                }
+                LoadRequest::SubQueues => {
+                    let sub_queues = if self.every_sub_queue { usize::MAX } else { limit };
+                    queries.push(LoadQuery::SubQueues { limit, sub_queues });
+                }
+                LoadRequest::SubQueue(sub_queue) => queries.push(LoadQuery::SubQueue(sub_queue, limit)),
+                LoadRequest::EndedCount => queries.push(LoadQuery::EndedCount),
+                LoadRequest::LiveCount(queue) => queries.push(LoadQuery::LiveCount(queue)),
+                LoadRequest::IdRange(from, before) => queries.push(LoadQuery::IdRange(from.0, before.0)),
+                LoadRequest::Scheduled
+                | LoadRequest::Expiring
+                | LoadRequest::Overdue
+                | LoadRequest::Ended
+                | LoadRequest::Retained
+                | LoadRequest::QueueTasks(..) => {
+                    queries.push(LoadQuery::Order(request, limit));
+                }
+            }
+        }
+        let (tasks, children) =
+            (LoadQuery::Tasks { ids: tasks, deep }, LoadQuery::Children { parents: children, deep });
+        let lists = [tasks, children, LoadQuery::HeldBy(held), LoadQuery::CancelRequested(to_cancel)];
+        let is_empty = |query: &LoadQuery| match query {
+            LoadQuery::Tasks { ids, .. }
+            | LoadQuery::Children { parents: ids, .. }
+            | LoadQuery::HeldBy(ids)
+            | LoadQuery::CancelRequested(ids) => ids.is_empty(),
+            _ => false,
+        };
+        queries.extend(lists.into_iter().filter(|query| !is_empty(query)));
+        queries.extend((!messages.is_empty()).then_some(LoadQuery::Messages(messages, most)));
+        queries.extend((!keys.is_empty()).then_some(LoadQuery::Keys(keys)));
+        queries
+    }
+
+    /// Of many sub-queues something is loaded by one query, the first time.
+    fn load_many_sub_queues_at_once(&mut self, requests: &mut BTreeSet<LoadRequest>) {
+        let is_sub_queue = |request: &LoadRequest| matches!(request, LoadRequest::SubQueue(_));
+        if !self.every_sub_queue && requests.iter().filter(|request| is_sub_queue(request)).count() > FEW_SUB_QUEUES {
+            requests.retain(|request| !is_sub_queue(request));
+            requests.insert(LoadRequest::SubQueues);
+            (self.every_sub_queue, self.many_sub_queues) = (true, true);
+        }
+    }
+
+    /// How many rows of an order to load.
+    fn limit(&mut self, request: &LoadRequest) -> usize {
+        let first = match request {
+            LoadRequest::SubQueues => return self.claimed + 2,
+            LoadRequest::SubQueue(_) => self.claimed.max(64) + 2,
+            LoadRequest::Messages(_) => bounds::TURN_MESSAGES,
+            LoadRequest::Ended | LoadRequest::QueueTasks(..) => self.claimed.saturating_add(2),
+            // One says when the next is due. Where that is now, more are.
+            LoadRequest::Scheduled | LoadRequest::Expiring | LoadRequest::Overdue | LoadRequest::Retained => 2,
+            _ => return 0,
+        };
+        let times = self.request_counts.entry(request.clone()).or_default();
+        *times += 1;
+        match *times {
+            1 => first,
+            times => first.max(bounds::SWEEP).saturating_mul(4usize.saturating_pow(times - 2)).saturating_add(8),
+        }
+    }
+}

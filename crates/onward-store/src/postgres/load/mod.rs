@@ -1,0 +1,6 @@
+//! Loading what writes and reads look for.
+
+pub(super) mod found;
+pub(super) mod loader;
+pub(super) mod query;
+pub(super) mod row;

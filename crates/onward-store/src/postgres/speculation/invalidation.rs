@@ -1,0 +1,58 @@
+//! Whether writes concern what runs elsewhere: who else keeps in mind what it runs has to hear of
+//! that.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::api::task::{SessionId, TaskId};
+use crate::api::timestamp::Timestamp;
+use crate::model::{State, Task};
+use crate::postgres::working_set::applied::Applied;
+use crate::postgres::working_set::contents::WorkingSet;
+
+impl WorkingSet {
+    /// When a session was opened, if it is open.
+    pub(crate) fn opened_at(&self, session: SessionId) -> Option<Timestamp> {
+        self.state().sessions.get(&session).map(|session| session.opened_at)
+    }
+
+    /// Whether writes have changed a task that runs, in a session that is none of `own_sessions`,
+    /// or anything that has to do with it.
+    pub(in crate::postgres) fn invalidates(&self, applied: &Applied, own_sessions: &BTreeSet<SessionId>) -> bool {
+        let (before, after) = (self.state(), applied.after());
+        let runs_in_other_session =
+            |task: &&Arc<Task>| task.session.is_some_and(|session| !own_sessions.contains(&session));
+        let is_changed = |task: &Arc<Task>| {
+            !after.tasks.share(task.id).is_some_and(|now| Arc::ptr_eq(now, task))
+                || relations(before, task) != relations(after, task)
+                || has_new_child(task.id, before, after)
+        };
+        before.tasks.shared().filter(runs_in_other_session).any(is_changed)
+    }
+}
+
+impl Applied {
+    /// When a session was opened, if it is open after the writes.
+    pub(crate) fn opened_at(&self, session: SessionId) -> Option<Timestamp> {
+        self.after().sessions.get(&session).map(|session| session.opened_at)
+    }
+}
+
+/// Everything that may say of a task that it has to do with others, but for children.
+fn relations<'s>(state: &'s State, task: &Task) -> impl PartialEq + use<'s> {
+    let id = task.id;
+    let all = (id, TaskId(i64::MIN))..=(id, TaskId(i64::MAX));
+    let of = |relations: &'s BTreeSet<(TaskId, TaskId)>| relations.range(all.clone()).collect::<Vec<_>>();
+    let key = task.new.unique.as_ref().map(|unique| (task.new.kind.clone(), unique.key.clone()));
+    (
+        of(&state.dependencies.dependents),
+        of(&state.dependencies.open),
+        of(&state.batches.items),
+        state.batches.batch_of.get(&id),
+        key.and_then(|key| state.keys.taken.get(&key)),
+    )
+}
+
+fn has_new_child(id: TaskId, before: &State, after: &State) -> bool {
+    after.tasks.iter().any(|task| task.new.parent == Some(id) && before.tasks.share(task.id).is_none())
+}

@@ -1,0 +1,64 @@
+//! Speculation: what a writer uses and decides before it knows that it may, and how it finds out.
+//!
+//! A writer remembers tasks and numbers of its last transaction. Each task that it remembers is in
+//! one of three states:
+//!
+//! ```text
+//!            loaded, or written in an own transaction
+//!      +-----------------------------------------------------+
+//!      |                                                     |
+//!      v         another writer has committed                |
+//! +----------+ ----------------------------> +------------+  |
+//! | verified |                               | unverified |  |
+//! +----------+ <---------------------------- +------------+  |
+//!                its own session, and no           |         |
+//!                invalidation since; or an         | else    |
+//!                unchanged row without relations   v         |
+//!                                             +---------+    |
+//!                                             | invalid | ---+
+//!                                             +---------+
+//! ```
+//!
+//! * **Verified**: the sequence `last_write` has the number of the writer's own last transaction
+//!   ([`row_cache`]). The row is used as it is.
+//! * **Unverified**: another writer has committed since. A task that runs in one of the writer's
+//!   [`own_sessions`] is still valid as long as the sequence `last_interference` has the number
+//!   with which the task was verified last; who sets it, [`invalidation`] decides. Any other task
+//!   is compared with its row ([`validation`]).
+//! * **Invalid**: neither holds. The row is loaded in one more round trip.
+//!
+//! All of this is found out under the store's lock, in the first round trip of a transaction
+//! (`commit/begin.rs`). A new connection empties the row cache. A server that has lost the writer's
+//! last commit in a crash makes it forget everything but which sessions it has opened.
+//!
+//! Calls that are decided ahead go through states of the same names:
+//!
+//! * **Unverified**: while the server writes one batch, [`batch_builder`] collects the next and
+//!   [`plan`] decides its first writes over the row cache. Nothing of it is sent.
+//! * **Verified**: the transaction before has committed, no other writer came between, and the
+//!   numbers and the time of the store are those that were presumed. The decision is continued.
+//! * **Invalid**: one of these does not hold. The transaction is rolled back, and all of its calls
+//!   are decided again without a plan.
+//!
+//! [`fast_path`] has one statement do the same: it takes the lock, compares the numbers, and writes
+//! nothing where they differ.
+//!
+//! The others save time without presuming anything. [`eager_writes`] sends rows that are final
+//! while the rest of their batch is decided, in the same transaction. [`ordered_polling`] waits for
+//! one reply of the server while earlier ones arrive. [`columnar_batch`] finds tasks that differ in
+//! few columns, and [`columnar_write`] sends what they have in common once.
+//!
+//! Why, and what each gains: `docs/design/0013-postgresql-row-cache.md` and
+//! `docs/design/0014-postgresql-speculation.md`.
+
+pub(super) mod batch_builder;
+pub(super) mod columnar_batch;
+pub(super) mod columnar_write;
+pub(super) mod eager_writes;
+pub(super) mod fast_path;
+pub(super) mod invalidation;
+pub(super) mod ordered_polling;
+pub(super) mod own_sessions;
+pub(super) mod plan;
+pub(super) mod row_cache;
+pub(super) mod validation;

@@ -1,0 +1,99 @@
+//! What writes will look for, so far as it can be seen from them.
+
+use crate::api::completion::CompletionToken;
+use crate::api::dependency::Dependency;
+use crate::api::orchestration::Recipient;
+use crate::api::task::{Lease, NewTask, TaskId};
+use crate::api::write::Write;
+use crate::model::LoadRequest;
+
+/// What is to be loaded before writes are decided. What they look for beyond that is loaded when
+/// they do.
+pub(in crate::postgres) fn requests_of(write: &Write, requests: &mut Vec<LoadRequest>) {
+    match write {
+        Write::Submit(new) => submitted(new, requests),
+        Write::Claim(claim) => {
+            requests.extend([LoadRequest::SubQueues, LoadRequest::CancelRequested(claim.session)]);
+            due(requests);
+        }
+        Write::Sweep => due(requests),
+        Write::RenewSession { session } => requests.push(LoadRequest::CancelRequested(*session)),
+        Write::CloseSession { session } => requests.push(LoadRequest::HeldBy(*session)),
+        Write::Complete { lease, .. }
+        | Write::Fail { lease, .. }
+        | Write::Release { lease, .. }
+        | Write::AwaitCompletion { lease, .. }
+        | Write::ConfirmCancel { lease, .. }
+        | Write::RecordIo { lease, .. }
+        | Write::KeepMemo { lease, .. }
+        | Write::Report { lease, .. } => requests.push(LoadRequest::Task(of_lease(*lease))),
+        Write::AwaitChildren { lease, .. } => {
+            requests.extend([LoadRequest::Task(lease.task), LoadRequest::Children(lease.task)]);
+        }
+        Write::Finish { token: CompletionToken { task, .. }, .. }
+        | Write::Cancel { task }
+        | Write::Retry { task }
+        | Write::RunNow { task }
+        | Write::Kill { task }
+        | Write::Delete { task }
+        | Write::Terminate { task, .. }
+        | Write::PauseOrchestration { task }
+        | Write::ResumeOrchestration { task }
+        | Write::Move { task, .. } => requests.push(LoadRequest::Task(*task)),
+        Write::Turn(turn) => {
+            requests.push(LoadRequest::Task(turn.lease.task));
+            turn.submits.iter().for_each(|new| submitted(new, requests));
+            requests.extend(turn.cancels.iter().copied().map(LoadRequest::Task));
+        }
+        Write::Signal(signal) => requests.push(match &signal.to {
+            Recipient::Task(task) => LoadRequest::Task(*task),
+            Recipient::Key { kind, key } | Recipient::KeyOrStart { kind, key, .. } => {
+                LoadRequest::Key(kind.clone(), key.clone())
+            }
+        }),
+        Write::Prune(prune) => {
+            requests.extend([LoadRequest::ExpiredKeys, LoadRequest::Retained, LoadRequest::Ended]);
+            requests.extend(prune.keep.map(|_| LoadRequest::EndedCount));
+        }
+        Write::Purge { queue, states, .. } => requests.push(LoadRequest::QueueTasks(queue.clone(), states.clone())),
+        Write::DeleteQueue { queue } => requests.push(LoadRequest::LiveCount(queue.clone())),
+        Write::All(writes) => writes.iter().for_each(|write| requests_of(write, requests)),
+        Write::SetSchedule(set) => submitted(&set.schedule.task, requests),
+        Write::OpenSession(_)
+        | Write::Pause { .. }
+        | Write::Resume { .. }
+        | Write::SetQueue(_)
+        | Write::SetLimit(_)
+        | Write::SetQueueMode(_)
+        | Write::DeleteSchedule { .. }
+        | Write::PauseSchedule { .. }
+        | Write::ResumeSchedule { .. }
+        | Write::FireSchedule(_)
+        | Write::Bulk(_)
+        | Write::Retire { .. } => {}
+    }
+}
+
+fn of_lease(lease: Lease) -> TaskId {
+    lease.task
+}
+
+/// What time brings.
+fn due(requests: &mut Vec<LoadRequest>) {
+    requests.extend([
+        LoadRequest::Scheduled,
+        LoadRequest::Expiring,
+        LoadRequest::Overdue,
+        LoadRequest::RunningSessions,
+    ]);
+}
+
+fn submitted(new: &NewTask, requests: &mut Vec<LoadRequest>) {
+    requests.extend(new.unique.as_ref().map(|unique| LoadRequest::Key(new.kind.clone(), unique.key.clone())));
+    requests.extend(new.parent.map(LoadRequest::Task));
+    let on = |dependency: &Dependency| match dependency {
+        Dependency::Task(task) => Some(LoadRequest::Task(*task)),
+        Dependency::Member(_) => None,
+    };
+    requests.extend(new.depends_on.tasks.iter().filter_map(on));
+}

@@ -1,0 +1,78 @@
+//! Reads of a working set by the code of the model.
+
+use std::collections::BTreeMap;
+
+use crate::api::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::limit::LimitRecord;
+use crate::api::name::Name;
+use crate::api::queue::QueueMode;
+use crate::api::reason::WaitReason;
+use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
+use crate::api::store::{PauseRecord, QueueRecord, SessionRecord};
+use crate::api::task::{TaskId, TaskRecord, TaskState};
+use crate::api::write::Claim;
+use crate::model::{Now, State};
+use crate::postgres::working_set::applied::Covered;
+use crate::postgres::working_set::contents::WorkingSet;
+
+impl WorkingSet {
+    fn look<T>(&self, look: impl FnOnce(&State) -> T) -> Covered<T> {
+        let answer = look(&self.state);
+        let requests = self.state.tasks.coverage.take_requests();
+        if requests.is_empty() { Ok(answer) } else { Err(requests) }
+    }
+
+    pub(crate) fn record(&self, task: TaskId) -> Covered<Option<TaskRecord>> {
+        self.look(|state| state.record(task))
+    }
+
+    /// Tasks in an order, without what only one that is asked for by itself shows.
+    pub(crate) fn records(&self, tasks: &[TaskId], with_payload: bool) -> Covered<Vec<TaskRecord>> {
+        let record = |state: &State, id: &TaskId| state.tasks.get(*id).map(|task| state.record_of(task, with_payload));
+        self.look(|state| tasks.iter().filter_map(|id| record(state, id)).collect())
+    }
+
+    pub(crate) fn why(&mut self, task: TaskId, now: Now) -> Covered<Option<Vec<WaitReason>>> {
+        self.state.now = now;
+        self.look(|state| state.why(task, now))
+    }
+
+    pub(crate) fn peek(&mut self, claim: &Claim, now: Now) -> Covered<Option<TaskRecord>> {
+        self.state.now = now;
+        self.look(|state| state.peek(claim, now))
+    }
+
+    pub(crate) fn limits(&self, now: Now) -> Covered<Vec<LimitRecord>> {
+        self.look(|state| state.limit_records(now.steady))
+    }
+
+    pub(crate) fn sessions(&self) -> Covered<Vec<SessionRecord>> {
+        self.look(State::session_records)
+    }
+
+    pub(crate) fn pauses(&self, now: Now) -> Vec<PauseRecord> {
+        self.state.pause_records(now.wall)
+    }
+
+    pub(crate) fn collections(&self, which: &CollectionSelection) -> Vec<CollectionRecord> {
+        self.state.pending_batch_records(which)
+    }
+
+    pub(crate) fn mode(&self) -> QueueMode {
+        self.state.mode
+    }
+
+    pub(crate) fn schedules(&self, which: &ScheduleSelection) -> Vec<ScheduleRecord> {
+        self.state.schedules.select(which)
+    }
+
+    /// The queues, as if they were empty.
+    pub(crate) fn queues(&self, now: Now) -> BTreeMap<Name, QueueRecord> {
+        self.state.queues.iter().map(|queue| (queue.clone(), self.state.empty_queue(queue, now.wall))).collect()
+    }
+}
+
+/// The states that a number stands for.
+pub(crate) fn state_of(code: i16) -> Option<TaskState> {
+    TaskState::from_code(code.into())
+}

@@ -1,0 +1,11 @@
+//! Durations as integers of columns; the longest that fits stands for all that are longer.
+
+use std::time::Duration;
+
+pub(in crate::sqlite) fn microseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
+pub(in crate::sqlite) fn nanoseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}

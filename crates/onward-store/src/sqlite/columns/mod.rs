@@ -1,0 +1,9 @@
+//! Values of columns that are more than a number or a name: JSON, sums of bits, durations.
+
+pub(super) mod awaited_events;
+pub(super) mod durations;
+pub(super) mod links;
+pub(super) mod meta;
+pub(super) mod schedules;
+pub(super) mod served;
+pub(super) mod task_options;

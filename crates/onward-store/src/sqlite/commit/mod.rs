@@ -1,0 +1,14 @@
+//! The path of a write to the file: [`writer`] gathers the writes of callers, [`committer`] commits
+//! them as one [`transaction`], and [`cache`] is what stays in memory between transactions.
+
+pub(super) mod cache;
+pub(super) mod commit_counts;
+pub(super) mod committer;
+pub(super) mod connection;
+mod day_counts;
+pub(super) mod deferred_tags;
+pub(super) mod names;
+pub(super) mod prepared_statements;
+pub(super) mod transaction;
+pub(super) mod transition_log;
+pub(super) mod writer;

@@ -1,0 +1,524 @@
+//! One transaction: the writes of many callers, each accepted or rejected by itself, made durable
+//! together.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension, Row, params};
+use rustc_hash::FxHashMap;
+
+use crate::api::error::{Error, Result};
+use crate::api::event::Change;
+use crate::api::news::TaskNews;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::store::Hint;
+use crate::api::task::{Lease, OnDuplicate, Priority, TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::Write;
+use crate::rules;
+use crate::sqlite::columns::task_options::TaskOptions;
+use crate::sqlite::commit::cache::Cache;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::commit::names::HAS_AFFINITY;
+use crate::sqlite::commit::prepared_statements;
+use crate::sqlite::commit::transition_log::LogBuffer;
+use crate::sqlite::limits::deferred_counters::{ClockReading, CounterSaving};
+use crate::sqlite::ready::claimable_heads::ClaimableHeads;
+use crate::sqlite::ready::index::{Entry, MemoryTasks};
+use crate::sqlite::verbs::attempts::complete::Completion;
+use crate::sqlite::verbs::relations::dependents::UnpropagatedEnd;
+
+/// The reason why a verb stopped: it was rejected, or the store failed.
+#[derive(Debug)]
+pub(in crate::sqlite) enum VerbError {
+    Refused(Refusal),
+    Failed(Error),
+}
+
+impl From<Refusal> for VerbError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<Error> for VerbError {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<rusqlite::Error> for VerbError {
+    fn from(failure: rusqlite::Error) -> Self {
+        Self::Failed(failure.into())
+    }
+}
+
+pub(in crate::sqlite) type VerbResult<T> = std::result::Result<T, VerbError>;
+
+/// The state of one transaction.
+pub(in crate::sqlite) struct Transaction<'a> {
+    pub(in crate::sqlite) connection: &'a Database<'a>,
+    pub(in crate::sqlite) cache: &'a mut Cache,
+    pub(in crate::sqlite) now: Timestamp,
+    /// Steady time in microseconds.
+    pub(in crate::sqlite) steady: i64,
+    pub(in crate::sqlite) payload_limit: usize,
+    /// The number of tasks that may wait in memory before they move to the tables.
+    pub(in crate::sqlite) memory_tasks: MemoryTasks,
+    pub(in crate::sqlite) process: &'a str,
+    pub(in crate::sqlite) log: LogBuffer,
+    pub(in crate::sqlite) statistics: FxHashMap<(i64, TaskState), StatisticsChange>,
+    pub(in crate::sqlite) hint: Hint,
+    /// The notifications of ended tasks, if the process has a listener.
+    pub(in crate::sqlite) news: Option<Vec<TaskNews>>,
+    /// Completions that have an outcome but are not written yet.
+    pub(in crate::sqlite) completions: Vec<Completion>,
+    /// Ended tasks whose dependents are to be updated.
+    pub(in crate::sqlite) unpropagated_ends: VecDeque<UnpropagatedEnd>,
+    /// True if this transaction has reread counts that it wrote itself. The log cannot show then
+    /// which of its starts they include.
+    pub(in crate::sqlite) counters_are_read: bool,
+}
+
+/// The amounts that a transaction adds to one row of `statistics`.
+#[derive(Debug, Default, Clone, Copy)]
+pub(in crate::sqlite) struct StatisticsChange {
+    pub(in crate::sqlite) ended: i64,
+    pub(in crate::sqlite) in_history: i64,
+    pub(in crate::sqlite) attempts: i64,
+    pub(in crate::sqlite) wait: i64,
+    pub(in crate::sqlite) run: i64,
+    pub(in crate::sqlite) run_maximum: i64,
+}
+
+/// A live task without its payload.
+#[derive(Debug, Clone)]
+pub(in crate::sqlite) struct LiveTask {
+    pub(in crate::sqlite) id: TaskId,
+    pub(in crate::sqlite) sub_queue: i64,
+    pub(in crate::sqlite) priority: Priority,
+    pub(in crate::sqlite) scheduled: bool,
+    /// True if the task waits for other tasks.
+    pub(in crate::sqlite) blocked: bool,
+    pub(in crate::sqlite) run_at: i64,
+    pub(in crate::sqlite) claims: u32,
+    pub(in crate::sqlite) attempts: u32,
+    pub(in crate::sqlite) lost: u32,
+    /// 1: asked to stop; 2: asked to stop, and its key belongs to another task.
+    pub(in crate::sqlite) cancel_requested: u8,
+    pub(in crate::sqlite) started_at: Option<i64>,
+    pub(in crate::sqlite) expires_at: Option<i64>,
+    pub(in crate::sqlite) options: TaskOptions,
+    pub(in crate::sqlite) key: Option<String>,
+    pub(in crate::sqlite) held: Option<Held>,
+    /// The kinds of links that other tasks have to it: none for most.
+    pub(in crate::sqlite) links: u8,
+}
+
+/// The session and the attempt that hold a running task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::sqlite) struct Held {
+    pub(in crate::sqlite) session: i64,
+    pub(in crate::sqlite) claim: u32,
+    pub(in crate::sqlite) started_at: i64,
+}
+
+impl LiveTask {
+    /// Returns a new task, without the rare fields.
+    pub(in crate::sqlite) fn new(entry: &Entry<'_>) -> Self {
+        Self {
+            id: TaskId(entry.id),
+            sub_queue: entry.list,
+            priority: entry.priority,
+            scheduled: entry.scheduled,
+            blocked: entry.blocked,
+            run_at: entry.run_at,
+            claims: 0,
+            attempts: 0,
+            lost: 0,
+            cancel_requested: 0,
+            started_at: None,
+            expires_at: entry.expires_at,
+            options: TaskOptions::default(),
+            key: None,
+            held: None,
+            links: 0,
+        }
+    }
+
+    pub(in crate::sqlite) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let session: Option<i64> = row.get(13)?;
+        let held = match session {
+            Some(session) => Some(Held { session, claim: row.get(14)?, started_at: row.get(15)? }),
+            None => None,
+        };
+        Ok(Self {
+            id: TaskId(row.get(0)?),
+            sub_queue: row.get(1)?,
+            priority: Priority(row.get(2)?),
+            scheduled: row.get::<_, u8>(3)? == 1,
+            blocked: row.get::<_, u8>(3)? == 2,
+            run_at: row.get(4)?,
+            claims: row.get(5)?,
+            attempts: row.get(6)?,
+            lost: row.get(7)?,
+            cancel_requested: row.get(8)?,
+            started_at: row.get(9)?,
+            expires_at: row.get(10)?,
+            options: row.get(11)?,
+            key: row.get(12)?,
+            held,
+            links: row.get(16)?,
+        })
+    }
+
+    pub(in crate::sqlite) fn is_held_by(&self, lease: Lease) -> bool {
+        self.held.is_some_and(|held| held.session == lease.session.0 && held.claim == lease.claim)
+    }
+
+    pub(in crate::sqlite) fn state(&self) -> TaskState {
+        match (self.held, self.scheduled) {
+            (Some(_), _) => TaskState::Running,
+            _ if self.blocked => TaskState::Blocked,
+            (None, true) => TaskState::Scheduled,
+            (None, false) => TaskState::Waiting,
+        }
+    }
+
+    pub(in crate::sqlite) fn entry(&self) -> Entry<'_> {
+        Entry {
+            id: self.id.0,
+            list: self.sub_queue,
+            priority: self.priority,
+            scheduled: self.scheduled,
+            blocked: self.blocked,
+            run_at: self.run_at,
+            expires_at: self.expires_at,
+            key: None,
+            affinity_key: self.options.affinity.as_ref(),
+        }
+    }
+
+    /// Its ready list as `scheduled` has it while it is not due.
+    pub(in crate::sqlite) fn scheduled_list(&self) -> i64 {
+        if self.options.affinity.is_some() { self.sub_queue | HAS_AFFINITY } else { self.sub_queue }
+    }
+}
+
+/// The state in memory of a transaction at the savepoint of an `All`.
+struct Savepoint {
+    log: usize,
+    statistics: FxHashMap<(i64, TaskState), StatisticsChange>,
+    hint: Hint,
+    next_task: i64,
+    notified: usize,
+}
+
+/// Returns true if the write is a submit that is rejected for its input, and not for what is in the
+/// store.
+fn is_refused_for_its_input_alone(write: &Write) -> bool {
+    let Write::Submit(new) = write else { return false };
+    let takes_key_over =
+        new.unique.as_ref().is_some_and(|unique| matches!(unique.on_duplicate, OnDuplicate::TakeOver(_)));
+    new.depends_on.is_empty() && new.parent.is_none() && !takes_key_over
+}
+
+impl Transaction<'_> {
+    /// Applies the writes of one call, each by itself.
+    pub(in crate::sqlite) fn write_all(&mut self, writes: &[Write]) -> Result<Vec<Outcome>> {
+        let mut outcomes = Vec::with_capacity(writes.len());
+        for write in writes {
+            outcomes.push(self.write(write)?);
+        }
+        Ok(outcomes)
+    }
+
+    /// Applies one write: all of it, or nothing and a refusal.
+    pub(in crate::sqlite) fn write(&mut self, write: &Write) -> Result<Outcome> {
+        match self.verb(write) {
+            Ok(outcome) => Ok(outcome),
+            Err(VerbError::Refused(refusal)) => Ok(Outcome::Refused(refusal)),
+            Err(VerbError::Failed(error)) => Err(error),
+        }
+    }
+
+    /// Applies one verb. Each verb rejects before it changes anything; only `All` can be rejected
+    /// half-way, and undoes what it did.
+    fn verb(&mut self, write: &Write) -> VerbResult<Outcome> {
+        let outcome = self.act(write)?;
+        self.propagate_ends()?;
+        self.settle_affinity_lists()?;
+        Ok(outcome)
+    }
+
+    fn act(&mut self, write: &Write) -> VerbResult<Outcome> {
+        // A submit reads nothing of a completed task but its key, which is free by then. So the
+        // completions may stay unwritten until another verb comes.
+        if !matches!(write, Write::Complete { .. } | Write::Submit(_)) {
+            self.flush_completions()?;
+        }
+        match write {
+            Write::OpenSession(open) => self.open_session(open),
+            Write::RenewSession { session } => self.renew_session(*session),
+            Write::CloseSession { session } => self.close_session(*session),
+            Write::Submit(task) => self.submit(task).map(Outcome::Submitted),
+            Write::Claim(claim) => self.claim(claim),
+            Write::Complete { lease, result } => self.complete(*lease, result.as_ref()),
+            Write::Fail { lease, error, next } => self.fail(*lease, error, *next),
+            Write::Release { lease, after } => self.release(*lease, *after),
+            Write::AwaitChildren { lease, memo, on_failure } => self.await_children(*lease, memo, *on_failure),
+            Write::ConfirmCancel { lease, reason } => self.confirm_cancel(*lease, reason),
+            Write::Report { lease, fraction, message, bytes } => {
+                self.report(*lease, *fraction, message.as_deref(), *bytes)
+            }
+            Write::KeepMemo { lease, memo } => self.keep_checkpoint(*lease, memo),
+            Write::RecordIo { lease, io } => self.record_io(*lease, *io),
+            Write::Cancel { task } => self.cancel(*task),
+            Write::Retry { task } => self.retry(*task),
+            Write::RunNow { task } => self.run_now(*task),
+            Write::Kill { task } => self.kill(*task),
+            Write::Delete { task } => self.delete(*task),
+            Write::Pause { scope, until } => self.pause(scope, *until),
+            Write::Resume { scope } => self.resume(scope),
+            Write::SetQueue(set) => self.set_queue(set),
+            Write::SetLimit(set) => self.set_limit(set),
+            Write::SetQueueMode(mode) => self.set_queue_mode(*mode),
+            Write::Purge { queue, states, limit } => self.purge(queue, states, *limit),
+            Write::DeleteQueue { queue } => self.delete_queue(queue),
+            Write::Prune(prune) => self.prune(prune),
+            Write::SetSchedule(set) => self.set_schedule(set),
+            Write::DeleteSchedule { schedule } => self.delete_schedule(schedule),
+            Write::PauseSchedule { schedule } => self.pause_schedule(schedule),
+            Write::ResumeSchedule { schedule, revision, next } => self.resume_schedule(schedule, *revision, *next),
+            Write::FireSchedule(fire) => self.fire_schedule(fire),
+            Write::Sweep => self.sweep().map(Outcome::Swept),
+            Write::Bulk(bulk) => self.bulk(bulk).map(Outcome::Bulk),
+            Write::AwaitCompletion { lease, wait } => self.await_completion(*lease, wait),
+            Write::Finish { token, finish } => self.finish_awaited(*token, finish),
+            Write::Move { task, queue } => self.move_task(*task, queue),
+            Write::Retire { session } => self.retire(*session),
+            Write::Turn(turn) => self.turn(turn),
+            Write::Signal(signal) => self.signal(signal),
+            Write::Terminate { task, reason } => self.terminate(*task, reason),
+            Write::PauseOrchestration { task } => self.pause_orchestration(*task),
+            Write::ResumeOrchestration { task } => self.resume_orchestration(*task),
+            Write::All(members) => self.all(members),
+        }
+    }
+
+    fn all(&mut self, members: &[Write]) -> VerbResult<Outcome> {
+        rules::all::check(members)?;
+        // Everything that can be rejected is known before anything is written, unless names run out
+        // on the way. So these members need no savepoint.
+        if members.iter().all(is_refused_for_its_input_alone) && self.cache.names.has_room_for(members.len()) {
+            self.check_submits(members)?;
+            return Ok(Outcome::All(self.members(members)?));
+        }
+        // Written first, so that a rollback to the savepoint restores the counts that hold.
+        self.save_all_counters()?;
+        if self.cache.tags.are_shared() {
+            self.write_tags()?;
+        }
+        self.connection.prepare_cached("SAVEPOINT all_members")?.execute([])?;
+        let savepoint = self.savepoint();
+        let outcome = match self.members(members) {
+            Ok(outcomes) => {
+                self.flush_completions()?;
+                Ok(Outcome::All(outcomes))
+            }
+            Err(VerbError::Refused(refusal)) => {
+                self.undo_to(savepoint)?;
+                Err(VerbError::Refused(refusal))
+            }
+            // All of the transaction is rolled back, and SQLite may have done that by itself,
+            // including the savepoint.
+            Err(VerbError::Failed(error)) => return Err(VerbError::Failed(error)),
+        };
+        self.connection.prepare_cached("RELEASE all_members")?.execute([])?;
+        outcome
+    }
+
+    /// Returns the state in memory of the transaction, to return to it.
+    fn savepoint(&self) -> Savepoint {
+        Savepoint {
+            log: self.log.position(),
+            statistics: self.statistics.clone(),
+            hint: self.hint,
+            next_task: self.cache.next_task,
+            notified: self.news.as_ref().map_or(0, Vec::len),
+        }
+    }
+
+    /// Takes back what members of an `All` have done since the savepoint.
+    fn undo_to(&mut self, savepoint: Savepoint) -> Result<()> {
+        self.connection.prepare_cached("ROLLBACK TO all_members")?.execute([])?;
+        self.completions.clear();
+        self.unpropagated_ends.clear();
+        self.log.undo_to(savepoint.log);
+        self.statistics = savepoint.statistics;
+        self.hint = savepoint.hint;
+        self.news.iter_mut().for_each(|news| news.truncate(savepoint.notified));
+        // The log row that carries the next number is not written yet, so the number must not be
+        // read from the file.
+        *self.cache = Cache::load(self.connection, self.moment())?;
+        self.cache.next_task = savepoint.next_task;
+        Ok(())
+    }
+
+    fn check_submits(&mut self, members: &[Write]) -> VerbResult<()> {
+        for (index, member) in members.iter().enumerate() {
+            if let Write::Submit(task) = member {
+                self.check_submit(task).map_err(|stop| in_member(index, stop))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn members(&mut self, members: &[Write]) -> VerbResult<Vec<Outcome>> {
+        let mut outcomes = Vec::with_capacity(members.len());
+        for (index, member) in members.iter().enumerate() {
+            outcomes.push(self.member(member, &outcomes).map_err(|stop| in_member(index, stop))?);
+        }
+        Ok(outcomes)
+    }
+
+    fn member(&mut self, member: &Write, before: &[Outcome]) -> VerbResult<Outcome> {
+        if let Write::Submit(new) = member
+            && let Some(resolved) = rules::dependencies::resolved(new, before)?
+        {
+            return self.verb(&Write::Submit(Box::new(resolved)));
+        }
+        self.verb(member)
+    }
+
+    /// Writes the pending changes of the transaction. The caller commits.
+    pub(in crate::sqlite) fn finish(&mut self) -> Result<()> {
+        // The order matters: completions end tasks, ends release dependents, and released
+        // dependents enter the index. So the index and the tags are written after them, and the log
+        // and the counts, which every step adds to, come last.
+        self.flush_completions()?;
+        if !self.unpropagated_ends.is_empty() {
+            self.propagate_ends()?;
+        }
+        self.settle_affinity_lists()?;
+        if self.cache.index.is_full(self.memory_tasks) {
+            let index_watermark = self.cache.next_task - 1;
+            self.cache.index.flush(self.connection, index_watermark)?;
+        }
+        if self.cache.tags.are_due(self.cache.next_task, self.memory_tasks.beside_tables) {
+            self.write_tags()?;
+        }
+        if !self.log.is_empty() {
+            self.connection.prepare_cached(prepared_statements::ADD_LOG_ENTRY)?.execute(params![
+                self.cache.next_log,
+                self.now.as_microseconds(),
+                self.cache.next_task,
+                self.log.bytes()
+            ])?;
+            self.cache.next_log += 1;
+        }
+        self.save_counters()?;
+        self.cache.limits.set_configuration(self.cache.queues.configuration());
+        self.write_statistics()
+    }
+
+    /// Writes the number of running tasks where it is limited, and the sizes of the index tables
+    /// where they have changed.
+    fn save_counters(&mut self) -> Result<()> {
+        self.cache.index.save_sizes(self.connection, &self.cache.names)?;
+        self.cache.queues.save(self.connection)?;
+        self.cache.limits.save(self.connection)?;
+        let is_alone = matches!(self.cache.heads, ClaimableHeads::Memory { .. });
+        let counts = if is_alone && !self.counters_are_read { CounterSaving::Deferred } else { CounterSaving::Now };
+        self.cache.limits.save_groups(self.connection, (self.cache.next_log - 1, self.moment()), counts)
+    }
+
+    fn moment(&self) -> ClockReading {
+        ClockReading { wall: self.now.as_microseconds(), steady: self.steady }
+    }
+
+    /// Writes all counts to the tables, now and until the end of the transaction.
+    pub(in crate::sqlite) fn save_all_counters(&mut self) -> Result<()> {
+        self.counters_are_read = true;
+        self.save_counters()
+    }
+
+    fn write_statistics(&mut self) -> Result<()> {
+        if self.statistics.is_empty() {
+            return Ok(());
+        }
+        if self.statistics.values().any(|change| change.ended > 0) {
+            self.begin_day()?;
+        }
+        let mut statement = self.connection.prepare_cached(include_str!("../sql/commit/add_statistics.sql"))?;
+        for ((sub_queue, state), change) in self.statistics.drain() {
+            let StatisticsChange { ended, in_history, attempts, wait, run, run_maximum } = change;
+            statement.execute(params![sub_queue, state.code(), ended, in_history, attempts, wait, run, run_maximum])?;
+        }
+        Ok(())
+    }
+
+    pub(in crate::sqlite) fn log(&mut self, task: TaskId, sub_queue: i64, change: Change) {
+        self.log.push(task, sub_queue, change);
+    }
+
+    pub(in crate::sqlite) fn notify(&mut self, news: TaskNews) {
+        if let Some(notified) = &mut self.news {
+            notified.push(news);
+        }
+    }
+
+    pub(in crate::sqlite) fn live(&self, task: TaskId) -> Result<Option<LiveTask>> {
+        if let Some(held) = self.cache.running_rows.get(task) {
+            return Ok(Some(held.clone()));
+        }
+        let mut statement = self.connection.prepare_cached(include_str!("../sql/commit/live_task.sql"))?;
+        Ok(statement.query_row([task.0], LiveTask::from_row).optional()?)
+    }
+
+    /// Returns the running task of a lease, if the lease holds.
+    pub(in crate::sqlite) fn held_by(&self, lease: Lease) -> VerbResult<(LiveTask, Held)> {
+        if let Some(task) = self.live(lease.task)?
+            && let Some(held) = task.held
+            && task.is_held_by(lease)
+        {
+            return Ok((task, held));
+        }
+        self.check_session(lease.session)?;
+        Err(Refusal::LeaseLost(lease).into())
+    }
+
+    /// Returns the state of an ended task.
+    pub(in crate::sqlite) fn ended_state(&self, task: TaskId) -> Result<Option<TaskState>> {
+        let code: Option<i64> = self
+            .connection
+            .prepare_cached("SELECT state FROM history WHERE id = ?")?
+            .query_row([task.0], |row| row.get(0))
+            .optional()?;
+        Ok(code.and_then(TaskState::from_code))
+    }
+}
+
+/// Returns task numbers as a value to bind for `rarray`.
+pub(in crate::sqlite) fn id_values(ids: impl Iterator<Item = TaskId>) -> Rc<Vec<Value>> {
+    Rc::new(ids.map(|id| Value::Integer(id.0)).collect())
+}
+
+/// Returns the same refusal as that of a member of several writes.
+pub(in crate::sqlite) fn in_member(index: usize, stop: VerbError) -> VerbError {
+    match stop {
+        VerbError::Refused(refusal) => VerbError::Refused(Refusal::Member { index, refusal: Box::new(refusal) }),
+        VerbError::Failed(error) => VerbError::Failed(error),
+    }
+}
+
+impl VerbError {
+    /// Converts a refusal where none can occur to an error.
+    pub(in crate::sqlite) fn into_error(self) -> Error {
+        match self {
+            Self::Refused(refusal) => Error::invalid(refusal.to_string()),
+            Self::Failed(error) => error,
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Deferred counters: the running tasks and taken tokens of each limited group, while they are not
+//! in the tables.
+//!
+//! A process that is alone on a file would write those of some hundred groups with each commit, for
+//! no reader but itself. It keeps them in memory instead and writes them now and then, and before
+//! another process reads them. Nothing is lost by that: the number of running tasks follows from
+//! the leases, and the tokens taken since are in the log, from the row on that `meta` names. A
+//! process that reads the limits of a file, after a crash or beside a process that is still alone,
+//! recomputes both.
+
+use std::time::Duration;
+
+use rusqlite::params;
+use rustc_hash::FxHashMap;
+
+use crate::api::error::Result;
+use crate::api::event::Change;
+use crate::sqlite::columns::durations::nanoseconds;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::commit::names::Names;
+use crate::sqlite::commit::transition_log;
+use crate::sqlite::limits::limit_usage::Limits;
+
+/// For how many rows of the log counts are deferred: so many are read again after a crash.
+const MAX_DEFERRED_ROWS: i64 = 1024;
+
+/// The drift allowed between steady time and the time of day, in microseconds: the log has the
+/// latter.
+const DRIFT: i64 = 1000;
+
+/// The entry in `meta` of [`DeferredSince`].
+const ENTRY: &str = "deferred_counters_since";
+const OFFSET: &str = "deferred_counters_offset";
+
+/// The time of a read, in microseconds.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::sqlite) struct ClockReading {
+    pub(in crate::sqlite) wall: i64,
+    pub(in crate::sqlite) steady: i64,
+}
+
+impl ClockReading {
+    fn offset(self) -> i64 {
+        self.wall.saturating_sub(self.steady)
+    }
+}
+
+/// A choice of whether counts of groups may be deferred.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::sqlite) enum CounterSaving {
+    /// Other processes read them, or this transaction reads them again.
+    Now,
+    /// This process is alone.
+    Deferred,
+}
+
+/// The counters that are not in the tables.
+#[derive(Debug, Default)]
+pub(super) struct DeferredCounters {
+    /// Groups whose whole state is to be written with this transaction.
+    changed: Vec<i64>,
+    /// Groups whose counts may be deferred.
+    counted: Vec<i64>,
+    since: Option<DeferredSince>,
+}
+
+/// The point from which on the tables may lack counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct DeferredSince {
+    /// The first row of the log.
+    entry: i64,
+    /// The lead of the time of day over steady time.
+    offset: i64,
+}
+
+impl DeferredSince {
+    fn read(connection: &Database<'_>) -> Result<Option<Self>> {
+        let value = |name: &str| -> Result<i64> {
+            Ok(connection
+                .prepare_cached("SELECT value FROM meta WHERE name = ?")?
+                .query_row([name], |row| row.get(0))?)
+        };
+        Ok(match value(ENTRY)? {
+            0 => None,
+            entry => Some(Self { entry, offset: value(OFFSET)? }),
+        })
+    }
+
+    fn write(since: Option<Self>, connection: &Database<'_>) -> Result<()> {
+        let mut statement = connection.prepare_cached("UPDATE meta SET value = ? WHERE name = ?")?;
+        statement.execute(params![since.map_or(0, |since| since.entry), ENTRY])?;
+        if let Some(since) = since {
+            statement.execute(params![since.offset, OFFSET])?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the number of running tasks of each group. Cost: proportional to all running tasks.
+pub(in crate::sqlite) fn leases_of_groups(connection: &Database<'_>) -> Result<FxHashMap<i64, i64>> {
+    let mut statement = connection.prepare_cached(include_str!("../sql/limits/count_leases_of_groups.sql"))?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+impl Limits {
+    /// Records that a group's state is to be written with this transaction.
+    pub(in crate::sqlite) fn mark_group_changed(&mut self, group: i64) {
+        if let Some(state) = self.groups.get_mut(&group)
+            && !std::mem::replace(&mut state.is_changed, true)
+        {
+            self.deferred.changed.push(group);
+        }
+    }
+
+    /// Records that a group's counts are to be written.
+    pub(super) fn mark_group_counted(&mut self, group: i64) {
+        if let Some(state) = self.groups.get_mut(&group)
+            && !std::mem::replace(&mut state.is_counted, true)
+        {
+            self.deferred.counted.push(group);
+        }
+    }
+
+    /// Returns true if the tables lack counts.
+    pub(in crate::sqlite) fn has_deferred_counters(&self) -> bool {
+        self.deferred.since.is_some()
+    }
+
+    /// Recomputes the counts that the tables lack. It only reads, so the result is still to be
+    /// written.
+    pub(in crate::sqlite) fn recompute_counters(
+        &mut self,
+        connection: &Database<'_>,
+        names: &Names,
+        now: ClockReading,
+    ) -> Result<()> {
+        let Some(since) = DeferredSince::read(connection)? else { return Ok(()) };
+        self.deferred.since = Some(since);
+        self.recompute_running(connection)?;
+        self.recompute_tokens(connection, names, since, now)
+    }
+
+    fn recompute_running(&mut self, connection: &Database<'_>) -> Result<()> {
+        let running = leases_of_groups(connection)?;
+        let mut statement = connection.prepare_cached("SELECT id FROM task_group WHERE running <> 0")?;
+        let had = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
+        for group in had.into_iter().chain(running.keys().copied()) {
+            let usage = &mut self.group(connection, group)?.usage;
+            if !usage.limit.is_none() {
+                usage.running = running.get(&group).copied().unwrap_or(0);
+                self.mark_group_counted(group);
+            }
+        }
+        Ok(())
+    }
+
+    fn recompute_tokens(
+        &mut self,
+        connection: &Database<'_>,
+        names: &Names,
+        since: DeferredSince,
+        now: ClockReading,
+    ) -> Result<()> {
+        let mut statement = connection.prepare_cached("SELECT id, at, changes FROM log WHERE id >= ? ORDER BY id")?;
+        let mut rows = statement.query([since.entry])?;
+        while let Some(row) = rows.next()? {
+            let (entry, at, changes): (i64, i64, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let at = at.saturating_sub(since.offset).clamp(0, now.steady.max(0));
+            for change in transition_log::decode(&changes)? {
+                if let Change::Started { .. } = change.change
+                    && let Some(group) = names.group_of(change.sub_queue)
+                {
+                    self.replay_token(connection, group, entry, Duration::from_micros(at.unsigned_abs()))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn replay_token(&mut self, connection: &Database<'_>, group: i64, entry: i64, at: Duration) -> Result<()> {
+        let state = self.group(connection, group)?;
+        if state.saved_in < entry
+            && let Some(rate) = state.usage.limit.rate
+        {
+            state.usage.bucket = state.usage.bucket.take(rate, 1, at);
+            self.mark_group_counted(group);
+        }
+        Ok(())
+    }
+
+    /// Writes the pending states of groups, where `entry` is the last row of the log that they
+    /// include.
+    pub(in crate::sqlite) fn save_groups(
+        &mut self,
+        connection: &Database<'_>,
+        (entry, now): (i64, ClockReading),
+        counts: CounterSaving,
+    ) -> Result<()> {
+        let offset = now.offset();
+        let is_over =
+            |since: DeferredSince| entry - since.entry >= MAX_DEFERRED_ROWS || (offset - since.offset).abs() > DRIFT;
+        if counts == CounterSaving::Now || self.deferred.since.is_some_and(is_over) || self.has_many_groups() {
+            self.deferred.changed.append(&mut self.deferred.counted);
+        }
+        self.write_groups(connection, entry)?;
+        let is_deferred = !self.deferred.counted.is_empty();
+        let since = is_deferred.then(|| self.deferred.since.unwrap_or(DeferredSince { entry, offset }));
+        if since != self.deferred.since {
+            DeferredSince::write(since, connection)?;
+            self.deferred.since = since;
+        }
+        self.forget_many_groups();
+        Ok(())
+    }
+
+    fn write_groups(&mut self, connection: &Database<'_>, entry: i64) -> Result<()> {
+        if self.deferred.changed.is_empty() {
+            return Ok(());
+        }
+        let mut statement = connection.prepare_cached(include_str!("../sql/limits/save_group.sql"))?;
+        for group in self.deferred.changed.drain(..) {
+            let Some(state) = self.groups.get_mut(&group).filter(|state| state.is_changed || state.is_counted) else {
+                continue;
+            };
+            let (running, full_at) = (state.usage.running, nanoseconds(state.usage.bucket.full_at));
+            statement.execute(params![
+                running,
+                full_at,
+                state.held_back,
+                state.token_at,
+                state.is_below_minimum,
+                entry,
+                group
+            ])?;
+            (state.is_changed, state.is_counted, state.saved_in) = (false, false, entry);
+        }
+        let groups = &self.groups;
+        self.deferred.counted.retain(|group| groups.get(group).is_some_and(|state| state.is_counted));
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! Groups at their limits: which of their ready lists claims look at.
+//!
+//! A group is **held back** while its limit lets no further task of it start, or while it is
+//! paused. The first task of each of its lists is then not among the
+//! [heads](crate::sqlite::ready::claimable_heads), so claims pass it without a look. Whatever may
+//! change that (a start, an end, time, a new limit, a pause) settles the group again.
+
+use crate::api::error::Result;
+use crate::bounds;
+use crate::sqlite::columns::durations::microseconds;
+use crate::sqlite::commit::transaction::Transaction;
+use crate::sqlite::ready::claimable_heads::ClaimableHead;
+
+impl Transaction<'_> {
+    pub(in crate::sqlite) fn settle_group_of(&mut self, list: i64) -> Result<()> {
+        self.cache.names.group_of(list).map_or(Ok(()), |group| self.settle_group(group))
+    }
+
+    /// Holds a group back or lets it go on, as its limit and its pause say, and notes when it gets
+    /// a token if it waits for one.
+    pub(in crate::sqlite) fn settle_group(&mut self, group: i64) -> Result<()> {
+        let now = self.steady_time();
+        self.settle_minimum(group)?;
+        let state = self.cache.limits.group(self.connection, group)?;
+        if state.usage.limit.is_none() && !state.held_back && state.token_at.is_none() && self.cache.pauses.is_empty() {
+            return Ok(());
+        }
+        let (usage, was_held_back, was_token_at) = (state.usage, state.held_back, state.token_at);
+        let is_paused = self.cache.pauses.group_is_paused(&state.name);
+        let held_back = is_paused || usage.room(now) == 0;
+        if held_back != was_held_back {
+            self.move_heads(group, held_back)?;
+        }
+        let wait = usage.until_token(now).filter(|_| held_back);
+        let token_at =
+            if wait.is_some() && self.has_due_tasks(group)? { wait.map(|wait| microseconds(now + wait)) } else { None };
+        if token_at != was_token_at {
+            self.note_token_due(group, was_token_at, token_at)?;
+        }
+        Ok(())
+    }
+
+    fn move_heads(&mut self, group: i64, held_back: bool) -> Result<()> {
+        for at in 0..self.cache.names.sub_queues_of_group(group).len() {
+            let Some(list) = self.cache.names.sub_queues_of_group(group).get(at).copied() else { break };
+            let Some(sort_key) = self.cache.index.first_ready(self.connection, list)? else { continue };
+            let (head_list, share_tag) = (self.cache.names.ungrouped_of(list), self.share_tag_of(list)?);
+            let head = ClaimableHead { share_tag, sort_key, list };
+            if held_back {
+                self.cache.heads.remove(self.connection, head_list, head)?;
+            } else {
+                self.cache.heads.insert(self.connection, head_list, head)?;
+                self.hint.work += 1;
+            }
+        }
+        self.move_affinity_heads(group, held_back)?;
+        self.cache.limits.group(self.connection, group)?.held_back = held_back;
+        self.cache.limits.mark_group_changed(group);
+        Ok(())
+    }
+
+    pub(in crate::sqlite) fn has_due_tasks(&mut self, group: i64) -> Result<bool> {
+        for at in 0..self.cache.names.sub_queues_of_group(group).len() {
+            let Some(list) = self.cache.names.sub_queues_of_group(group).get(at).copied() else { break };
+            if self.cache.index.first_ready(self.connection, list)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(!self.affinity_lists_of_group(group)?.is_empty())
+    }
+
+    fn note_token_due(&mut self, group: i64, before: Option<i64>, token_at: Option<i64>) -> Result<()> {
+        if let Some(at) = before {
+            self.cache.heads.remove_token_due(self.connection, at, group)?;
+        }
+        if let Some(at) = token_at {
+            self.cache.heads.add_token_due(self.connection, at, group)?;
+            // Whoever sleeps has a new moment to wake at.
+            self.hint.work += 1;
+        }
+        self.cache.limits.group(self.connection, group)?.token_at = token_at;
+        self.cache.limits.mark_group_changed(group);
+        Ok(())
+    }
+
+    /// Lets groups go on that have got a token.
+    pub(in crate::sqlite) fn release_groups(&mut self) -> Result<()> {
+        if !self.cache.names.has_groups() {
+            return Ok(());
+        }
+        // Steady time may have begun anew since what was read from the file was noted.
+        let anew = std::mem::take(&mut self.cache.settle_groups);
+        let (up_to, limit) = if anew { (i64::MAX, bounds::GROUPS) } else { (self.steady, bounds::SWEEP) };
+        for (_, group) in self.cache.heads.tokens_due(self.connection, up_to, limit)? {
+            self.settle_group(group)?;
+        }
+        Ok(())
+    }
+}

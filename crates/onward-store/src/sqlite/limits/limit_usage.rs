@@ -1,0 +1,375 @@
+//! Limits and their usage, also kept in memory because every claim needs them.
+//!
+//! What runs is counted, and tokens are taken, only where there is a limit; the counts are written
+//! once a transaction, those of groups perhaps [later](crate::sqlite::limits::deferred_counters).
+//! The states of groups are read when they are needed, for there may be very many.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rusqlite::{OptionalExtension, params};
+use rustc_hash::FxHashMap;
+
+use crate::api::error::{Error, Result};
+use crate::api::limit::{Limit, LimitScope, Rate};
+use crate::api::name::Name;
+use crate::rules;
+use crate::rules::limit::Bucket;
+use crate::rules::share::{are_shared, is_below_minimum};
+use crate::sqlite::columns::durations::{microseconds, nanoseconds};
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::limits::deferred_counters::DeferredCounters;
+use crate::sqlite::limits::fair_shares::FairShares;
+
+/// The number of groups' states that are kept between transactions.
+const MAX_STATES: usize = 65_536;
+
+/// A limited scope, by its number: the counterpart of a [`LimitScope`] that is not of groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(in crate::sqlite) enum ScopeNumber {
+    All,
+    Queue(i64),
+    Kind(i64),
+}
+
+/// The usage of a limit.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::sqlite) struct Usage {
+    pub(in crate::sqlite) limit: Limit,
+    pub(in crate::sqlite) running: i64,
+    pub(in crate::sqlite) bucket: Bucket,
+    unsaved: bool,
+}
+
+/// A group's state.
+#[derive(Debug, Clone)]
+pub(in crate::sqlite) struct GroupState {
+    pub(in crate::sqlite) name: Name,
+    pub(in crate::sqlite) usage: Usage,
+    /// Whether its ready lists are out of the claimable heads.
+    pub(in crate::sqlite) held_back: bool,
+    /// The steady time at which it gets the next token, if due tasks of it wait for that.
+    pub(in crate::sqlite) token_at: Option<i64>,
+    /// True if its lists are among those of groups below their minimum.
+    pub(in crate::sqlite) is_below_minimum: bool,
+    /// True if all of it is to be written with this transaction.
+    pub(super) is_changed: bool,
+    /// True if its usage is to be written.
+    pub(super) is_counted: bool,
+    /// The last row of the log that its written state includes.
+    pub(super) saved_in: i64,
+}
+
+impl GroupState {
+    /// Returns true if its lists should be among those of groups below their minimum.
+    pub(in crate::sqlite) fn is_to_be_below_minimum(&self) -> bool {
+        is_below_minimum(self.usage.limit, u64::try_from(self.usage.running).unwrap_or(0))
+    }
+}
+
+/// The cached limits.
+#[derive(Debug, Default)]
+pub(in crate::sqlite) struct Limits {
+    pub(in crate::sqlite) fair_shares: FairShares,
+    configured: BTreeMap<LimitScope, Limit>,
+    scopes: FxHashMap<ScopeNumber, (Usage, LimitScope)>,
+    pub(in crate::sqlite) groups: FxHashMap<i64, GroupState>,
+    pub(super) deferred: DeferredCounters,
+    /// The number of the configuration that `limits` are from.
+    configuration: u64,
+}
+
+impl Usage {
+    fn new(limit: Limit, running: i64, full_at: Option<i64>) -> Self {
+        Self {
+            limit,
+            running,
+            bucket: Bucket { full_at: Duration::from_nanos(full_at.map_or(0, i64::unsigned_abs)) },
+            unsaved: false,
+        }
+    }
+
+    pub(in crate::sqlite) fn room(&self, now: Duration) -> usize {
+        rules::limit::room(self.limit, u64::try_from(self.running).unwrap_or(0), self.bucket, now)
+    }
+
+    /// Returns the time until there is a token, if there is none.
+    pub(in crate::sqlite) fn until_token(&self, now: Duration) -> Option<Duration> {
+        let rate = self.limit.rate?;
+        Some(self.bucket.until_token(rate, now)).filter(|wait| !wait.is_zero())
+    }
+
+    fn is_full(&self) -> bool {
+        self.limit.concurrency.is_some_and(|most| self.running >= i64::from(most))
+    }
+
+    fn start(&mut self, now: Duration) {
+        self.running += 1;
+        if let Some(rate) = self.limit.rate {
+            self.bucket = self.bucket.take(rate, 1, now);
+        }
+        self.unsaved = true;
+    }
+
+    fn end(&mut self) {
+        self.running -= 1;
+        self.unsaved = true;
+    }
+}
+
+impl Limits {
+    /// Reads the limits, unless the cached ones are of this configuration, and their usage.
+    pub(in crate::sqlite) fn load(
+        connection: &Database<'_>,
+        configuration: u64,
+        known: Option<Self>,
+        numbers: impl Fn(&LimitScope) -> Option<ScopeNumber>,
+    ) -> Result<Self> {
+        let known = known.filter(|known| known.configuration == configuration);
+        let configured = known.map(|known| known.configured).map_or_else(|| read_limits(connection), Ok)?;
+        let fair_shares = FairShares::new(are_shared(&configured));
+        let mut limits = Self { configured, configuration, fair_shares, ..Self::default() };
+        let scopes: Vec<LimitScope> =
+            limits.configured.keys().filter(|scope| numbers(scope).is_some()).cloned().collect();
+        for scope in scopes {
+            if let Some(number) = numbers(&scope) {
+                limits.load_scope(connection, number, scope)?;
+            }
+        }
+        Ok(limits)
+    }
+
+    fn load_scope(&mut self, connection: &Database<'_>, number: ScopeNumber, scope: LimitScope) -> Result<()> {
+        let limit = self.configured.get(&scope).copied().unwrap_or_default();
+        let (code, name) = columns(&scope);
+        let usage = connection
+            .prepare_cached("SELECT running, full_at FROM task_limit WHERE scope = ? AND name = ?")?
+            .query_row(params![code, name], |row| Ok(Usage::new(limit, row.get(0)?, row.get(1)?)))
+            .optional()?;
+        if let Some(usage) = usage {
+            self.scopes.insert(number, (usage, scope));
+        }
+        Ok(())
+    }
+
+    pub(in crate::sqlite) fn configured(&self) -> &BTreeMap<LimitScope, Limit> {
+        &self.configured
+    }
+
+    /// Returns the usage of the limit of a scope that is not of groups, if it has one.
+    pub(in crate::sqlite) fn usage(&self, number: ScopeNumber) -> Option<&Usage> {
+        self.scopes.get(&number).map(|(usage, _)| usage)
+    }
+
+    /// Returns true if any scope other than a group may have a limit here.
+    pub(in crate::sqlite) fn has_numbered_scopes(&self) -> bool {
+        !self.scopes.is_empty()
+    }
+
+    pub(in crate::sqlite) fn scopes(&self) -> impl Iterator<Item = (ScopeNumber, &Usage)> {
+        self.scopes.iter().map(|(number, (usage, _))| (*number, usage))
+    }
+
+    /// Counts a task of these scopes that starts.
+    pub(in crate::sqlite) fn start(&mut self, scopes: [ScopeNumber; 3], now: Duration) {
+        for scope in scopes {
+            if let Some((usage, _)) = self.scopes.get_mut(&scope) {
+                usage.start(now);
+            }
+        }
+    }
+
+    /// Counts a task of these scopes that runs no more. Returns true if that made room where there
+    /// was none.
+    pub(in crate::sqlite) fn end(&mut self, scopes: [ScopeNumber; 3]) -> bool {
+        let mut made_room = false;
+        for scope in scopes {
+            if let Some((usage, _)) = self.scopes.get_mut(&scope) {
+                let was_full = usage.is_full();
+                usage.end();
+                made_room |= was_full && !usage.is_full();
+            }
+        }
+        made_room
+    }
+
+    /// Returns the state of a group.
+    pub(in crate::sqlite) fn group(&mut self, connection: &Database<'_>, group: i64) -> Result<&mut GroupState> {
+        if !self.groups.contains_key(&group) {
+            let state = self.read_group(connection, group)?;
+            self.groups.insert(group, state);
+        }
+        self.groups.get_mut(&group).ok_or_else(Error::closed)
+    }
+
+    fn read_group(&self, connection: &Database<'_>, group: i64) -> Result<GroupState> {
+        let mut statement = connection.prepare_cached(
+            "SELECT name, running, full_at, held_back, token_at, below_minimum, saved_in FROM task_group WHERE id = ?",
+        )?;
+        let mut rows = statement.query([group])?;
+        let row =
+            rows.next()?.ok_or_else(|| Error::corrupt("a task is of a group that does not exist; restore a backup"))?;
+        let name = Name::new(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?;
+        let limit = rules::limit::limit_of_group(&self.configured, &name).map(|(_, limit)| *limit).unwrap_or_default();
+        let usage = Usage::new(limit, row.get(1)?, row.get(2)?);
+        Ok(GroupState {
+            name,
+            usage,
+            held_back: row.get(3)?,
+            token_at: row.get(4)?,
+            is_below_minimum: row.get(5)?,
+            is_changed: false,
+            is_counted: false,
+            saved_in: row.get(6)?,
+        })
+    }
+
+    /// Counts a task of a group that starts.
+    pub(in crate::sqlite) fn start_in_group(
+        &mut self,
+        connection: &Database<'_>,
+        group: i64,
+        now: Duration,
+    ) -> Result<()> {
+        if self.group(connection, group)?.usage.limit.is_none() {
+            return Ok(());
+        }
+        self.mark_group_counted(group);
+        self.group(connection, group)?.usage.start(now);
+        Ok(())
+    }
+
+    /// Counts a task of a group that runs no more.
+    pub(in crate::sqlite) fn end_in_group(&mut self, connection: &Database<'_>, group: i64) -> Result<()> {
+        if self.group(connection, group)?.usage.limit.is_none() {
+            return Ok(());
+        }
+        self.mark_group_counted(group);
+        self.group(connection, group)?.usage.end();
+        Ok(())
+    }
+
+    /// Writes what has changed, except for groups.
+    pub(in crate::sqlite) fn save(&mut self, connection: &Database<'_>) -> Result<()> {
+        for (usage, scope) in self.scopes.values_mut().filter(|(usage, _)| usage.unsaved) {
+            let (code, name) = columns(scope);
+            connection
+                .prepare_cached("UPDATE task_limit SET running = ?, full_at = ? WHERE scope = ? AND name = ?")?
+                .execute(params![usage.running, nanoseconds(usage.bucket.full_at), code, name])?;
+            usage.unsaved = false;
+        }
+        self.fair_shares.save(connection)
+    }
+
+    pub(super) fn has_many_groups(&self) -> bool {
+        self.groups.len() > MAX_STATES
+    }
+
+    /// Drops the states of groups if they are many; all must be saved.
+    pub(super) fn forget_many_groups(&mut self) {
+        if self.has_many_groups() {
+            self.groups.clear();
+        }
+    }
+
+    /// Sets the limit of a scope, of which `running` tasks run; the caller counts those of groups.
+    /// Everything must be saved.
+    pub(in crate::sqlite) fn set(
+        &mut self,
+        connection: &Database<'_>,
+        scope: &LimitScope,
+        number: Option<ScopeNumber>,
+        limit: Limit,
+        running: i64,
+    ) -> Result<()> {
+        let bucket = number.and_then(|number| self.scopes.remove(&number)).map(|(usage, _)| usage.bucket);
+        let full_at = bucket.filter(|_| limit.rate.is_some()).map(|bucket| nanoseconds(bucket.full_at));
+        write_limit(connection, scope, limit, running, full_at)?;
+        if limit.is_none() {
+            self.configured.remove(scope);
+        } else {
+            self.configured.insert(scope.clone(), limit);
+            if let Some(number) = number {
+                self.scopes.insert(number, (Usage::new(limit, running, full_at), scope.clone()));
+            }
+        }
+        if matches!(scope, LimitScope::Group(_) | LimitScope::Groups(_)) {
+            let limits = &self.configured;
+            for state in self.groups.values_mut() {
+                state.usage.limit =
+                    rules::limit::limit_of_group(limits, &state.name).map(|(_, limit)| *limit).unwrap_or_default();
+            }
+        }
+        Ok(())
+    }
+
+    /// Records the number of the configuration that now holds.
+    pub(in crate::sqlite) fn set_configuration(&mut self, configuration: u64) {
+        self.configuration = configuration;
+    }
+}
+
+fn write_limit(
+    connection: &Database<'_>,
+    scope: &LimitScope,
+    limit: Limit,
+    running: i64,
+    full_at: Option<i64>,
+) -> Result<()> {
+    let (code, name) = columns(scope);
+    if limit.is_none() {
+        connection
+            .prepare_cached("DELETE FROM task_limit WHERE scope = ? AND name = ?")?
+            .execute(params![code, name])?;
+        return Ok(());
+    }
+    let rate = limit.rate;
+    let per = rate.map(|rate| microseconds(rate.per));
+    connection.prepare_cached(include_str!("../sql/limits/put_limit.sql"))?.execute(params![
+        code,
+        name,
+        limit.concurrency,
+        rate.map(|rate| rate.tasks),
+        per,
+        rate.map(|rate| rate.burst),
+        running,
+        full_at,
+        limit.weight,
+        limit.minimum
+    ])?;
+    Ok(())
+}
+
+fn read_limits(connection: &Database<'_>) -> Result<BTreeMap<LimitScope, Limit>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT scope, name, concurrency, rate_tasks, rate_per, rate_burst, weight, minimum FROM task_limit",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut limits = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        let text: String = row.get(1)?;
+        let scope = match row.get::<_, i64>(0)? {
+            0 => LimitScope::All,
+            1 => LimitScope::Queue(Name::new(text)?),
+            2 => LimitScope::Kind(Name::new(text)?),
+            3 => LimitScope::Group(Name::new(text)?),
+            _ => LimitScope::Groups(text),
+        };
+        let rate = match row.get(3)? {
+            Some(tasks) => Some(Rate { tasks, per: Duration::from_micros(row.get(4)?), burst: row.get(5)? }),
+            None => None,
+        };
+        limits.insert(scope, Limit { concurrency: row.get(2)?, rate, weight: row.get(6)?, minimum: row.get(7)? });
+    }
+    Ok(limits)
+}
+
+fn columns(scope: &LimitScope) -> (i64, &str) {
+    match scope {
+        LimitScope::All => (0, ""),
+        LimitScope::Queue(name) => (1, name),
+        LimitScope::Kind(name) => (2, name),
+        LimitScope::Group(name) => (3, name),
+        LimitScope::Groups(beginning) => (4, beginning),
+    }
+}

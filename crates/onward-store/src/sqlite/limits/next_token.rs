@@ -1,0 +1,94 @@
+//! When the next token comes for which a task waits.
+
+use crate::api::error::Result;
+use crate::api::write::Claim;
+use crate::bounds;
+use crate::sqlite::commit::transaction::Transaction;
+use crate::sqlite::limits::limit_usage::ScopeNumber;
+use std::time::Duration;
+
+/// How many of the groups that wait for a token are looked at first.
+const GROUPS_LOOKED_AT_FIRST: usize = 16;
+
+impl Transaction<'_> {
+    /// How long until a token comes for which a task waits that a claim, or any, would take
+    /// otherwise. Tasks whose group is held back wait for their group.
+    pub(in crate::sqlite) fn next_token(&mut self, claim: Option<&Claim>) -> Result<Option<Duration>> {
+        let now = self.steady_time();
+        let waits = self.cache.limits.scopes().filter_map(|(scope, usage)| Some((scope, usage.until_token(now)?)));
+        let waits: Vec<(ScopeNumber, Duration)> = waits.collect();
+        let mut next = None;
+        for (scope, wait) in waits {
+            if next.is_none_or(|next| wait < next) && self.something_waits(scope, claim)? {
+                next = Some(wait);
+            }
+        }
+        Ok([next, self.next_token_of_groups(claim)?].into_iter().flatten().min())
+    }
+
+    fn next_token_of_groups(&mut self, claim: Option<&Claim>) -> Result<Option<Duration>> {
+        if !self.cache.names.has_groups() {
+            return Ok(None);
+        }
+        // Nearly always one of the first is what the claim would take.
+        for (limit, passed) in [(GROUPS_LOOKED_AT_FIRST, 0), (bounds::GROUPS, GROUPS_LOOKED_AT_FIRST)] {
+            let due = self.cache.heads.tokens_due(self.connection, i64::MAX, limit)?;
+            for (at, group) in due.iter().skip(passed) {
+                if self.group_waits(*group, claim)? {
+                    let wait = at.saturating_sub(self.steady);
+                    return Ok(Some(Duration::from_micros(u64::try_from(wait).unwrap_or(0))));
+                }
+            }
+            if due.len() < limit {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a group has a due task that a claim would take but for the group's limit.
+    fn group_waits(&mut self, group: i64, claim: Option<&Claim>) -> Result<bool> {
+        let state = self.cache.limits.group(self.connection, group)?;
+        if self.cache.pauses.group_is_paused(&state.name) {
+            return Ok(false);
+        }
+        let lists = self.cache.names.sub_queues_of_group(group).iter().copied();
+        let lists = lists.chain(self.affinity_lists_of_group(group)?);
+        let lists: Vec<i64> = lists.filter(|list| self.list_may_give(*list, claim)).collect();
+        self.any_ready(&lists)
+    }
+
+    fn something_waits(&mut self, scope: ScopeNumber, claim: Option<&Claim>) -> Result<bool> {
+        let lists = self.cache.names.ungrouped_sub_queues().filter(|(_, list)| match scope {
+            ScopeNumber::All => true,
+            ScopeNumber::Queue(queue) => list.queue == queue,
+            ScopeNumber::Kind(kind) => list.kind == kind,
+        });
+        let lists = lists.map(|(number, _)| number).filter(|list| self.list_may_give(*list, claim));
+        let lists: Vec<i64> = lists.collect();
+        for head_list in &lists {
+            if self.cache.heads.first(self.connection, *head_list)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(self.any_reserved(&lists)? || self.any_ready(&lists)?)
+    }
+
+    fn any_ready(&mut self, lists: &[i64]) -> Result<bool> {
+        for list in lists {
+            if self.cache.index.first_ready(self.connection, *list)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether neither a pause nor what a claim selects keeps tasks of a list from it.
+    fn list_may_give(&self, list: i64, claim: Option<&Claim>) -> bool {
+        self.cache.names.sub_queue(list).is_some_and(|list| {
+            let is_paused = self.cache.pauses.holds(&list.queue_name, &list.kind_name);
+            let selects = |claim: &Claim| claim.selects(&list.queue_name, &list.kind_name, list.orchestration);
+            !is_paused && claim.is_none_or(selects)
+        })
+    }
+}

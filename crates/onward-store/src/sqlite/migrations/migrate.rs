@@ -1,0 +1,70 @@
+//! The schema of a file: its marks, and bringing it up to date.
+
+use rusqlite::Connection;
+
+use crate::api::error::{Error, Result};
+use crate::migrations::Migrations;
+
+/// Marks a file as a store of a released version (`PRAGMA application_id`): "Onwd".
+const APPLICATION: i32 = 0x4f6e_7764;
+
+/// The mark of development versions, "OnWd". They numbered their schemas from 1, as released
+/// versions do.
+const DEVELOPMENT: i32 = 0x4f6e_5764;
+
+/// The scripts in order. A released one never changes: a change of the tables is a new one,
+/// `migrations/0002.sql`.
+pub(in crate::sqlite) const MIGRATIONS: Migrations = Migrations::new(include_str!("schema.sql"), &[]);
+
+/// The name of the store in messages; the path stands before it.
+const STORE: &str = "the store";
+
+/// Returns the schema of a file; zero for an empty one. Only reads.
+///
+/// # Errors
+/// If the file is another program's database, or a development version made it.
+pub(in crate::sqlite) fn schema_of(connection: &Connection) -> Result<u32> {
+    let application: i32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    let schema: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    match application {
+        APPLICATION => return Ok(schema),
+        DEVELOPMENT => return Err(MIGRATIONS.development_store(STORE, schema)),
+        _ => {}
+    }
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if application == 0 && schema == 0 && tables == 0 {
+        return Ok(0);
+    }
+    Err(Error::corrupt(
+        "the file is another program's database, not a store; choose another path, or move the file away",
+    ))
+}
+
+/// Returns the schema of a file that this program supports; zero for an empty one. Only reads.
+///
+/// # Errors
+/// As [`schema_of`], and if a newer version made the file.
+pub(in crate::sqlite) fn check_schema(connection: &Connection, migrations: Migrations) -> Result<u32> {
+    let schema = schema_of(connection)?;
+    migrations.check(STORE, schema)?;
+    Ok(schema)
+}
+
+/// Brings the schema up to date in one transaction; returns its number before and after.
+///
+/// # Errors
+/// As [`check_schema`], and if a statement fails. Then nothing was changed.
+pub(in crate::sqlite) fn migrate(connection: &mut Connection, migrations: Migrations) -> Result<(u32, u32)> {
+    // Another process that migrates the same file waits here, and then finds nothing to do.
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let (from, to) = (check_schema(&transaction, migrations)?, migrations.newest());
+    for script in migrations.after(from) {
+        transaction.execute_batch(script)?;
+    }
+    if from < to {
+        transaction.pragma_update(None, "application_id", APPLICATION)?;
+        transaction.pragma_update(None, "user_version", to)?;
+    }
+    transaction.commit()?;
+    Ok((from, to))
+}

@@ -1,0 +1,191 @@
+//! What wakes the housekeeping thread: a write-ahead log that has grown long, and anything else
+//! that it is to look at.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use crate::api::error::Result;
+
+/// The number of pages that make the log long: 32 MiB of 4 KiB pages. A log twice as long makes a
+/// new store slower (`docs/design/0010-sqlite-log-and-processes-rejected.md`).
+pub(in crate::sqlite) const LONG_LOG: i32 = 8192;
+
+/// A log of fewer pages is not long, however little room there is: each copy syncs.
+const SHORT_LOG: i32 = 16;
+
+const PAGE_BYTES: u64 = 4096;
+
+/// The interval at which peers are looked at.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Wakes the housekeeping thread.
+#[derive(Debug)]
+pub(in crate::sqlite) struct CheckpointTrigger {
+    /// The log.
+    log: PathBuf,
+    /// The number of pages that make the log long where there is room.
+    most: i32,
+    /// The number of pages that make the log long on this disk.
+    long: AtomicI32,
+    pages: AtomicI32,
+    /// True if the log is to be copied.
+    copy: AtomicBool,
+    /// True if the writer must copy the log before it continues.
+    overdue: AtomicBool,
+    fired: Mutex<bool>,
+    changed: Condvar,
+    /// True if the thread sleeps until it is woken, instead of looking once a second.
+    sleeps: AtomicBool,
+    closed: AtomicBool,
+}
+
+/// The reason for which the thread looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::sqlite) enum Reason {
+    /// It was fired by one who has told the engine what there is to tell.
+    Fired,
+    /// The poll interval has passed.
+    Time,
+}
+
+impl CheckpointTrigger {
+    pub(in crate::sqlite) fn new(log: PathBuf, most: i32) -> Self {
+        let trigger = Self {
+            log,
+            most: most.max(1),
+            long: AtomicI32::new(1),
+            pages: AtomicI32::new(0),
+            copy: AtomicBool::new(false),
+            overdue: AtomicBool::new(false),
+            fired: Mutex::new(false),
+            changed: Condvar::new(),
+            sleeps: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+        };
+        trigger.fit_disk();
+        trigger
+    }
+
+    /// Fits the bound to the free room, so that the log is copied before it leaves no room to copy
+    /// it to: all of its pages may be new to the database.
+    pub(super) fn fit_disk(&self) {
+        let long = room_for_log(&self.log).map_or(self.most, |room| room / 3);
+        self.long.store(long.max(SHORT_LOG).min(self.most), Ordering::Relaxed);
+    }
+
+    /// Makes every commit of a connection report the length of the log.
+    pub(in crate::sqlite) fn watch(self: &Arc<Self>, connection: &mut Connection) -> Result<()> {
+        let trigger = Arc::clone(self);
+        let hook = move |_: &mut rusqlite::hooks::Wal, pages: i32| {
+            trigger.committed(pages);
+            Ok(())
+        };
+        Ok(connection.wal_hook(Some(hook))?)
+    }
+
+    fn committed(&self, pages: i32) {
+        let before = self.pages.swap(pages, Ordering::Relaxed);
+        let long = self.long.load(Ordering::Relaxed);
+        let passes = |length| pages / length > before / length;
+        // A log that grows while it is copied does no harm where there is room.
+        if long < self.most && passes(long + long / 2) {
+            self.overdue.store(true, Ordering::Release);
+        }
+        // Fires once for each length: where a reader keeps the log from starting again, or another
+        // process fails to copy it, the copy is tried again.
+        if passes(long) {
+            self.copy.store(true, Ordering::Release);
+            self.fire();
+        }
+    }
+
+    /// Returns the length of the log, in pages.
+    pub(in crate::sqlite) fn pages(&self) -> i32 {
+        self.pages.load(Ordering::Relaxed)
+    }
+
+    /// Returns true, once, if the log is to be copied.
+    pub(in crate::sqlite) fn take_copy(&self) -> bool {
+        self.copy.swap(false, Ordering::AcqRel)
+    }
+
+    /// Returns true, once, if the writer must copy the log.
+    pub(in crate::sqlite) fn take_overdue(&self) -> bool {
+        self.overdue.swap(false, Ordering::AcqRel)
+    }
+
+    pub(in crate::sqlite) fn fire(&self) {
+        *self.fired.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_one();
+    }
+
+    /// Fires if the thread would not look by itself: a checkpoint of a peer writes thousands of
+    /// pages.
+    pub(in crate::sqlite) fn fire_if_asleep(&self) {
+        if self.sleeps.load(Ordering::Relaxed) {
+            self.fire();
+        }
+    }
+
+    pub(in crate::sqlite) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.fire();
+    }
+
+    /// Waits until the trigger fires or, if other processes write too, until it is time to look at
+    /// them; `None` if the thread is to end.
+    pub(in crate::sqlite) fn wait(&self, alone: bool) -> Option<Reason> {
+        self.sleeps.store(alone, Ordering::Relaxed);
+        let fired = self.fired.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fired = if alone {
+            self.changed.wait_while(fired, |fired| !*fired).unwrap_or_else(PoisonError::into_inner)
+        } else {
+            let waited = self.changed.wait_timeout_while(fired, POLL_INTERVAL, |fired| !*fired);
+            waited.unwrap_or_else(PoisonError::into_inner).0
+        };
+        let reason = if std::mem::take(&mut *fired) { Reason::Fired } else { Reason::Time };
+        (!self.closed.load(Ordering::Acquire)).then_some(reason)
+    }
+}
+
+/// Returns the number of pages for the log and for the growth of the database that it causes: what
+/// is free and what the log has already. `None` if the file system does not report it.
+fn room_for_log(log: &Path) -> Option<i32> {
+    let room = rustix::fs::statvfs(log.parent()?).ok().filter(|room| room.f_blocks > 0)?;
+    let free = room.f_bavail.saturating_mul(room.f_frsize);
+    let length = std::fs::metadata(log).map_or(0, |log| log.len());
+    i32::try_from(free.saturating_add(length) / PAGE_BYTES).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns after which of these commits, each with the length of the log, the trigger fires.
+    fn fires<const N: usize>(lengths: [i32; N]) -> [bool; N] {
+        let trigger = CheckpointTrigger::new(PathBuf::new(), 10);
+        lengths.map(|pages| {
+            trigger.committed(pages);
+            std::mem::take(&mut *trigger.fired.lock().unwrap())
+        })
+    }
+
+    #[test]
+    fn a_log_that_grows_past_its_length_rings_once() {
+        assert_eq!(fires([9, 12, 15]), [false, true, false]);
+    }
+
+    #[test]
+    fn a_log_that_could_not_start_anew_rings_again_at_twice_its_length_even_if_no_commit_ends_there() {
+        assert_eq!(fires([12, 19, 23, 26]), [true, false, true, false]);
+    }
+
+    #[test]
+    fn a_log_that_started_anew_rings_when_it_is_long_again() {
+        assert_eq!(fires([12, 3, 11]), [true, false, true]);
+    }
+}

@@ -1,0 +1,439 @@
+//! The processes that have the file open: each holds a lock that ends with it, and can be woken.
+//!
+//! Beside the store lies the directory `<file>-sessions`. Each open store has a file in it, its
+//! *lock file*, that it keeps locked; the operating system drops the lock when the process ends,
+//! however it ends. A process watches its own lock file, and whoever has committed something writes
+//! a byte to the lock files of the others. Alone, a process writes to none.
+//!
+//! The name of a lock file has the number of the process, a random number, and the inode of the
+//! file that the process has open. A process that makes a few calls and ends has a lock file that
+//! only protects the file: it watches nothing, and no one wakes it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use notify::event::{EventKind, ModifyKind};
+use notify::{RecursiveMode, Watcher};
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
+
+use crate::api::error::{Error, Result};
+use crate::sqlite::file_layer::log_owner::{RECORD, with_suffix};
+use crate::sqlite::processes::ticket_lock::TicketLock;
+use crate::sqlite::processes::write_lock::WriteLock;
+
+/// Ends the name of a lock file of a process that makes a few calls and ends.
+const BRIEF: &str = ".brief";
+
+/// The length of time for which a process has a store open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ProcessKind {
+    /// It works on the store, and is woken when others write.
+    Lasting,
+    /// It makes a few calls and ends. It wakes others, and is not woken.
+    Brief,
+}
+
+/// This process's lock file beside the store, and those of its peers.
+pub(in crate::sqlite) struct PeerProcesses {
+    directory: PathBuf,
+    name: String,
+    process_kind: ProcessKind,
+    /// Held locked; the lock is the lock file.
+    _lock: File,
+    wakers: PeerWakers,
+    /// True if lock files of brief processes were there at the last look.
+    has_brief: bool,
+    ticket_lock: TicketLock,
+    /// `None` for a brief process, and where the system has no watch left.
+    watcher: Option<notify::RecommendedWatcher>,
+}
+
+/// The lock files of the other lasting processes. They can be woken from any thread: the lock is
+/// never held while something waits for SQLite.
+#[derive(Debug, Clone, Default)]
+pub(in crate::sqlite) struct PeerWakers {
+    lock_files: Arc<Mutex<BTreeMap<String, File>>>,
+    /// The directory where a brief process looks for them before it wakes them; it looks at no
+    /// other time.
+    directory: Option<PathBuf>,
+}
+
+impl PeerWakers {
+    fn lock_files(&self) -> MutexGuard<'_, BTreeMap<String, File>> {
+        self.lock_files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes all of them. A failure costs them time, not work.
+    pub(in crate::sqlite) fn wake(&self) {
+        if let Some(directory) = &self.directory {
+            *self.lock_files() = lasting_lock_files(directory);
+        }
+        for (name, lock_file) in &mut *self.lock_files() {
+            if let Err(error) = lock_file.rewind().and_then(|()| lock_file.write_all(b"!")) {
+                tracing::warn!(%error, process = name, "another process on this store could not be woken");
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for PeerProcesses {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Presence").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl PeerProcesses {
+    /// Marks this process as present with the file of this inode open; `woken` is called, on a
+    /// thread of the watcher, whenever a peer has written. Without a watch the store is looked
+    /// at once a second.
+    pub(in crate::sqlite) fn register(
+        store: &Path,
+        inode: u64,
+        woken: impl Fn(Woken) + Send + 'static,
+    ) -> Result<Self> {
+        let mut peers = Self::with_lock_file(store, inode, ProcessKind::Lasting)?;
+        match watch(&peers.directory, &peers.name, store, woken) {
+            Ok(watcher) => peers.watcher = Some(watcher),
+            Err(failure) => tracing::warn!("{}", without_watch(&failure)),
+        }
+        Ok(peers)
+    }
+
+    /// Marks a process that makes a few calls and ends: it watches nothing, and the others are told
+    /// to look until it is gone.
+    pub(in crate::sqlite) fn register_briefly(store: &Path, inode: u64) -> Result<Self> {
+        let peers = Self::with_lock_file(store, inode, ProcessKind::Brief)?;
+        announce(&peers.directory);
+        Ok(peers)
+    }
+
+    fn with_lock_file(store: &Path, inode: u64, process_kind: ProcessKind) -> Result<Self> {
+        let directory = lock_directory(store);
+        fs::create_dir_all(&directory).map_err(|error| failed(&directory, error))?;
+        let (name, lock) = lock_a_name(&directory, inode, process_kind)?;
+        let directory_file = File::open(&directory).map_err(|error| failed(&directory, error))?;
+        let wakes_in = (process_kind == ProcessKind::Brief).then(|| directory.clone());
+        Ok(Self {
+            directory,
+            name,
+            process_kind,
+            _lock: lock,
+            wakers: PeerWakers { directory: wakes_in, ..PeerWakers::default() },
+            has_brief: false,
+            ticket_lock: TicketLock::new(directory_file, WriteLock::of(store)),
+            watcher: None,
+        })
+    }
+
+    pub(in crate::sqlite) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(in crate::sqlite) fn is_brief(&self) -> bool {
+        self.process_kind == ProcessKind::Brief
+    }
+
+    pub(in crate::sqlite) fn is_alone(&self) -> bool {
+        self.wakers.lock_files().is_empty()
+    }
+
+    /// Returns true if this process is woken by every write of other processes, and need not poll.
+    pub(in crate::sqlite) fn is_woken_by_all_writes(&self) -> bool {
+        self.is_alone() && !self.has_brief && self.is_watching()
+    }
+
+    /// Returns true if the system wakes this process when other processes write.
+    pub(in crate::sqlite) fn is_watching(&self) -> bool {
+        self.watcher.is_some()
+    }
+
+    /// The way to the write lock, which all processes take in the order in which they come.
+    pub(in crate::sqlite) fn ticket_lock(&self) -> &TicketLock {
+        &self.ticket_lock
+    }
+
+    /// Returns true if a process works on the store.
+    pub(in crate::sqlite) fn is_running(&self, name: &str) -> bool {
+        name == self.name || self.wakers.lock_files().contains_key(name) || is_process_here(&self.directory, name)
+    }
+
+    /// Looks which lasting processes are here; returns whether that has changed. Marks of those
+    /// that have ended are removed, and with `sweep` also those of brief processes.
+    pub(in crate::sqlite) fn refresh(&mut self, sweep: bool) -> Result<bool> {
+        let mut found = BTreeMap::new();
+        let entries = fs::read_dir(&self.directory).map_err(|error| failed(&self.directory, error))?;
+        self.has_brief = false;
+        for entry in entries {
+            let entry = entry.map_err(|error| failed(&self.directory, error))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name == self.name || name == RECORD {
+                continue;
+            }
+            if name.ends_with(BRIEF) {
+                self.has_brief |= !sweep || held_lock_file(&entry.path()).is_some();
+            } else if let Some(lock_file) = held_lock_file(&entry.path()) {
+                found.insert(name, lock_file);
+            }
+        }
+        let mut known = self.wakers.lock_files();
+        let changed = !found.keys().eq(known.keys());
+        *known = found;
+        Ok(changed)
+    }
+
+    pub(in crate::sqlite) fn wakers(&self) -> &PeerWakers {
+        &self.wakers
+    }
+}
+
+impl Drop for PeerProcesses {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(self.directory.join(&self.name));
+    }
+}
+
+/// Refuses to work on a file of this inode, or to make one, while another process has another file
+/// open under the same name. Changes nothing. Opens no lock file of a process that has this file
+/// open, so that many processes that come at once cost little.
+pub(in crate::sqlite) fn check_peers(store: &Path, inode: Option<u64>) -> Result<()> {
+    let Ok(entries) = fs::read_dir(lock_directory(store)) else { return Ok(()) };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let of = inode_in(&name);
+        if of.is_some() && of != inode && is_held(&entry.path()) {
+            let process = name.split('-').next().unwrap_or_default();
+            return Err(Error::replaced(format!(
+                "process {process} has the file open that was here before; it was moved, removed or replaced while that process worked, \
+                 whose changes would mix with those to this file; end that process first"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the processes of these whose lock file beside a store is not held any more.
+pub(in crate::sqlite) fn ended(store: &Path, processes: BTreeSet<String>) -> BTreeSet<String> {
+    let directory = lock_directory(store);
+    processes.into_iter().filter(|process| !is_process_here(&directory, process)).collect()
+}
+
+/// The inode of the file that the owner of a lock file has open.
+fn inode_in(name: &str) -> Option<u64> {
+    name.trim_end_matches(BRIEF).rsplit('-').next()?.parse().ok()
+}
+
+/// Whether the process with this name lives. One without a name has no lock file, and its path
+/// would be that of the directory.
+fn is_process_here(directory: &Path, name: &str) -> bool {
+    !name.is_empty() && is_held(&directory.join(name))
+}
+
+/// Returns true if the owner of a lock file lives.
+fn is_held(lock_file: &Path) -> bool {
+    File::open(lock_file).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
+fn lock_directory(store: &Path) -> PathBuf {
+    with_suffix(store, "-sessions")
+}
+
+/// The lock files of the lasting processes that are here.
+fn lasting_lock_files(directory: &Path) -> BTreeMap<String, File> {
+    let Ok(entries) = fs::read_dir(directory) else { return BTreeMap::new() };
+    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let lasting = names.filter(|name| name != RECORD && !name.ends_with(BRIEF));
+    lasting.filter_map(|name| held_lock_file(&directory.join(&name)).map(|lock_file| (name, lock_file))).collect()
+}
+
+/// Has the lasting processes look once a second for as long as the lock file of a brief one is
+/// there: it may be killed between its commit and the wake.
+fn announce(directory: &Path) {
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    let times = Timestamps { last_access: now, last_modification: now };
+    for lock_file in lasting_lock_files(directory).keys() {
+        // A failure costs time, and only if this process is killed.
+        let _ = utimensat(CWD, directory.join(lock_file), &times, AtFlags::empty());
+    }
+}
+
+/// Creates a file under a name that was never used, and locks it.
+fn lock_a_name(directory: &Path, inode: u64, process_kind: ProcessKind) -> Result<(String, File)> {
+    let kind = if process_kind == ProcessKind::Brief { BRIEF } else { "" };
+    loop {
+        let random = RandomState::new().build_hasher().finish();
+        let name = format!("{}-{random:016x}-{inode}{kind}", std::process::id());
+        let path = directory.join(&name);
+        let file = File::create_new(&path).map_err(|error| failed(&path, error))?;
+        match file.try_lock() {
+            // A peer that looked between the two steps took it for a dead one's and removed
+            // it.
+            Ok(()) if path.exists() => return Ok((name, file)),
+            Ok(()) | Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(failed(&path, error)),
+        }
+    }
+}
+
+/// Opens a lock file whose lock a process holds; a file without a holder is removed.
+fn held_lock_file(path: &Path) -> Option<File> {
+    let lock_file = OpenOptions::new().write(true).open(path).ok()?;
+    match lock_file.try_lock() {
+        Err(TryLockError::WouldBlock) => Some(lock_file),
+        // Removed while this lock is held: a process that is just making its lock file cannot lock
+        // it, or finds it gone, and makes another. Somebody else may have removed it first.
+        Ok(()) => {
+            let _ = fs::remove_file(path);
+            None
+        }
+        Err(TryLockError::Error(_)) => None,
+    }
+}
+
+fn watch(
+    directory: &Path,
+    name: &str,
+    store: &Path,
+    woken: impl Fn(Woken) + Send + 'static,
+) -> notify::Result<notify::RecommendedWatcher> {
+    let path = directory.join(name);
+    let (directory, mut seen) = (directory.to_owned(), None);
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        let Ok(event) = event else { return };
+        let is_of_lock_file = event.paths.iter().any(|path| path.parent() == Some(&directory));
+        match event.kind {
+            EventKind::Modify(ModifyKind::Metadata(_)) if is_of_lock_file => woken(Woken::Announced),
+            EventKind::Modify(_) if is_of_lock_file => woken(Woken::since(&mut seen, &directory)),
+            EventKind::Modify(ModifyKind::Data(_)) => woken(Woken::FileWritten),
+            EventKind::Modify(_) | EventKind::Remove(_) if !is_of_lock_file => woken(Woken::FileRenamed),
+            _ => {}
+        }
+    })?;
+    watcher.watch(&path, RecursiveMode::NonRecursive)?;
+    watcher.watch(store, RecursiveMode::NonRecursive)?;
+    Ok(watcher)
+}
+
+/// Checks whether the system lets this process watch a file.
+///
+/// # Errors
+/// If it does not, with the setting that says how many may be watched.
+pub(in crate::sqlite) fn check_watch(store: &Path) -> Result<()> {
+    let watch = || notify::recommended_watcher(|_| {})?.watch(store, RecursiveMode::NonRecursive);
+    watch().map_err(|failure| Error::io(without_watch(&failure)).caused_by(failure))
+}
+
+/// Reports that there is no watch, and what to raise.
+fn without_watch(failure: &notify::Error) -> String {
+    let setting = match failure.kind {
+        notify::ErrorKind::MaxFilesWatch => "fs.inotify.max_user_watches",
+        _ => "fs.inotify.max_user_instances",
+    };
+    format!(
+        "no file can be watched ({failure}), so work of other processes is noticed once a second; raise {setting} (sysctl)"
+    )
+}
+
+/// The reason for which the store is woken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::sqlite) enum Woken {
+    /// A peer has written, and the peers are those of the last time.
+    Peer,
+    /// A peer has written, and there may be other lock files than the last time. It takes a look at
+    /// the directory's time; to open and try every lock file would be much for each commit of a
+    /// peer. Marks that come within the same tick of that clock are found at the next look.
+    Peers,
+    /// A brief process has come.
+    Announced,
+    /// The database file was written to, as each checkpoint does.
+    FileWritten,
+    /// The database file got another name, or none.
+    FileRenamed,
+}
+
+impl Woken {
+    fn since(seen: &mut Option<SystemTime>, directory: &Path) -> Self {
+        let now = fs::metadata(directory).and_then(|metadata| metadata.modified()).ok();
+        let before = std::mem::replace(seen, now);
+        if now.is_some() && before == now { Self::Peer } else { Self::Peers }
+    }
+}
+
+#[cold]
+fn failed(path: &Path, error: std::io::Error) -> Error {
+    let text = format!("{} cannot be used: {error}", path.display());
+    match error.kind() {
+        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+            Error::read_only(format!("{text}; the store's directory must be writable"))
+        }
+        std::io::ErrorKind::NotFound => Error::not_found(format!("{text}; check that the store's directory exists")),
+        std::io::ErrorKind::StorageFull => Error::full(format!("{text}; make room and try again")),
+        _ => Error::io(text),
+    }
+    .caused_by(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn processes_that_enter_while_others_look_keep_their_lock_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = directory.path().join("onward.db");
+        fs::write(&store, "").unwrap();
+        let mut onlookers =
+            [PeerProcesses::register(&store, 1, |_| {}).unwrap(), PeerProcesses::register(&store, 1, |_| {}).unwrap()];
+        let directory_of_locks = onlookers[0].directory.clone();
+        let done = AtomicBool::new(false);
+        let removed = std::thread::scope(|scope| {
+            for onlooker in &mut onlookers {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        onlooker.refresh(true).unwrap();
+                    }
+                });
+            }
+            let removed = (0..1000).filter(|_| !is_kept_a_while(&directory_of_locks)).count();
+            done.store(true, Ordering::Relaxed);
+            removed
+        });
+        assert_eq!(removed, 0, "lock files were removed under their owners");
+    }
+
+    /// Wakes one process by each of these wakers, and returns what it receives each time.
+    fn told<const N: usize>(wakers: [&PeerWakers; N], told: &std::sync::mpsc::Receiver<Woken>) -> [Woken; N] {
+        wakers.map(|wakers| {
+            wakers.wake();
+            let first = told.recv().unwrap();
+            // One write may be told of more than once.
+            std::iter::once(first).chain(told.try_iter()).find(|woken| *woken == Woken::Peers).unwrap_or(first)
+        })
+    }
+
+    #[test]
+    fn whoever_is_woken_again_by_the_same_peer_need_not_look_who_is_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = directory.path().join("onward.db");
+        fs::write(&store, "").unwrap();
+        let (tell, told_of) = std::sync::mpsc::channel();
+        let _sleeper = PeerProcesses::register(&store, 1, move |woken| tell.send(woken).unwrap()).unwrap();
+        let mut peer = PeerProcesses::register(&store, 1, |_| {}).unwrap();
+        peer.refresh(true).unwrap();
+        let wakers = [peer.wakers(), peer.wakers()];
+        assert_eq!(told(wakers, &told_of), [Woken::Peers, Woken::Peer]);
+    }
+
+    /// Makes a lock file, lets others have their time, and looks whether it is still there.
+    fn is_kept_a_while(directory: &Path) -> bool {
+        let (name, _lock) = lock_a_name(directory, 1, ProcessKind::Lasting).unwrap();
+        (0..4).for_each(|_| std::thread::yield_now());
+        fs::remove_file(directory.join(&name)).is_ok()
+    }
+}

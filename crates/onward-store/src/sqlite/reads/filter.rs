@@ -1,0 +1,287 @@
+//! Converts a filter to SQL.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::api::error::Result;
+use crate::api::store::TaskFilter;
+use crate::api::task::{TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
+use crate::rules::prefix;
+use crate::sqlite::reads::record::{FROM_ENDED, FROM_LIVE};
+
+/// The range of task numbers: the first one, and the one below which it ends.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::sqlite) struct Range {
+    pub(in crate::sqlite) from: Option<TaskId>,
+    pub(in crate::sqlite) before: Option<TaskId>,
+}
+
+impl Range {
+    pub(in crate::sqlite) fn before(before: Option<TaskId>) -> Self {
+        Self { from: None, before }
+    }
+
+    fn is_all(self) -> bool {
+        self.from.is_none() && self.before.is_none()
+    }
+}
+
+/// The tasks of a range that a filter selects.
+#[derive(Debug)]
+pub(super) struct Selection<'f> {
+    filter: &'f TaskFilter,
+    range: Range,
+    /// The tags that the tasks must have, the rarest first.
+    tags: Vec<TagInUse>,
+}
+
+/// A tag that a task has.
+#[derive(Debug, Clone, Copy)]
+struct TagInUse {
+    number: i64,
+    tasks: u64,
+}
+
+/// A query without its columns, order and limit.
+#[derive(Debug, Default)]
+pub(super) struct Query {
+    from: String,
+    conditions: Vec<String>,
+    /// The values to bind, in the order of the conditions.
+    pub(in crate::sqlite) values: Vec<Value>,
+    /// The tasks' numbers.
+    id: &'static str,
+    /// Newest first.
+    order: &'static str,
+}
+
+impl Query {
+    fn add(&mut self, condition: impl Into<String>, value: impl Into<Value>) {
+        self.conditions.push(condition.into());
+        self.values.push(value.into());
+    }
+
+    fn add_time(&mut self, condition: &str, at: Option<Timestamp>) {
+        if let Some(at) = at {
+            self.add(condition, at.as_microseconds());
+        }
+    }
+
+    fn conditions(&self) -> String {
+        if self.conditions.is_empty() { "1".to_owned() } else { self.conditions.join(" AND ") }
+    }
+
+    /// The newest tasks with these columns; one more value is bound, how many.
+    pub(in crate::sqlite) fn newest(&self, columns: &str) -> String {
+        format!("SELECT {columns} FROM {} WHERE {} ORDER BY {} LIMIT ?", self.from, self.conditions(), self.order)
+    }
+
+    /// Their numbers, newest first; one more value is bound, how many.
+    pub(in crate::sqlite) fn ids(&self) -> String {
+        self.newest(self.id)
+    }
+
+    /// Returns the SQL that counts the tasks.
+    pub(in crate::sqlite) fn count(&self) -> String {
+        format!("SELECT count(*) FROM {} WHERE {}", self.from, self.conditions())
+    }
+}
+
+impl<'f> Selection<'f> {
+    /// Returns the selection of `filter`; `None` if it asks for a tag that no task has.
+    pub(in crate::sqlite) fn of(connection: &Connection, filter: &'f TaskFilter, range: Range) -> Result<Option<Self>> {
+        if filter.tags.len() > bounds::TAGS {
+            return Ok(None);
+        }
+        let mut tags = Vec::with_capacity(filter.tags.len());
+        for (key, value) in filter.tags.iter() {
+            let mut statement =
+                connection.prepare_cached("SELECT number, tasks FROM tag WHERE key = ? AND value = ?")?;
+            let read = |row: &rusqlite::Row<'_>| Ok(TagInUse { number: row.get(0)?, tasks: row.get(1)? });
+            match statement.query_row([key, value], read).optional()? {
+                Some(tag) => tags.push(tag),
+                None => return Ok(None),
+            }
+        }
+        tags.sort_unstable_by_key(|tag| tag.tasks);
+        Ok(Some(Self { filter, range, tags }))
+    }
+
+    /// Returns the number of tasks that it selects, if that is known without counting.
+    pub(super) fn known_count(&self) -> Option<u64> {
+        match self.tags[..] {
+            [tag] if self.is_by_tags_alone() && self.range.is_all() => Some(tag.tasks),
+            _ => None,
+        }
+    }
+
+    /// The queries that together find all of it, each task by one of them.
+    pub(super) fn queries(&self) -> Vec<Query> {
+        match self.by_tags() {
+            Some(query) => vec![query],
+            None => self.live().into_iter().chain(self.ended()).collect(),
+        }
+    }
+
+    /// Live and ended tasks at once, where their tags alone matter.
+    fn by_tags(&self) -> Option<Query> {
+        if !self.is_by_tags_alone() || self.tags.is_empty() {
+            return None;
+        }
+        let mut query = Query { from: "task_tag g".to_owned(), id: "g.task", order: "g.task DESC", ..Query::default() };
+        self.add_tags(&mut query);
+        self.add_range(&mut query);
+        Some(query)
+    }
+
+    fn is_by_tags_alone(&self) -> bool {
+        let filter = self.filter;
+        let by_tags = TaskFilter { tags: filter.tags.clone(), with_payload: filter.with_payload, ..Default::default() };
+        by_tags == *filter
+    }
+
+    fn add_range(&self, query: &mut Query) {
+        if let Some(from) = self.range.from {
+            query.add(format!("{} >= ?", query.id), from.0);
+        }
+        if let Some(before) = self.range.before {
+            query.add(format!("{} < ?", query.id), before.0);
+        }
+    }
+
+    fn add_tags(&self, query: &mut Query) {
+        let mut tags = self.tags.iter();
+        if let Some(rarest) = tags.next() {
+            query.add("g.tag = ?", rarest.number);
+        }
+        for tag in tags {
+            query.add("EXISTS (SELECT 1 FROM task_tag o WHERE o.tag = ? AND o.task = g.task)", tag.number);
+        }
+    }
+
+    /// Live tasks; `None` if none can be meant.
+    pub(in crate::sqlite) fn live(&self) -> Option<Query> {
+        let filter = self.filter;
+        let is_wanted = |state| filter.states.is_empty() || filter.states.contains(&state);
+        let states: Vec<TaskState> =
+            TaskState::ALL.into_iter().filter(|state| !state.is_ended() && is_wanted(*state)).collect();
+        if states.is_empty() || filter.finished_from.is_some() || filter.finished_before.is_some() {
+            return None;
+        }
+        let mut query = if states == [TaskState::Running] && self.tags.is_empty() {
+            // Few tasks run, so those are looked for among the leases.
+            let from = "lease l CROSS JOIN task t ON t.id BETWEEN l.first AND l.last".to_owned();
+            self.query_from(Query { from, order: "l.first DESC, t.id DESC", id: "t.id", ..Query::default() })
+        } else {
+            self.query_from(self.source(FROM_LIVE))
+        };
+        if states.len() < 4 {
+            query.conditions.push(format!("({})", states.into_iter().map(live_state).collect::<Vec<_>>().join(" OR ")));
+        }
+        Some(query)
+    }
+
+    /// Ended tasks; `None` if none can be meant.
+    pub(in crate::sqlite) fn ended(&self) -> Option<Query> {
+        let filter = self.filter;
+        let states = filter.states.iter().filter(|state| state.is_ended());
+        let codes: Vec<String> = states.map(|state| state.code().to_string()).collect();
+        if codes.is_empty() && !filter.states.is_empty() {
+            return None;
+        }
+        let mut query = self.query_from(self.source(FROM_ENDED));
+        if !codes.is_empty() {
+            query.conditions.push(format!("t.state IN ({})", codes.join(", ")));
+        }
+        query.add_time("t.finished_at >= ?", filter.finished_from);
+        query.add_time("t.finished_at < ?", filter.finished_before);
+        Some(query)
+    }
+
+    /// Tasks of a table, found by the rarest tag where there is one, else among the orchestrations
+    /// if only those are meant.
+    fn source(&self, table: &str) -> Query {
+        if self.tags.is_empty() && self.filter.orchestration == Some(true) {
+            let (from, conditions) = (format!("instance i CROSS JOIN {table}"), vec!["t.id = i.task".to_owned()]);
+            return Query { from, conditions, id: "i.task", order: "i.task DESC", ..Query::default() };
+        }
+        if self.tags.is_empty() {
+            return Query { from: table.to_owned(), id: "t.id", order: "t.id DESC", ..Query::default() };
+        }
+        let (from, conditions) = (format!("task_tag g CROSS JOIN {table}"), vec!["t.id = g.task".to_owned()]);
+        Query { from, conditions, id: "g.task", order: "g.task DESC", ..Query::default() }
+    }
+
+    /// A query with the conditions that live and ended tasks share.
+    fn query_from(&self, mut query: Query) -> Query {
+        let filter = self.filter;
+        self.add_tags(&mut query);
+        self.add_range(&mut query);
+        if let Some(kind) = &filter.kind {
+            query.add(include_str!("../sql/filters/in_kind.sql").trim(), kind.to_string());
+        }
+        if let Some(queue) = &filter.queue {
+            query.add(include_str!("../sql/filters/in_queue.sql").trim(), queue.to_string());
+        }
+        if let Some(group) = &filter.group {
+            query.add(include_str!("../sql/filters/in_group.sql").trim(), group.to_string());
+        }
+        if let Some(key) = &filter.key {
+            query.add("t.key = ?", key.clone());
+        }
+        if let Some(parent) = filter.parent {
+            query.add(include_str!("../sql/filters/in_children_of.sql").trim(), parent.0);
+        }
+        if let Some(bundle) = filter.bundle {
+            query.add("t.id IN (SELECT task FROM batch_item WHERE batch = ?)", bundle.0);
+        }
+        if let Some(is_one) = filter.orchestration.filter(|_| query.id != "i.task") {
+            let not = if is_one { "" } else { "NOT " };
+            query.conditions.push(format!("{not}EXISTS (SELECT 1 FROM instance i WHERE i.task = t.id)"));
+        }
+        query.add_time("t.submitted_at >= ?", filter.submitted_from);
+        query.add_time("t.submitted_at < ?", filter.submitted_before);
+        if let Some(prefix) = &filter.tag_key_prefix {
+            add_tag_key_prefix(&mut query, prefix);
+        }
+        if let Some(prefix) = &filter.key_prefix {
+            add_key_prefix(&mut query, prefix);
+        }
+        if let Some(from) = filter.priority_from {
+            query.add("t.priority >= ?", i64::from(from.0));
+        }
+        if let Some(to) = filter.priority_to {
+            query.add("t.priority <= ?", i64::from(to.0));
+        }
+        if let Some(requested) = filter.cancel_requested {
+            query.add("(t.cancel_requested > 0) = ?", requested);
+        }
+        query
+    }
+}
+
+fn add_key_prefix(query: &mut Query, prefix: &str) {
+    query.add("t.key >= ?", prefix.to_owned());
+    if let Some(end) = prefix::end(prefix) {
+        query.add("t.key < ?", end);
+    }
+}
+
+fn add_tag_key_prefix(query: &mut Query, prefix: &str) {
+    let Some(end) = prefix::end(prefix) else {
+        return query.add(include_str!("../sql/filters/has_tag_key_from.sql").trim(), prefix.to_owned());
+    };
+    query.add(include_str!("../sql/filters/has_tag_key_within.sql").trim(), prefix.to_owned());
+    query.values.push(end.into());
+}
+
+fn live_state(state: TaskState) -> &'static str {
+    match state {
+        TaskState::Running => "l.first IS NOT NULL",
+        TaskState::Scheduled => "(l.first IS NULL AND t.scheduled = 1)",
+        TaskState::Blocked => "(l.first IS NULL AND t.scheduled = 2)",
+        _ => "(l.first IS NULL AND t.scheduled = 0)",
+    }
+}

@@ -1,0 +1,57 @@
+//! The names that belong to the number of a sub-queue.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::api::error::{Error, Result};
+use crate::api::name::Name;
+
+/// The names of each sub-queue that a read comes across, looked up once. A sub-queue never changes.
+#[derive(Debug)]
+pub(in crate::sqlite) struct SubQueueNames<'c> {
+    connection: &'c Connection,
+    known: HashMap<i64, NamesOfSubQueue>,
+    /// Neighbouring rows are often of one sub-queue.
+    last: Option<(i64, NamesOfSubQueue)>,
+}
+
+/// The names of a sub-queue's queue, kind and group.
+#[derive(Debug, Clone)]
+pub(in crate::sqlite) struct NamesOfSubQueue {
+    pub(in crate::sqlite) kind: Name,
+    pub(in crate::sqlite) queue: Name,
+    pub(in crate::sqlite) group: Option<Name>,
+}
+
+impl<'c> SubQueueNames<'c> {
+    pub(in crate::sqlite) fn new(connection: &'c Connection) -> Self {
+        Self { connection, known: HashMap::new(), last: None }
+    }
+
+    pub(in crate::sqlite) fn of(&mut self, sub_queue: i64) -> Result<NamesOfSubQueue> {
+        if let Some((_, names)) = self.last.as_ref().filter(|(last, _)| *last == sub_queue) {
+            return Ok(names.clone());
+        }
+        let names = self.look_up(sub_queue)?;
+        self.last = Some((sub_queue, names.clone()));
+        Ok(names)
+    }
+
+    fn look_up(&mut self, sub_queue: i64) -> Result<NamesOfSubQueue> {
+        if let Some(names) = self.known.get(&sub_queue) {
+            return Ok(names.clone());
+        }
+        let names: Option<(String, String, Option<String>)> = self
+            .connection
+            .prepare_cached(include_str!("../sql/reads/sub_queue_names.sql"))?
+            .query_row([sub_queue], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .optional()?;
+        let (kind, queue, group) =
+            names.ok_or_else(|| Error::corrupt("a task is in a sub-queue that does not exist; restore a backup"))?;
+        let group = group.map(Name::new).transpose()?;
+        let names = NamesOfSubQueue { kind: Name::new(kind)?, queue: Name::new(queue)?, group };
+        self.known.insert(sub_queue, names.clone());
+        Ok(names)
+    }
+}

@@ -1,0 +1,359 @@
+//! Ready lists of tasks that have an affinity key: which claims look at them.
+//!
+//! The first task of such a list is among the [heads](crate::sqlite::ready::claimable_heads) of its
+//! sub-queue without a group, for all, or among those of the session for which it is **reserved**.
+//! So a claim looks at no list that is reserved for another session, however many there are.
+//! Entries and exits leave a list where it is; what they, a start, an end of a session or time may
+//! have changed is **settled** at the end of the write, so that a claim does not see its own doing.
+
+use rusqlite::{OptionalExtension, params};
+
+use crate::api::error::{Error, Result};
+use crate::api::name::Name;
+use crate::api::task::SessionId;
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
+use crate::rules;
+use crate::rules::order::Place;
+use crate::sqlite::commit::cache::Cache;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::commit::names::{
+    AFFINITY_SHIFT, FIRST_GROUPED, FIRST_WITH_AFFINITY, HAS_AFFINITY, Names, sub_queue_of_list,
+};
+use crate::sqlite::commit::transaction::Transaction;
+use crate::sqlite::ready::affinity_keys::{number_of, preferred};
+use crate::sqlite::ready::claimable_heads::ClaimableHead;
+use crate::sqlite::ready::index::Entry;
+
+/// A list, the session for which it is reserved, and the end of the reservation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct AffinityList {
+    list: i64,
+    reserved: Option<(i64, i64)>,
+}
+
+impl AffinityList {
+    fn from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        let (session, until): (Option<i64>, Option<i64>) = (row.get(1)?, row.get(2)?);
+        Ok(Self { list: row.get(0)?, reserved: session.zip(until) })
+    }
+
+    fn head_list(&self, names: &Names) -> i64 {
+        reserved_head_list(names.ungrouped_of(self.list), self.reserved.map_or(0, |(session, _)| session))
+    }
+}
+
+/// Returns the head list for the heads of a base that are reserved for a session; 0 stands for
+/// those without a reservation.
+pub(in crate::sqlite) fn reserved_head_list(head_list: i64, session: i64) -> i64 {
+    session << AFFINITY_SHIFT | head_list
+}
+
+fn read(connection: &Database<'_>, list: i64) -> Result<AffinityList> {
+    let mut statement = connection.prepare_cached("SELECT list, session, until FROM affinity_list WHERE list = ?")?;
+    let found = statement.query_row([list], AffinityList::from_row).optional()?;
+    Ok(found.unwrap_or(AffinityList { list, reserved: None }))
+}
+
+/// Returns the head list of a list, of whatever kind that is.
+pub(in crate::sqlite) fn head_list_of(connection: &Database<'_>, names: &Names, list: i64) -> Result<i64> {
+    if list < FIRST_WITH_AFFINITY {
+        return Ok(names.ungrouped_of(list));
+    }
+    Ok(read(connection, list)?.head_list(names))
+}
+
+impl Cache {
+    /// The ready list of a task in a sub-queue: one of its affinity key, if it has one and tasks of
+    /// that wait.
+    pub(in crate::sqlite) fn list_of(
+        &self,
+        connection: &Database<'_>,
+        sub_queue: i64,
+        affinity_key: Option<&Name>,
+    ) -> Result<i64> {
+        let Some(affinity_key) = affinity_key else { return Ok(sub_queue) };
+        Ok(number_of(connection, affinity_key)?.map_or(sub_queue, |number| number << AFFINITY_SHIFT | sub_queue))
+    }
+
+    /// Returns the session for which a list of an affinity key is to be reserved at a moment, and
+    /// until when.
+    pub(in crate::sqlite) fn reservation(
+        &mut self,
+        connection: &Database<'_>,
+        list: i64,
+        now: Timestamp,
+    ) -> Result<Option<(SessionId, Timestamp)>> {
+        if list < FIRST_WITH_AFFINITY {
+            return Ok(None);
+        }
+        let Some(session) = preferred(connection, list >> AFFINITY_SHIFT)? else { return Ok(None) };
+        let queue = self.names.sub_queue(list).map_or(0, |sub_queue| sub_queue.queue);
+        let wait = self.queues.settings(queue).affinity_wait;
+        let Some(first) = self.index.first_ready(connection, list)?.filter(|_| !wait.is_zero()) else {
+            return Ok(None);
+        };
+        let mut statement = connection.prepare_cached("SELECT run_at FROM task WHERE id = ?")?;
+        let run_at = statement.query_row([first.task.0], |row| row.get(0))?;
+        let until = rules::affinity::reserved_until(Timestamp::from_microseconds(run_at), wait);
+        Ok((now < until).then_some((SessionId(session), until)))
+    }
+}
+
+impl Transaction<'_> {
+    pub(in crate::sqlite) fn enter_affinity_list(&mut self, entry: &Entry<'_>, affinity_key: &Name) -> Result<()> {
+        if !entry.is_ready() {
+            let list = if entry.scheduled { entry.list | HAS_AFFINITY } else { entry.list };
+            return self.cache.index.add(self.connection, &Entry { list, ..entry.clone() });
+        }
+        let list = self.ensure_affinity_key(affinity_key)? << AFFINITY_SHIFT | entry.list;
+        let first = self.cache.index.first_ready(self.connection, list)?;
+        self.cache.index.add(self.connection, &Entry { list, ..entry.clone() })?;
+        self.note_entry_to_affinity_list(list, entry.sort_key(), first)
+    }
+
+    pub(super) fn enter_affinity_list_when_due(&mut self, list: i64, sort_key: Place) -> Result<()> {
+        let affinity_key = self.live(sort_key.task)?.and_then(|task| task.options.affinity);
+        let affinity_key =
+            affinity_key.ok_or_else(|| Error::corrupt("a task has lost its affinity key; restore a backup"))?;
+        let list = self.ensure_affinity_key(&affinity_key)? << AFFINITY_SHIFT | list;
+        let first = self.cache.index.first_ready(self.connection, list)?;
+        self.cache.index.add_ready(self.connection, list, sort_key)?;
+        self.note_entry_to_affinity_list(list, sort_key, first)
+    }
+
+    pub(super) fn leave_affinity_list(&mut self, entry: &Entry<'_>, affinity_key: &Name) -> Result<()> {
+        let list = self.cache.list_of(self.connection, entry.list, Some(affinity_key))?;
+        self.cache.index.remove(self.connection, &Entry { list, ..entry.clone() })?;
+        self.note_exit_from_affinity_list(list, entry.sort_key())?;
+        self.settle_group_of(list)
+    }
+
+    fn note_entry_to_affinity_list(&mut self, list: i64, sort_key: Place, first: Option<Place>) -> Result<()> {
+        if first.is_none() {
+            self.connection
+                .prepare_cached("INSERT INTO affinity_list (list, sub_queue) VALUES (?, ?)")?
+                .execute([list, sub_queue_of_list(list)])?;
+        }
+        let group = self.cache.names.group_of(list);
+        if let Some(group) = group
+            && self.cache.limits.group(self.connection, group)?.held_back
+        {
+            return self.settle_group(group);
+        }
+        if first.is_some_and(|first| first < sort_key) {
+            return Ok(());
+        }
+        let (head_list, share_tag) =
+            (head_list_of(self.connection, &self.cache.names, list)?, self.share_tag_of(list)?);
+        if let Some(first) = first {
+            self.cache.heads.remove(self.connection, head_list, ClaimableHead { share_tag, sort_key: first, list })?;
+        }
+        self.cache.heads.insert(self.connection, head_list, ClaimableHead { share_tag, sort_key, list })?;
+        self.cache.affinity.unsettled.insert(list >> AFFINITY_SHIFT);
+        let group = group.filter(|_| self.cache.limits.fair_shares.are_shared());
+        group.map_or(Ok(()), |group| self.settle_minimum(group))
+    }
+
+    /// Updates the head of a list after a task has left it.
+    pub(super) fn note_exit_from_affinity_list(&mut self, list: i64, sort_key: Place) -> Result<()> {
+        let (head_list, share_tag) =
+            (head_list_of(self.connection, &self.cache.names, list)?, self.share_tag_of(list)?);
+        let was_head =
+            self.cache.heads.remove(self.connection, head_list, ClaimableHead { share_tag, sort_key, list })?;
+        match self.cache.index.first_ready(self.connection, list)? {
+            None => {
+                self.connection.prepare_cached("DELETE FROM affinity_list WHERE list = ?")?.execute([list])?;
+                self.cache.affinity.next_release = None;
+            }
+            Some(sort_key) if was_head => {
+                self.cache.heads.insert(self.connection, head_list, ClaimableHead { share_tag, sort_key, list })?;
+            }
+            Some(_) => {}
+        }
+        self.cache.affinity.unsettled.insert(list >> AFFINITY_SHIFT);
+        Ok(())
+    }
+
+    /// The lists of affinity keys of a group.
+    pub(in crate::sqlite) fn affinity_lists_of_group(&self, group: i64) -> Result<Vec<i64>> {
+        let mut lists = Vec::new();
+        if !self.cache.affinity.any() {
+            return Ok(lists);
+        }
+        let mut statement = self.connection.prepare_cached("SELECT list FROM affinity_list WHERE sub_queue = ?")?;
+        for sub_queue in self.cache.names.sub_queues_of_group(group) {
+            for list in statement.query_map([sub_queue], |row| row.get(0))? {
+                lists.push(list?);
+            }
+        }
+        Ok(lists)
+    }
+
+    /// The lists of affinity keys without a group in a queue.
+    pub(super) fn affinity_lists_of_queue(&self, queue: i64) -> Result<Vec<i64>> {
+        let mut lists = Vec::new();
+        if !self.cache.affinity.any() {
+            return Ok(lists);
+        }
+        let mut statement = self.connection.prepare_cached("SELECT list FROM affinity_list WHERE sub_queue < ?")?;
+        for list in statement.query_map([FIRST_GROUPED], |row| row.get(0))? {
+            let list = list?;
+            if self.cache.names.sub_queue(list).is_some_and(|sub_queue| sub_queue.queue == queue) {
+                lists.push(list);
+            }
+        }
+        Ok(lists)
+    }
+
+    /// Whether something is reserved, for any session, in the same queue and kind as one of these
+    /// lists.
+    pub(in crate::sqlite) fn any_reserved(&self, sub_queues: &[i64]) -> Result<bool> {
+        if !self.cache.affinity.any() {
+            return Ok(false);
+        }
+        let mut statement =
+            self.connection.prepare_cached("SELECT list FROM affinity_list WHERE until IS NOT NULL ORDER BY until")?;
+        for list in statement.query_map([], |row| row.get(0))? {
+            if sub_queues.contains(&self.cache.names.ungrouped_of(list?)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Takes the heads of a group's lists away, or puts them back.
+    pub(in crate::sqlite) fn move_affinity_heads(&mut self, group: i64, held_back: bool) -> Result<()> {
+        for list in self.affinity_lists_of_group(group)? {
+            let Some(sort_key) = self.cache.index.first_ready(self.connection, list)? else { continue };
+            let known = read(self.connection, list)?;
+            let head = ClaimableHead { share_tag: self.share_tag_of(list)?, sort_key, list };
+            if held_back {
+                self.cache.heads.remove(self.connection, known.head_list(&self.cache.names), head)?;
+                self.reserve(known, None)?;
+            } else {
+                self.cache.heads.insert(self.connection, known.head_list(&self.cache.names), head)?;
+                self.cache.affinity.unsettled.insert(list >> AFFINITY_SHIFT);
+                self.hint.work += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn reserve(&mut self, known: AffinityList, reserved: Option<(i64, i64)>) -> Result<()> {
+        if known.reserved == reserved {
+            return Ok(());
+        }
+        let (session, until) = reserved.unzip();
+        let before = self.next_release_at()?;
+        self.connection
+            .prepare_cached("UPDATE affinity_list SET session = ?, until = ? WHERE list = ?")?
+            .execute(params![session, until, known.list])?;
+        // Wakes the engine, which has an earlier moment to wake at.
+        let is_next = until.is_some_and(|until| before.is_none_or(|next| until < next));
+        self.hint.work += u64::from(is_next);
+        self.cache.affinity.next_release = None;
+        Ok(())
+    }
+
+    /// Ends the reservations whose time is over. If the clock was set back, or no process has
+    /// looked so far, every list is looked at.
+    pub(in crate::sqlite) fn release_reservations(&mut self) -> Result<()> {
+        if !self.cache.affinity.any() {
+            return Ok(());
+        }
+        let now = self.now.as_microseconds();
+        let is_set_back = now < self.cache.affinity.released_at;
+        if self.cache.affinity.looked_at.replace(now).is_none_or(|before| now < before) || is_set_back {
+            self.note_release(now)?;
+            self.unsettle("SELECT list FROM affinity_list WHERE list > ?", [0])?;
+        } else if self.next_release_at()?.is_some_and(|next| next <= now) {
+            let sql = "SELECT list FROM affinity_list WHERE until <= ? ORDER BY until LIMIT ?";
+            self.unsettle(sql, [now, bounds::SWEEP.cast_signed() as i64])?;
+        }
+        self.settle_affinity_lists()
+    }
+
+    fn note_release(&mut self, now: i64) -> Result<()> {
+        self.cache.affinity.released_at = now;
+        self.connection
+            .prepare_cached("UPDATE meta SET value = ? WHERE name = 'reservations_released_at'")?
+            .execute([now])?;
+        Ok(())
+    }
+
+    /// Returns the lists whose reservation ended before a sweep.
+    pub(in crate::sqlite) fn expired_reservations(&self) -> Result<Vec<i64>> {
+        if !self.cache.affinity.any() {
+            return Ok(Vec::new());
+        }
+        let mut statement = self.connection.prepare_cached("SELECT list FROM affinity_list WHERE until <= ?")?;
+        let lists = statement.query_map([self.now.as_microseconds()], |row| row.get(0))?;
+        Ok(lists.collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn unsettle(&mut self, sql: &'static str, values: impl rusqlite::Params) -> Result<()> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        for list in statement.query_map(values, |row| row.get::<_, i64>(0))? {
+            self.cache.affinity.unsettled.insert(list? >> AFFINITY_SHIFT);
+        }
+        Ok(())
+    }
+
+    /// Marks every list of a queue to be looked at again.
+    pub(in crate::sqlite) fn unsettle_queue(&mut self, queue: i64) -> Result<()> {
+        if !self.cache.affinity.any() {
+            return Ok(());
+        }
+        let mut statement = self.connection.prepare_cached("SELECT list FROM affinity_list")?;
+        for list in statement.query_map([], |row| row.get(0))? {
+            let list = list?;
+            if self.cache.names.sub_queue(list).is_some_and(|sub_queue| sub_queue.queue == queue) {
+                self.cache.affinity.unsettled.insert(list >> AFFINITY_SHIFT);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reserves the lists of changed affinity keys for the sessions that these prefer now.
+    pub(in crate::sqlite) fn settle_affinity_lists(&mut self) -> Result<()> {
+        while let Some(affinity_key) = self.cache.affinity.unsettled.pop_first() {
+            let range = [affinity_key << AFFINITY_SHIFT, (affinity_key + 1) << AFFINITY_SHIFT];
+            let sql = "SELECT list, session, until FROM affinity_list WHERE list >= ? AND list < ?";
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let lists = statement.query_map(range, AffinityList::from_row)?.collect::<rusqlite::Result<Vec<_>>>()?;
+            if lists.is_empty() {
+                self.connection
+                    .prepare_cached("DELETE FROM affinity WHERE id = ? AND session IS NULL")?
+                    .execute([affinity_key])?;
+            }
+            lists.into_iter().try_for_each(|list| self.settle_affinity_list(list))?;
+        }
+        Ok(())
+    }
+
+    fn settle_affinity_list(&mut self, known: AffinityList) -> Result<()> {
+        if let Some(group) = self.cache.names.group_of(known.list)
+            && self.cache.limits.group(self.connection, group)?.held_back
+        {
+            return Ok(());
+        }
+        let reserved = self.cache.reservation(self.connection, known.list, self.now)?;
+        let now = self.now.as_microseconds();
+        if reserved.is_none() && now > self.cache.affinity.released_at {
+            self.note_release(now)?;
+        }
+        let reserved = reserved.map(|(session, until)| (session.0, until.as_microseconds()));
+        let after = AffinityList { reserved, ..known };
+        let (from, to) = (known.head_list(&self.cache.names), after.head_list(&self.cache.names));
+        if from != to
+            && let Some(sort_key) = self.cache.index.first_ready(self.connection, known.list)?
+        {
+            let head = ClaimableHead { share_tag: self.share_tag_of(known.list)?, sort_key, list: known.list };
+            self.cache.heads.remove(self.connection, from, head)?;
+            self.cache.heads.insert(self.connection, to, head)?;
+            self.hint.work += 1;
+        }
+        self.reserve(known, reserved)
+    }
+}

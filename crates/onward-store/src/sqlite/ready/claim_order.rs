@@ -1,0 +1,157 @@
+//! Orders the first tasks of the sources that a claim may take from.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use crate::api::name::Name;
+use crate::api::queue::{QueueChoice, QueueMode};
+use crate::rules::choice::{Chooser, Line};
+use crate::rules::order::Place;
+use crate::rules::share::Rank;
+
+/// A source as the choice sees it.
+pub(in crate::sqlite) struct QueueOfSource<'n> {
+    pub(in crate::sqlite) queue: i64,
+    pub(in crate::sqlite) name: &'n Name,
+    pub(in crate::sqlite) weight: u32,
+}
+
+/// The order of a head: its fair-share tag, then its sort key among those of the same tag.
+type HeadKey = (Rank, Place);
+
+/// The heads of a queue.
+type QueueHeads = BinaryHeap<Reverse<(HeadKey, usize)>>;
+
+/// Heads of sources, which are named by their index.
+pub(in crate::sqlite) enum ClaimOrder {
+    /// All queues of one weight are one list, which needs no choosing.
+    Strict { heads: BinaryHeap<(u32, Reverse<(Place, usize)>)>, weights: Vec<u32> },
+    /// Queues take turns.
+    InTurn { chooser: Chooser, queues: Vec<QueueHeads>, queue_of: Vec<usize> },
+    /// As `Strict`, but in each queue groups take turns. Of queues of one weight the one whose next
+    /// task comes first is taken.
+    StrictShared { weights: Vec<u32>, queues: Vec<QueueHeads>, queue_of: Vec<usize> },
+}
+
+impl ClaimOrder {
+    pub(in crate::sqlite) fn new(
+        mode: QueueMode,
+        choice: &QueueChoice,
+        sources: &[QueueOfSource<'_>],
+        are_shared: bool,
+    ) -> Self {
+        if mode == QueueMode::Strict && are_shared {
+            return Self::strict_shared(sources);
+        }
+        if mode == QueueMode::Strict {
+            let weights = sources.iter().map(|source| source.weight).collect();
+            return Self::Strict { heads: BinaryHeap::with_capacity(sources.len()), weights };
+        }
+        let queues: HashMap<i64, &QueueOfSource<'_>> = sources.iter().map(|source| (source.queue, source)).collect();
+        let line = |source: &QueueOfSource<'_>| Line::of(mode, source.name, source.weight);
+        let chooser = Chooser::new(mode, choice.clone(), queues.values().map(|source| (line(source), source.weight)));
+        let numbers: HashMap<i64, usize> = queues
+            .iter()
+            .filter_map(|(queue, source)| chooser.number(&line(source)).map(|number| (*queue, number)))
+            .collect();
+        let queue_of = sources.iter().map(|source| numbers.get(&source.queue).copied().unwrap_or(0)).collect();
+        Self::InTurn { chooser, queues: vec![BinaryHeap::new(); numbers.len()], queue_of }
+    }
+
+    fn strict_shared(sources: &[QueueOfSource<'_>]) -> Self {
+        let (mut numbers, mut weights) = (HashMap::new(), Vec::new());
+        let queue_of = sources.iter().map(|source| {
+            *numbers.entry(source.queue).or_insert_with(|| {
+                weights.push(source.weight);
+                weights.len() - 1
+            })
+        });
+        let queue_of = queue_of.collect();
+        let queues = vec![BinaryHeap::new(); weights.len()];
+        Self::StrictShared { weights, queues, queue_of }
+    }
+
+    pub(in crate::sqlite) fn push(&mut self, source: usize, key: HeadKey) {
+        match self {
+            Self::Strict { heads, weights, .. } => heads.push((weights[source], Reverse((key.1, source)))),
+            Self::InTurn { queues, queue_of, .. } | Self::StrictShared { queues, queue_of, .. } => {
+                queues[queue_of[source]].push(Reverse((key, source)));
+            }
+        }
+    }
+
+    /// Takes the next head. The caller must push the source's following head, if it has one, before
+    /// it calls [`settle`](Self::settle).
+    pub(in crate::sqlite) fn pop(&mut self) -> Option<(Place, usize)> {
+        let Reverse(((_, sort_key), source)) = match self {
+            Self::Strict { heads, .. } => {
+                let Reverse(head) = heads.pop()?.1;
+                return Some(head);
+            }
+            Self::InTurn { chooser, queues, .. } => queues[chooser.pick()?].pop()?,
+            Self::StrictShared { weights, queues, .. } => {
+                let first = first_queue(weights, queues)?;
+                queues[first].pop()?
+            }
+        };
+        Some((sort_key, source))
+    }
+
+    /// Takes a source's head away, if it has one here; [`settle`](Self::settle) is to be called
+    /// then.
+    pub(in crate::sqlite) fn remove(&mut self, source: usize) {
+        match self {
+            Self::Strict { heads, .. } => heads.retain(|(_, Reverse((_, one)))| *one != source),
+            Self::InTurn { queues, queue_of, .. } | Self::StrictShared { queues, queue_of, .. } => {
+                queues[queue_of[source]].retain(|Reverse((_, one))| *one != source);
+            }
+        }
+    }
+
+    /// Records that a source's next head was pushed, if it has one.
+    pub(in crate::sqlite) fn settle(&mut self, source: usize) {
+        if let Self::InTurn { chooser, queues, queue_of } = self
+            && queues[queue_of[source]].is_empty()
+        {
+            chooser.close(queue_of[source]);
+        }
+    }
+
+    /// Records that the head that was popped last was claimed.
+    pub(in crate::sqlite) fn took(&mut self) {
+        if let Self::InTurn { chooser, .. } = self {
+            chooser.took();
+        }
+    }
+
+    /// Drops the remaining heads of a source's queue.
+    pub(in crate::sqlite) fn close(&mut self, source: usize) {
+        match self {
+            Self::Strict { .. } => {}
+            Self::InTurn { chooser, queues, queue_of } => {
+                queues[queue_of[source]].clear();
+                chooser.close(queue_of[source]);
+            }
+            Self::StrictShared { queues, queue_of, .. } => queues[queue_of[source]].clear(),
+        }
+    }
+
+    /// Returns where the next claim is to continue; `before` is what this claim was given.
+    pub(in crate::sqlite) fn choice(&self, before: &QueueChoice) -> QueueChoice {
+        match self {
+            Self::Strict { .. } | Self::StrictShared { .. } => before.clone(),
+            Self::InTurn { chooser, .. } => chooser.choice(),
+        }
+    }
+}
+
+/// Returns, of the queues of the greatest weight that have a head, the one whose head comes first:
+/// one of a group below its minimum, else the first due.
+fn first_queue(weights: &[u32], queues: &[QueueHeads]) -> Option<usize> {
+    let key = |queue: &QueueHeads| {
+        queue.peek().map(|Reverse(((share_tag, sort_key), _))| (!share_tag.is_guaranteed(), *sort_key))
+    };
+    let heads = queues.iter().zip(weights).enumerate();
+    let heads = heads.filter_map(|(number, (queue, weight))| Some((Reverse(*weight), key(queue)?, number)));
+    heads.min().map(|(.., number)| number)
+}

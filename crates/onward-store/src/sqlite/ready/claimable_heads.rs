@@ -1,0 +1,261 @@
+//! Claimable heads: the first due task of each list of a group that is not held back.
+//!
+//! A claim thus looks at no list that is held back, however many there are: such a list has no head
+//! here, and gets one again when it is released. While a process is alone it keeps the heads in
+//! memory; several processes keep them in the tables.
+
+use std::collections::BTreeSet;
+
+use rusqlite::{OptionalExtension, Row, params};
+use rustc_hash::FxHashMap;
+
+use crate::api::error::Result;
+use crate::api::task::TaskId;
+use crate::bounds;
+use crate::rules::order::Place;
+use crate::rules::share::Rank;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::commit::names::FIRST_WITH_AFFINITY;
+
+/// The first task of a group's list. Those of groups that share their queue are in the order of
+/// whose turn it is, all others in that of their sort keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::sqlite) struct ClaimableHead {
+    pub(in crate::sqlite) share_tag: Rank,
+    pub(in crate::sqlite) sort_key: Place,
+    pub(in crate::sqlite) list: i64,
+}
+
+impl ClaimableHead {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let sort_key = Place { at: row.get(1)?, task: TaskId(row.get(2)?) };
+        Ok(Self { share_tag: Rank(row.get(0)?), sort_key, list: row.get(3)? })
+    }
+}
+
+/// The heads by the list without a group of the same queue and kind, and the times at which groups
+/// get their next token.
+#[derive(Debug)]
+pub(in crate::sqlite) enum ClaimableHeads {
+    Memory { heads: FxHashMap<i64, BTreeSet<ClaimableHead>>, tokens_due: BTreeSet<(i64, i64)> },
+    Tables,
+}
+
+impl Default for ClaimableHeads {
+    fn default() -> Self {
+        Self::Memory { heads: FxHashMap::default(), tokens_due: BTreeSet::new() }
+    }
+}
+
+impl ClaimableHeads {
+    pub(in crate::sqlite) fn insert(
+        &mut self,
+        connection: &Database<'_>,
+        head_list: i64,
+        head: ClaimableHead,
+    ) -> Result<()> {
+        match self {
+            Self::Memory { heads, .. } => {
+                heads.entry(head_list).or_default().insert(head);
+            }
+            Self::Tables => {
+                connection
+                    .prepare_cached(
+                        "INSERT INTO claimable_head (head_list, share_tag, at, task, list) VALUES (?, ?, ?, ?, ?)",
+                    )?
+                    .execute(params![head_list, head.share_tag.0, head.sort_key.at, head.sort_key.task.0, head.list])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a head. Returns true if it was one.
+    pub(in crate::sqlite) fn remove(
+        &mut self,
+        connection: &Database<'_>,
+        head_list: i64,
+        head: ClaimableHead,
+    ) -> Result<bool> {
+        match self {
+            Self::Memory { heads, .. } => Ok(heads.get_mut(&head_list).is_some_and(|heads| heads.remove(&head))),
+            Self::Tables => {
+                let removed = connection
+                    .prepare_cached(
+                        "DELETE FROM claimable_head WHERE head_list = ? AND share_tag = ? AND at = ? AND task = ?",
+                    )?
+                    .execute(params![head_list, head.share_tag.0, head.sort_key.at, head.sort_key.task.0])?;
+                Ok(removed > 0)
+            }
+        }
+    }
+
+    /// The first of a head list's heads.
+    pub(in crate::sqlite) fn first(&self, connection: &Database<'_>, head_list: i64) -> Result<Option<ClaimableHead>> {
+        match self {
+            Self::Memory { heads, .. } => Ok(heads.get(&head_list).and_then(|heads| heads.first().copied())),
+            Self::Tables => Ok(connection
+                .prepare_cached(
+                    "SELECT share_tag, at, task, list FROM claimable_head WHERE head_list = ? ORDER BY share_tag, at, task LIMIT 1",
+                )?
+                .query_row([head_list], ClaimableHead::from_row)
+                .optional()?),
+        }
+    }
+
+    /// How many of a head list's heads have a smaller fair-share tag, those of affinity keys not
+    /// counted; counted up to [`bounds::AHEAD`].
+    pub(in crate::sqlite) fn count_before(
+        &self,
+        connection: &Database<'_>,
+        head_list: i64,
+        share_tag: Rank,
+    ) -> Result<u64> {
+        match self {
+            Self::Memory { heads, .. } => {
+                let before = heads.get(&head_list).into_iter().flatten().take_while(|head| head.share_tag < share_tag);
+                let before = before.filter(|head| head.list < FIRST_WITH_AFFINITY);
+                Ok((before.count() as u64).min(bounds::AHEAD))
+            }
+            Self::Tables => {
+                let mut statement = connection.prepare_cached(include_str!("../sql/ready/count_heads_before.sql"))?;
+                let count: i64 = statement.query_row(
+                    params![head_list, share_tag.0, FIRST_WITH_AFFINITY, bounds::AHEAD.cast_signed()],
+                    |row| row.get(0),
+                )?;
+                Ok(count.unsigned_abs())
+            }
+        }
+    }
+
+    /// Returns a base's heads up to the first for which the condition holds.
+    pub(in crate::sqlite) fn up_to(
+        &self,
+        connection: &Database<'_>,
+        head_list: i64,
+        is_last: impl Fn(&ClaimableHead) -> bool,
+    ) -> Result<Vec<ClaimableHead>> {
+        let mut around = Vec::new();
+        match self {
+            Self::Memory { heads, .. } => {
+                for head in heads.get(&head_list).into_iter().flatten() {
+                    around.push(*head);
+                    if is_last(head) {
+                        break;
+                    }
+                }
+            }
+            Self::Tables => {
+                let mut statement = connection.prepare_cached(
+                    "SELECT share_tag, at, task, list FROM claimable_head WHERE head_list = ? ORDER BY share_tag, at, task",
+                )?;
+                for head in statement.query_map([head_list], ClaimableHead::from_row)? {
+                    around.push(head?);
+                    if around.last().is_some_and(&is_last) {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(around)
+    }
+
+    pub(in crate::sqlite) fn add_token_due(&mut self, connection: &Database<'_>, at: i64, group: i64) -> Result<()> {
+        match self {
+            Self::Memory { tokens_due, .. } => {
+                tokens_due.insert((at, group));
+            }
+            Self::Tables => {
+                connection
+                    .prepare_cached("INSERT OR IGNORE INTO group_token_due (at, task_group) VALUES (?, ?)")?
+                    .execute([at, group])?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(in crate::sqlite) fn remove_token_due(&mut self, connection: &Database<'_>, at: i64, group: i64) -> Result<()> {
+        match self {
+            Self::Memory { tokens_due, .. } => {
+                tokens_due.remove(&(at, group));
+            }
+            Self::Tables => {
+                connection
+                    .prepare_cached("DELETE FROM group_token_due WHERE at = ? AND task_group = ?")?
+                    .execute([at, group])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns when groups were to get a token up to `now`, and which groups; at most `limit`.
+    pub(in crate::sqlite) fn tokens_due(
+        &self,
+        connection: &Database<'_>,
+        now: i64,
+        limit: usize,
+    ) -> Result<Vec<(i64, i64)>> {
+        match self {
+            Self::Memory { tokens_due, .. } => Ok(tokens_due.range(..=(now, i64::MAX)).take(limit).copied().collect()),
+            Self::Tables => {
+                let mut statement = connection.prepare_cached(
+                    "SELECT at, task_group FROM group_token_due WHERE at <= ? ORDER BY at, task_group LIMIT ?",
+                )?;
+                let rows =
+                    statement.query_map(params![now, limit.cast_signed()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                Ok(rows.collect::<rusqlite::Result<_>>()?)
+            }
+        }
+    }
+
+    /// Orders all heads by their sort keys alone.
+    pub(in crate::sqlite) fn reset_share_tags(&mut self, connection: &Database<'_>) -> Result<()> {
+        match self {
+            Self::Memory { heads, .. } => {
+                for heads in heads.values_mut() {
+                    *heads = heads.iter().map(|head| ClaimableHead { share_tag: Rank::default(), ..*head }).collect();
+                }
+            }
+            Self::Tables => {
+                connection
+                    .prepare_cached("UPDATE claimable_head SET share_tag = 0 WHERE share_tag <> 0")?
+                    .execute([])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves everything to memory, or to the tables.
+    pub(in crate::sqlite) fn move_to(&mut self, connection: &Database<'_>, memory: bool) -> Result<()> {
+        if memory { self.move_to_memory(connection) } else { self.move_to_tables(connection) }
+    }
+
+    fn move_to_tables(&mut self, connection: &Database<'_>) -> Result<()> {
+        let Self::Memory { heads, tokens_due } = std::mem::replace(self, Self::Tables) else { return Ok(()) };
+        for (head_list, heads) in heads {
+            for head in heads {
+                self.insert(connection, head_list, head)?;
+            }
+        }
+        for (at, group) in tokens_due {
+            self.add_token_due(connection, at, group)?;
+        }
+        Ok(())
+    }
+
+    fn move_to_memory(&mut self, connection: &Database<'_>) -> Result<()> {
+        if matches!(self, Self::Memory { .. }) {
+            return Ok(());
+        }
+        let mut heads = FxHashMap::<i64, BTreeSet<ClaimableHead>>::default();
+        let mut statement =
+            connection.prepare_cached("SELECT share_tag, at, task, list, head_list FROM claimable_head")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            heads.entry(row.get(4)?).or_default().insert(ClaimableHead::from_row(row)?);
+        }
+        let tokens_due = self.tokens_due(connection, i64::MAX, usize::MAX >> 1)?.into_iter().collect();
+        connection.execute_batch("DELETE FROM claimable_head; DELETE FROM group_token_due")?;
+        *self = Self::Memory { heads, tokens_due };
+        Ok(())
+    }
+}

@@ -1,0 +1,69 @@
+//! The numbers of tasks of each queue in the index tables, and of blocked tasks. They are counted
+//! as tasks come and go, so that no read has to count.
+//!
+//! Tasks in the writer's memory are not counted here, because a look at the memory counts them. So
+//! a task that comes and goes without touching an index table costs nothing for this. A commit that
+//! changes the tables writes one row for each queue in which it does.
+
+use std::collections::BTreeMap;
+
+use rusqlite::params;
+use rustc_hash::FxHashMap;
+
+use crate::api::error::Result;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::commit::names::Names;
+
+/// The changes of the numbers of tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Sizes {
+    pub(in crate::sqlite) waiting: i64,
+    pub(in crate::sqlite) scheduled: i64,
+    pub(in crate::sqlite) blocked: i64,
+}
+
+impl Sizes {
+    fn add(&mut self, other: Self) {
+        self.waiting += other.waiting;
+        self.scheduled += other.scheduled;
+        self.blocked += other.blocked;
+    }
+}
+
+/// The changes of a transaction, by list.
+#[derive(Debug, Default)]
+pub(super) struct SizeChanges {
+    by_list: FxHashMap<i64, Sizes>,
+}
+
+impl SizeChanges {
+    pub(in crate::sqlite) fn waiting(&mut self, list: i64, change: i64) {
+        self.by_list.entry(list).or_default().waiting += change;
+    }
+
+    pub(in crate::sqlite) fn scheduled(&mut self, list: i64, change: i64) {
+        self.by_list.entry(list).or_default().scheduled += change;
+    }
+
+    pub(in crate::sqlite) fn blocked(&mut self, list: i64, change: i64) {
+        self.by_list.entry(list).or_default().blocked += change;
+    }
+
+    /// Writes what has changed.
+    pub(in crate::sqlite) fn save(&mut self, connection: &Database<'_>, names: &Names) -> Result<()> {
+        if self.by_list.is_empty() {
+            return Ok(());
+        }
+        let mut by_queue = BTreeMap::<i64, Sizes>::new();
+        for (list, change) in self.by_list.drain() {
+            if let Some(list) = names.sub_queue(list) {
+                by_queue.entry(list.queue).or_default().add(change);
+            }
+        }
+        let mut statement = connection.prepare_cached(include_str!("../sql/ready/add_queue_sizes.sql"))?;
+        for (queue, change) in by_queue.into_iter().filter(|(_, change)| *change != Sizes::default()) {
+            statement.execute(params![queue, change.waiting, change.scheduled, change.blocked])?;
+        }
+        Ok(())
+    }
+}

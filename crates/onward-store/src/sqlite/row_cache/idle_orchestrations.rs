@@ -1,0 +1,43 @@
+//! Orchestrations between two turns, as their rows are: so that a message to one needs no look at
+//! its row.
+
+use crate::number_map::NumberMap;
+use crate::sqlite::commit::transaction::LiveTask;
+
+/// The number of cached rows; for other orchestrations the rows are read.
+const MAX_ROWS: usize = 4096;
+
+/// A cache of rows, never the truth. It belongs to the index, which removes a row here when its
+/// orchestration leaves its list: every change of a task that no session holds takes it out of its
+/// list first.
+#[derive(Debug, Default)]
+pub(in crate::sqlite) struct IdleOrchestrations(NumberMap<i64, Box<LiveTask>>);
+
+impl IdleOrchestrations {
+    /// Keeps one that is not scheduled, since what comes due is moved without a look at it. All are
+    /// forgotten when there are too many: those for which something comes often are soon here
+    /// again.
+    pub(in crate::sqlite) fn insert(&mut self, task: &LiveTask) {
+        if task.scheduled {
+            return;
+        }
+        if self.0.len() >= MAX_ROWS {
+            self.0.clear();
+        }
+        self.0.insert(task.id.0, Box::new(task.clone()));
+    }
+
+    pub(in crate::sqlite) fn get(&self, task: i64) -> Option<&LiveTask> {
+        self.0.get(&task).map(Box::as_ref)
+    }
+
+    pub(in crate::sqlite) fn get_mut(&mut self, task: i64) -> Option<&mut LiveTask> {
+        self.0.get_mut(&task).map(Box::as_mut)
+    }
+
+    pub(in crate::sqlite) fn remove(&mut self, task: i64) {
+        if !self.0.is_empty() {
+            self.0.remove(&task);
+        }
+    }
+}

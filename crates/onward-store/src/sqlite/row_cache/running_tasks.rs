@@ -1,0 +1,37 @@
+//! Running tasks that this process has claimed, as they were then: so that ending them needs no
+//! look at their rows.
+
+use crate::api::task::TaskId;
+use crate::number_map::NumberMap;
+use crate::sqlite::commit::transaction::LiveTask;
+
+/// The number of cached rows; for other tasks the rows are read.
+const MAX_ROWS: usize = 65_536;
+
+/// A memory of rows, never the truth: whatever changes a running task's row takes it out first.
+#[derive(Debug, Default)]
+pub(in crate::sqlite) struct RunningTasks(NumberMap<i64, Box<LiveTask>>);
+
+impl RunningTasks {
+    pub(in crate::sqlite) fn insert(&mut self, task: Box<LiveTask>) {
+        if self.0.len() < MAX_ROWS {
+            self.0.insert(task.id.0, task);
+        }
+    }
+
+    pub(in crate::sqlite) fn get(&self, task: TaskId) -> Option<&LiveTask> {
+        self.0.get(&task.0).map(Box::as_ref)
+    }
+
+    pub(in crate::sqlite) fn get_mut(&mut self, task: TaskId) -> Option<&mut LiveTask> {
+        self.0.get_mut(&task.0).map(Box::as_mut)
+    }
+
+    pub(in crate::sqlite) fn remove(&mut self, task: TaskId) {
+        self.take(task);
+    }
+
+    pub(in crate::sqlite) fn take(&mut self, task: TaskId) -> Option<Box<LiveTask>> {
+        self.0.remove(&task.0)
+    }
+}

@@ -1,4 +1,0 @@
-SELECT t.id, t.priority, t.options
-FROM member m CROSS JOIN task t ON t.id = m.task
-WHERE m.lane = ?
-ORDER BY m.task

@@ -1,3 +1,0 @@
-SELECT began_with, members, bytes, began_at, size, deadline, ripe_at
-FROM collecting
-WHERE lane = ?

@@ -1,1 +1,0 @@
-SELECT count(*) FROM (SELECT 1 FROM group_head WHERE base = ? AND rank < ? AND lane < ? LIMIT ?)

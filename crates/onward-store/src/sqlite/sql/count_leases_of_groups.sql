@@ -1,2 +1,0 @@
-SELECT n.task_group, count(*) FROM lease l CROSS JOIN task t ON t.id BETWEEN l.first AND l.last JOIN lane n ON n.id = t.lane
-WHERE n.task_group > 0 GROUP BY n.task_group

@@ -1,2 +1,0 @@
-SELECT count(*) FROM lease l CROSS JOIN task t ON t.id BETWEEN l.first AND l.last
-WHERE t.lane IN (SELECT id FROM lane WHERE queue = ?)

@@ -1,1 +1,0 @@
-t.lane IN (SELECT n.id FROM lane n JOIN kind k ON k.id = n.kind WHERE k.name = ?)

@@ -1,3 +1,0 @@
-INSERT INTO task (id, lane, priority, scheduled, run_at, claims, attempts, lost, cancel_requested, submitted_at, started_at,
-                  expires_at, options, key, payload)
-VALUES (?1, ?2, ?3, ?4, ?5, 0, 0, 0, 0, ?6, NULL, ?7, ?8, ?9, ?10)

@@ -1,4 +1,0 @@
-SELECT lane, at, task FROM ready
-WHERE lane > ?
-ORDER BY lane, at, task
-LIMIT 1

@@ -1,2 +1,0 @@
-INSERT OR REPLACE INTO collecting (lane, began_with, members, bytes, began_at, size, deadline, ripe_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)

@@ -1,0 +1,3 @@
+SELECT at, task FROM ready
+WHERE list = ? AND (at, task) > (?, ?)
+ORDER BY at, task LIMIT ?

@@ -1,1 +1,0 @@
-UPDATE task_group SET running = ?, full_at = ?, held_back = ?, due_at = ?, below_minimum = ?, saved_in = ? WHERE id = ?

@@ -1,0 +1,2 @@
+SELECT count(*) FROM lease l CROSS JOIN task t ON t.id BETWEEN l.first AND l.last
+WHERE t.sub_queue IN (SELECT id FROM sub_queue WHERE queue = ?)

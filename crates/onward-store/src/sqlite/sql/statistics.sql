@@ -1,3 +1,0 @@
-SELECT k.name, s.state, s.ended, s.attempts, s.wait, s.run, s.run_maximum
-FROM statistics s JOIN lane n ON n.id = s.lane JOIN kind k ON k.id = n.kind
-WHERE s.ended > 0

@@ -1,0 +1,431 @@
+//! Submits and completes tasks in the caller's transaction, on the caller's own connection to the
+//! store's file.
+//!
+//! Nothing here may wait for the store's writing connection. The caller's transaction may hold
+//! SQLite's write lock, and whoever has the [`Committer`] may be waiting for that very lock: a
+//! caller who waited for the `Committer` in turn would wait until that one's retry budget ends. So
+//! what is needed after the commit (hints, the peers' lock files, the trigger) is reached without
+//! it, and what is needed before (the index, the names) is read from the file, as every process
+//! does that finds it changed.
+//!
+//! The store learns of these writes as it learns of another process's commits: `PRAGMA
+//! data_version` differs, and the store reloads its cache.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rusqlite::{Connection, MAIN_DB, OptionalExtension};
+use tokio::sync::watch;
+
+use crate::api::error::{Error, Result};
+use crate::api::news::NewsSender;
+use crate::api::outcome::Submitted;
+use crate::api::store::Hint;
+use crate::api::task::NewTask;
+use crate::clock::Clock;
+use crate::sqlite::columns::durations::microseconds;
+use crate::sqlite::commit::cache::Cache;
+use crate::sqlite::commit::committer::Committer;
+use crate::sqlite::commit::transaction::{Transaction, VerbError};
+use crate::sqlite::commit::transition_log::LogBuffer;
+use crate::sqlite::file_layer;
+use crate::sqlite::file_layer::store_files::{CommitOutcome, FilePaths};
+use crate::sqlite::limits::deferred_counters::ClockReading;
+use crate::sqlite::processes::checkpoint_trigger::CheckpointTrigger;
+use crate::sqlite::processes::notification_watermark::NotificationWatermark;
+use crate::sqlite::processes::peers::{PeerProcesses, PeerWakers};
+use crate::sqlite::ready::index::MemoryTasks;
+use crate::sqlite::store::sqlite_store::SqliteStore;
+
+/// The parts of an open store that serve callers with transactions of their own.
+#[derive(Debug)]
+pub(in crate::sqlite) struct CallerTransactions {
+    /// The canonical path.
+    pub(in crate::sqlite) path: PathBuf,
+    paths: Option<Arc<FilePaths>>,
+    page_checksums: bool,
+    clock: Arc<dyn Clock>,
+    payload_limit: usize,
+    write: Arc<AtomicBool>,
+    notified: Arc<NotificationWatermark>,
+    notified_entries: Arc<NotificationWatermark>,
+    hints: watch::Sender<Hint>,
+    news: NewsSender,
+    wakers: PeerWakers,
+    checkpoint_trigger: Arc<CheckpointTrigger>,
+}
+
+impl CallerTransactions {
+    pub(in crate::sqlite) fn new(
+        committer: &Committer,
+        path: PathBuf,
+        page_checksums: bool,
+        checkpoint_trigger: Arc<CheckpointTrigger>,
+    ) -> Self {
+        Self {
+            path,
+            paths: committer.file.as_ref().map(|file| Arc::clone(file.paths())),
+            page_checksums,
+            clock: Arc::clone(&committer.clock),
+            payload_limit: committer.payload_limit,
+            write: Arc::clone(&committer.callers_write),
+            notified: Arc::clone(&committer.notified),
+            notified_entries: Arc::clone(&committer.notified_entries),
+            hints: committer.hints.clone(),
+            news: committer.news.clone(),
+            wakers: committer.peers.as_ref().map(PeerProcesses::wakers).cloned().unwrap_or_default(),
+            checkpoint_trigger,
+        }
+    }
+
+    /// Rejects a connection on which tasks would be lost, or would fail half-way.
+    pub(in crate::sqlite) fn check(&self, connection: &Connection) -> Result<()> {
+        if connection.is_autocommit() {
+            return Err(Error::invalid(
+                "no transaction has begun on the connection; begin one with `BEGIN IMMEDIATE`, write, and commit it",
+            ));
+        }
+        let path = connection.path().unwrap_or_default();
+        if std::fs::canonicalize(Path::new(path)).ok().as_deref() != Some(&*self.path) {
+            return Err(Error::invalid(format!(
+                "the connection is on {} and the store on {}; open the connection on the store's file",
+                if path.is_empty() { "no file" } else { path },
+                self.path.display()
+            )));
+        }
+        if let Some(paths) = &self.paths {
+            paths.check(CommitOutcome::NotWritten)?;
+        }
+        if file_layer::has_moved(connection) {
+            return Err(Error::replaced(format!(
+                "the connection has a file open that is no longer at {}; open it again",
+                self.path.display()
+            )));
+        }
+        if self.page_checksums && !file_layer::goes_through_layer(connection) {
+            return Err(Error::invalid(
+                "the pages of the store's file have checksums, which the connection would not write; get one from `SqliteStore::connect`",
+            ));
+        }
+        if connection.is_readonly(MAIN_DB)? {
+            return Err(Error::read_only("the connection only reads; open it with the right to write"));
+        }
+        check_names(connection)
+    }
+
+    /// Runs `work` in the caller's transaction, and writes nothing outside the file.
+    pub(in crate::sqlite) fn work<T>(
+        &self,
+        connection: &Connection,
+        work: impl FnOnce(&mut Transaction<'_>) -> Result<T>,
+    ) -> Result<(T, Written)> {
+        let (now, steady) = (self.clock.now(), microseconds(self.clock.steady()));
+        let mut cache = Cache::load(&connection.into(), ClockReading { wall: now.as_microseconds(), steady })?;
+        let (first, first_entry) = (cache.next_task, cache.next_log);
+        let mut transaction = Transaction {
+            connection: &connection.into(),
+            cache: &mut cache,
+            now,
+            steady,
+            payload_limit: self.payload_limit,
+            memory_tasks: MemoryTasks::default(),
+            process: "",
+            log: LogBuffer::default(),
+            statistics: rustc_hash::FxHashMap::default(),
+            hint: Hint::default(),
+            news: Some(Vec::new()),
+            completions: Vec::new(),
+            unpropagated_ends: std::collections::VecDeque::new(),
+            counters_are_read: false,
+        };
+        let done = work(&mut transaction)?;
+        // The store does not know yet that these tags exist, so it would not write them before a
+        // search by tags. Searches find them in the tables.
+        transaction.write_tags()?;
+        transaction.finish()?;
+        let ended = transaction.news.as_ref().is_some_and(|news| !news.is_empty());
+        let (next, next_entry) = (transaction.cache.next_task, transaction.cache.next_log);
+        Ok((done, Written { hint: transaction.hint, ended, tasks: (first, next), entries: (first_entry, next_entry) }))
+    }
+
+    /// Notifies the waiters of this process and of other processes.
+    pub(in crate::sqlite) fn notify(&self, written: &Written) {
+        self.notified.advance(written.tasks.0, written.tasks.1);
+        self.notified_entries.advance(written.entries.0, written.entries.1);
+        if written.ended {
+            // The individual tasks are not named: the store may have reported later commits in the
+            // meantime, and notifications are in the order of the commits.
+            self.news.tell_missed();
+        }
+        if written.hint != Hint::default() {
+            self.hints.send_modify(|hint| hint.add(written.hint));
+            self.wakers.wake();
+        }
+    }
+
+    /// Records that callers write themselves. The store then keeps its index in the tables, so that
+    /// callers need not build it from the tasks each time. It also looks once a second for a commit
+    /// that a caller did not report.
+    pub(in crate::sqlite) fn note(&self) {
+        if !self.write.swap(true, Ordering::AcqRel) {
+            self.checkpoint_trigger.fire();
+        }
+    }
+}
+
+/// The waiters that a transaction's writes concern, once it is committed.
+#[derive(Debug)]
+pub(in crate::sqlite) struct Written {
+    hint: Hint,
+    /// True if tasks ended in the transaction.
+    ended: bool,
+    /// The number of the next task before and after it.
+    tasks: (i64, i64),
+    /// The number of the next entry of the log before and after it.
+    entries: (i64, i64),
+}
+
+/// Rejects a temporary table with the name of one of ours. Our statements name their tables without
+/// a schema, and SQLite searches temporary tables first.
+fn check_names(connection: &Connection) -> Result<()> {
+    let hidden: Option<String> = connection
+        .prepare_cached(include_str!("../sql/store/hidden_table.sql"))?
+        .query_row([], |row| row.get(0))
+        .optional()?;
+    match hidden {
+        None => Ok(()),
+        Some(name) => Err(Error::invalid(format!(
+            "the connection has something temporary named `{name}`, which hides the table of that name; give it another name"
+        ))),
+    }
+}
+
+/// Runs `work` in a transaction under way and undoes it if it fails, so that the transaction can
+/// continue.
+pub(super) fn in_savepoint<T>(connection: &Connection, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let execute = |sql| connection.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
+    execute("SAVEPOINT onward_write")?;
+    match work() {
+        Ok(done) => {
+            execute("RELEASE onward_write")?;
+            Ok(done)
+        }
+        // SQLite has ended the transaction by itself, as it does when the disk is full.
+        Err(error) if connection.is_autocommit() => Err(error.about("the transaction was rolled back as a whole")),
+        Err(error) => {
+            let undone = execute("ROLLBACK TO onward_write").and_then(|_| execute("RELEASE onward_write"));
+            undone.map_err(|failure| Error::from(failure).about("what failed was not undone; roll back"))?;
+            Err(error)
+        }
+    }
+}
+
+/// Tasks written in a transaction of the caller, which exist when that transaction commits.
+///
+/// Commit, then call [`committed`](Self::committed), which wakes workers. After a rollback drop
+/// this value; it does nothing then.
+#[must_use = "workers sleep until `committed` is called after the commit"]
+#[derive(Debug)]
+pub struct SubmittedInTransaction<'s> {
+    callers: &'s CallerTransactions,
+    submitted: Vec<Submitted>,
+    written: Written,
+}
+
+impl SubmittedInTransaction<'_> {
+    /// Returns the result for each task, in their order. The numbers are theirs once the
+    /// transaction has committed; after a rollback other tasks may get them.
+    #[must_use]
+    pub fn submitted(&self) -> &[Submitted] {
+        &self.submitted
+    }
+
+    /// Wakes workers, in this process and in other processes. Call it when the transaction has
+    /// committed. Returns the same as [`submitted`](Self::submitted).
+    ///
+    /// If it is not called, is called too early, or the process dies before it, nothing is lost:
+    /// each process that has the store open detects new tasks by itself, about a second later. It
+    /// never waits for a transaction.
+    pub fn committed(mut self) -> Vec<Submitted> {
+        self.callers.notify(&self.written);
+        std::mem::take(&mut self.submitted)
+    }
+}
+
+impl Drop for SubmittedInTransaction<'_> {
+    /// Not earlier: this drop sets off writes to the file, which would wait for the caller's
+    /// transaction.
+    fn drop(&mut self) {
+        self.callers.note();
+    }
+}
+
+impl SqliteStore {
+    /// Submits tasks in the caller's own transaction: they become durable together with the
+    /// caller's other writes, or not at all. This is a transactional outbox without a second
+    /// system.
+    ///
+    /// `connection` is the caller's connection to the store's file, in a transaction. All tasks are
+    /// accepted, or none. They exist when the caller commits, as durably as the settings of its
+    /// connection say (by default they survive power loss).
+    ///
+    /// ```
+    /// use onward_store::rusqlite::{Connection, TransactionBehavior};
+    /// use onward_store::{NewTask, SqliteStore};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("shop.db");
+    /// let store = SqliteStore::open(&path).await?;
+    /// let mut connection = Connection::open(&path)?;
+    /// connection.execute(
+    ///     "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, item TEXT NOT NULL)",
+    ///     [],
+    /// )?;
+    ///
+    /// let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    /// transaction.execute("INSERT INTO orders (item) VALUES (?)", ["tea"])?;
+    /// let mut mail = NewTask::new("mail")?;
+    /// mail.payload = format!("order {} has arrived", transaction.last_insert_rowid()).into();
+    /// let submitted = store.submit_in(&transaction, &[mail])?;
+    /// transaction.commit()?;
+    /// submitted.committed();
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// * **Begin with `BEGIN IMMEDIATE`.** A transaction that has read before it writes fails when
+    ///   another connection has written in the meantime.
+    /// * **Keep it short, and wait for nothing of this store within it.** While it writes, every
+    ///   write to the store waits for it, up to 30 seconds. If the transaction waits for such a
+    ///   write, both block until that time has passed.
+    /// * **Open the store first**: it creates the file. Names of tables that Onward uses are taken
+    ///   (`task`, `queue`, `history` and others), and a later version may use more: prefix your own
+    ///   names.
+    /// * The connection's settings stay as they are. Its hooks see the rows of the tasks, and its
+    ///   last insert row id is one of theirs afterwards. Its statement cache is used: where this is
+    ///   called often, make room for 32 more statements.
+    /// * It blocks, as SQLite does. On an async runtime use a thread that may block.
+    ///
+    /// Cost: beyond that of a [submit](crate::Write::Submit), it reads the names of queues and
+    /// kinds and the pauses, and the first times up to 131 072 waiting tasks. After the first call
+    /// the store keeps its index in tables until it is closed, as it does when several processes
+    /// have the file open. Its own writes then cost somewhat more.
+    ///
+    /// # Errors
+    /// The transaction is as it was and can continue, unless the disk is full or faulty. Then
+    /// SQLite itself rolls all of it back, and what the connection does afterwards is in no
+    /// transaction. The error says so, and so does [`is_autocommit`](Connection::is_autocommit).
+    ///
+    /// [`is_invalid`](Error::is_invalid) if a task exceeds a bound, if more than 100 000 are given,
+    /// if no transaction has begun, or if the store is in memory. Also if the connection is on
+    /// another file or has a temporary table with the name of one of the file's.
+    ///
+    /// [`is_read_only`](Error::is_read_only) if the connection only reads.
+    ///
+    /// [`is_transient`](Error::is_transient) if the file is locked for longer than the connection
+    /// waits, if the disk is full, or if the transaction has read before another connection wrote
+    /// (roll it back and repeat it).
+    pub fn submit_in(&self, connection: &Connection, tasks: &[NewTask]) -> Result<SubmittedInTransaction<'_>> {
+        let callers = self.callers_of(connection)?;
+        let submit = |transaction: &mut Transaction<'_>| transaction.submit_all(tasks).map_err(VerbError::into_error);
+        let (submitted, written) = in_savepoint(connection, || callers.work(connection, submit))?;
+        Ok(SubmittedInTransaction { callers, submitted, written })
+    }
+
+    /// Returns the parts that serve the caller of this connection, or an error if writes on it
+    /// would be lost.
+    pub(super) fn callers_of(&self, connection: &Connection) -> Result<&CallerTransactions> {
+        let callers = self.callers().ok_or_else(|| {
+            Error::invalid("the store is in memory, where nobody else can have a transaction; open one in a file")
+        })?;
+        callers.check(connection)?;
+        Ok(callers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::news::{Heard, NewsReceiver, TaskNews};
+    use crate::api::store::Store as _;
+    use crate::api::task::TaskId;
+    use crate::sqlite::columns::meta::meta;
+    use crate::sqlite::ready::index::ALL_IN_TABLES;
+
+    /// A notification that nothing else causes.
+    const LAST: TaskNews = TaskNews::Ended { task: TaskId(99) };
+
+    /// Submits and commits, and leaves the call of `committed` to the test.
+    fn submit(store: &SqliteStore) -> SubmittedInTransaction<'_> {
+        let connection = Connection::open(&store.callers().unwrap().path).unwrap();
+        connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let submitted = store.submit_in(&connection, &[NewTask::new("mail").unwrap()]).unwrap();
+        connection.execute_batch("COMMIT").unwrap();
+        submitted
+    }
+
+    async fn open(directory: &tempfile::TempDir) -> SqliteStore {
+        SqliteStore::open(directory.path().join("onward.db")).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_store_to_whose_file_callers_write_keeps_its_index_in_the_tables() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = open(&directory).await;
+        submit(&store).committed();
+        let mut committer = store.committer();
+        committer.settle_peers(true).unwrap();
+        assert_eq!(meta(&committer.connection.database(), "index_watermark").unwrap(), ALL_IN_TABLES);
+        committer.adapt_to_peers().unwrap();
+        assert_eq!(meta(&committer.connection.database(), "index_watermark").unwrap(), ALL_IN_TABLES);
+    }
+
+    #[tokio::test]
+    async fn a_task_is_noticed_although_nobody_told_of_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = open(&directory).await;
+        let before = store.changes().hint();
+        std::mem::forget(submit(&store));
+        store.committer().notify_missed_tasks().unwrap();
+        assert!(store.changes().hint().work > before.work);
+    }
+
+    /// Returns the next notification of the store.
+    async fn heard(store: &SqliteStore, news: &mut NewsReceiver) -> Option<Heard> {
+        store.committer().news.tell(vec![LAST]);
+        news.next().await
+    }
+
+    #[tokio::test]
+    async fn a_commit_that_was_told_of_is_not_missed() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = open(&directory).await;
+        let mut news = store.news();
+        submit(&store).committed();
+        store.committer().settle_peers(true).unwrap();
+        assert_eq!(heard(&store, &mut news).await, Some(Heard::News([LAST].into())));
+    }
+
+    #[tokio::test]
+    async fn a_commit_that_was_not_told_of_is_missed() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = open(&directory).await;
+        let mut news = store.news();
+        drop(submit(&store));
+        store.committer().settle_peers(true).unwrap();
+        assert_eq!(heard(&store, &mut news).await, Some(Heard::Missed));
+    }
+
+    #[tokio::test]
+    async fn a_look_that_finds_nothing_new_hints_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = open(&directory).await;
+        std::mem::forget(submit(&store));
+        store.committer().notify_missed_tasks().unwrap();
+        let before = store.changes().hint();
+        store.committer().notify_missed_tasks().unwrap();
+        assert_eq!(store.changes().hint(), before);
+    }
+}

@@ -1,0 +1,444 @@
+//! Opens a store: the options, the checks before anything is changed, and the assembly of the
+//! parts.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use rusqlite::Connection;
+use tokio::sync::watch;
+
+use crate::api::error::{Error, Result};
+use crate::api::news::NewsSender;
+#[cfg(feature = "postgres")]
+use crate::api::outcome::Outcome;
+use crate::api::schedule::ScheduleSelection;
+use crate::api::store::{Durability, Hint, StoreInfo};
+#[cfg(feature = "postgres")]
+use crate::api::write::Write;
+use crate::bounds;
+use crate::clock::{Clock, SystemClock};
+use crate::migrations::Migrations;
+use crate::sqlite::commit::committer::{Committer, CommitterParts};
+use crate::sqlite::commit::writer::Writer;
+use crate::sqlite::file_layer::log_owner::with_suffix;
+use crate::sqlite::file_layer::store_files::{StoreFiles, set_leaves_log};
+use crate::sqlite::file_layer::{self, CHECKSUM_BYTES};
+use crate::sqlite::migrations::migrate::{MIGRATIONS, check_schema, migrate};
+use crate::sqlite::processes::checkpoint_trigger::{self, CheckpointTrigger};
+use crate::sqlite::processes::housekeeping;
+use crate::sqlite::processes::peers::{PeerProcesses, Woken, check_peers};
+use crate::sqlite::reads;
+use crate::sqlite::ready::index::MemoryTasks;
+use crate::sqlite::store::caller_transaction::CallerTransactions;
+use crate::sqlite::store::connect::{
+    CONNECT, check_place, connect, connect_first, has_page_checksums, is_empty, named, prepare, real_path,
+    set_synchronous,
+};
+use crate::sqlite::store::read_pool::ReadPool;
+use crate::sqlite::store::sqlite_store::{OpenFile, SqliteStore};
+
+/// How a SQLite store is opened.
+///
+/// ```no_run
+/// # async fn example() -> onward_store::Result<()> {
+/// use onward_store::{Durability, SqliteStore};
+/// let store = SqliteStore::options().durability(Durability::Normal).open("onward.db").await?;
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone)]
+pub struct SqliteOptions {
+    durability: Durability,
+    payload_limit: usize,
+    clock: Arc<dyn Clock>,
+    create: bool,
+    page_checksums: bool,
+    vfs: Option<String>,
+    long_log: i32,
+    memory_tasks: MemoryTasks,
+    migrations: Migrations,
+    brief: bool,
+}
+
+/// The tasks that a brief process leaves for the next one to read before it moves them to the
+/// tables.
+const BRIEF_TASKS: MemoryTasks = MemoryTasks { alone: 256, beside_tables: 256 };
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self {
+            durability: Durability::Full,
+            payload_limit: bounds::PAYLOAD_BYTES,
+            clock: Arc::new(SystemClock),
+            create: true,
+            page_checksums: false,
+            vfs: None,
+            long_log: checkpoint_trigger::LONG_LOG,
+            memory_tasks: MemoryTasks::default(),
+            migrations: MIGRATIONS,
+            brief: false,
+        }
+    }
+}
+
+impl SqliteOptions {
+    /// Sets what an acknowledgement means. Default: [`Durability::Full`]. With
+    /// [`Durability::Memory`] a file is written, but never synced, and may be damaged by power
+    /// loss.
+    #[must_use]
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Sets the largest payload or result in bytes, up to 256 MiB. Default: 1 MiB.
+    #[must_use]
+    pub fn payload_limit(mut self, bytes: usize) -> Self {
+        self.payload_limit = bytes;
+        self
+    }
+
+    /// Sets the clock. Default: the machine's.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sets whether a missing file is created. Default: yes. Its directory never is.
+    #[must_use]
+    pub fn create(mut self, create: bool) -> Self {
+        self.create = create;
+        self
+    }
+
+    /// Sets whether a new file gets a checksum in each of its pages, so that damage is an error and
+    /// is never read as data. Default: no. An existing file keeps what it has: one that was created
+    /// with checksums needs no option, and one without gets none from this option (see
+    /// [`rebuild`](SqliteStore::rebuild)).
+    ///
+    /// Only Onward may write to such a file. Another program (the `sqlite3` shell, a library of
+    /// another language) does not maintain the checksums. Pages that it writes, or copies back from
+    /// the write-ahead log when it closes the file as the last, are then rejected as damaged. It
+    /// may read while a process of Onward has the store open, and at other times with `mode=ro`. In
+    /// this process [`connect`](SqliteStore::connect) returns connections that may write.
+    ///
+    /// Cost: the checksum of a page is computed once when the page is copied back from the log, and
+    /// once when it is read from the file; a few hundredths of all that is written. The checksum
+    /// takes 8 bytes of each page of 4096.
+    #[must_use]
+    pub fn page_checksums(mut self, page_checksums: bool) -> Self {
+        self.page_checksums = page_checksums;
+        self
+    }
+
+    /// Sets the registered SQLite VFS through which the store's connections reach their files,
+    /// below Onward's own layer. Default: the system's. It is for tests that put themselves between
+    /// SQLite and the disk; backups and migrations do not go through it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn vfs(mut self, name: &str) -> Self {
+        self.vfs = Some(name.to_owned());
+        self
+    }
+
+    /// Sets the number of pages at which the write-ahead log is copied back. Default: 8192. It is
+    /// for tests that need this to happen often.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn long_log(mut self, pages: i32) -> Self {
+        self.long_log = pages;
+        self
+    }
+
+    /// Sets the number of tasks that may wait in memory before they move to the tables. Default:
+    /// 131 072, and 16 384 beside tasks that are in the tables. It is for tests that need this to
+    /// happen often.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn memory_tasks(mut self, tasks: usize) -> Self {
+        self.memory_tasks = MemoryTasks { alone: tasks, beside_tables: tasks };
+        self
+    }
+
+    /// Adds the scripts of a made-up later version behind those of this one. It is for tests of
+    /// upgrades.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn added_migrations(mut self, scripts: &'static [&'static str]) -> Self {
+        self.migrations = MIGRATIONS.and(scripts);
+        self
+    }
+
+    /// Sets whether this process makes a few calls and ends, as a command line does. Default: no.
+    /// Such a store costs less to open and to close: it watches no file, has no housekeeping
+    /// thread, and other processes ignore it. Its [`changes`](crate::Store::changes) report what
+    /// this process writes, and not what other processes write.
+    #[must_use]
+    pub fn brief(mut self, brief: bool) -> Self {
+        self.brief = brief;
+        if brief {
+            self.memory_tasks = BRIEF_TASKS;
+        }
+        self
+    }
+
+    /// Opens a file, which is created or migrated where needed. Sessions of processes that have
+    /// ended lapse at once.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found) for a missing directory, or a missing file that is not
+    /// to be created; [`is_corrupt`](Error::is_corrupt) if the file is damaged or no store;
+    /// [`is_version`](Error::is_version) if a newer version made it, or a development version from
+    /// before 0.1; [`is_read_only`](Error::is_read_only), [`is_full`](Error::is_full),
+    /// [`is_busy`](Error::is_transient); [`is_invalid`](Error::is_invalid) on a network file system
+    /// or for an impossible payload limit. In every case the file is as it was.
+    #[expect(clippy::unused_async, reason = "opening another kind of store waits, and callers should not care")]
+    pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteStore> {
+        let path = path.as_ref();
+        self.open_file(path).map_err(|error| named(path, error))
+    }
+
+    /// Opens a new store in memory, with durability level [`Durability::Memory`].
+    ///
+    /// # Errors
+    /// If there is no memory, or the payload limit is impossible.
+    #[expect(clippy::unused_async, reason = "opening another kind of store waits, and callers should not care")]
+    pub async fn open_in_memory(self) -> Result<SqliteStore> {
+        self.check()?;
+        let mut connection = Connection::open_in_memory_with_flags(CONNECT)?;
+        prepare(&connection, Durability::Memory)?;
+        migrate(&mut connection, self.migrations)?;
+        let info = self.info("in memory".into(), Durability::Memory);
+        let mut committer = self.committer(connection, None, watch::Sender::new(Hint::default()), NewsSender::new());
+        let sizes = Arc::clone(&committer.sizes);
+        committer.adapt_to_peers()?;
+        committer.connection.prepare_all()?;
+        // Reads use this connection too: this call compiles the statement that every engine needs
+        // first.
+        reads::schedules::schedules(&committer.connection, &ScheduleSelection::All)?;
+        let writer = Writer::start(Arc::new(Mutex::new(committer)), false)?;
+        Ok(SqliteStore::new(writer, None, info, self.clock, sizes))
+    }
+
+    pub(in crate::sqlite) fn clock_of(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
+    /// Applies writes to a file that no other process has open, and returns a connection to it.
+    #[cfg(feature = "postgres")]
+    pub(in crate::sqlite) fn apply_alone(&self, path: &Path, writes: &[Write]) -> Result<Connection> {
+        let connection = connect(path, None)?;
+        prepare(&connection, Durability::Memory)?;
+        let mut committer = self.committer(connection, None, watch::Sender::new(Hint::default()), NewsSender::new());
+        committer.adapt_to_peers()?;
+        let outcomes = committer.in_transaction(|transaction| {
+            let outcomes = transaction.write_all(writes)?;
+            transaction.finish()?;
+            Ok(outcomes)
+        })?;
+        for outcome in outcomes {
+            if let Outcome::Refused(refusal) = outcome {
+                return Err(Error::refused(refusal));
+            }
+        }
+        drop(committer);
+        let connection = connect(path, None)?;
+        prepare(&connection, Durability::Full)?;
+        Ok(connection)
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.payload_limit > bounds::PAYLOAD_BYTES_CEILING {
+            return Err(Error::invalid(format!(
+                "a payload limit of {} bytes was asked for; a store takes at most {}",
+                self.payload_limit,
+                bounds::PAYLOAD_BYTES_CEILING
+            )));
+        }
+        Ok(())
+    }
+
+    fn info(&self, location: String, durability: Durability) -> StoreInfo {
+        StoreInfo {
+            backend: "sqlite",
+            location,
+            durability,
+            schema: self.migrations.newest(),
+            payload_limit: self.payload_limit,
+        }
+    }
+
+    pub(super) fn vfs_name(&self) -> Option<&str> {
+        self.vfs.as_deref()
+    }
+
+    pub(in crate::sqlite) fn migrations(&self) -> Migrations {
+        self.migrations
+    }
+
+    pub(super) fn info_of(&self, path: &Path) -> StoreInfo {
+        self.info(path.display().to_string(), self.durability)
+    }
+
+    pub(super) fn open_file(self, path: &Path) -> Result<SqliteStore> {
+        let path = real_path(path);
+        let (mut committer, checkpoint_trigger) = self.enter_file(&path)?;
+        let vfs = self.vfs.as_deref();
+        if !self.brief {
+            committer.adapt_to_peers()?;
+        }
+        committer.connection.prepare_all()?;
+        let sizes = Arc::clone(&committer.sizes);
+        let page_checksums = has_page_checksums(&committer.connection)?;
+        let callers =
+            CallerTransactions::new(&committer, path.clone(), page_checksums, Arc::clone(&checkpoint_trigger));
+        let paths = committer.file.as_ref().map(|file| Arc::clone(file.paths()));
+        let readers = ReadPool::new(path.clone(), vfs, paths);
+        let committer = Arc::new(Mutex::new(committer));
+        let housekeeping = if self.brief {
+            None
+        } else {
+            let housekeeper = connect(&path, vfs)?;
+            prepare(&housekeeper, self.durability)?;
+            Some(housekeeping::start(housekeeper, Arc::clone(&checkpoint_trigger), Arc::clone(&committer))?)
+        };
+        let writer = Writer::start(committer, self.durability == Durability::Full)?;
+        let info = self.info(path.display().to_string(), self.durability);
+        let file = OpenFile { readers, checkpoint_trigger, housekeeping, callers };
+        Ok(SqliteStore::new(writer, Some(file), info, self.clock, sizes))
+    }
+
+    /// Opens the writing connection and makes this process's lock file; nobody else's work is
+    /// touched yet.
+    fn enter_file(&self, path: &Path) -> Result<(Committer, Arc<CheckpointTrigger>)> {
+        self.check()?;
+        check_place(path, self.create)?;
+        let mut connection = connect_first(path, self.vfs.as_deref())?;
+        // Runs before anything is set, because `prepare` may rewrite the header of the file. One
+        // transaction, because another process may be creating the store at this moment.
+        let reading = connection.transaction()?;
+        let schema = check_schema(&reading, self.migrations)?;
+        drop(reading);
+        self.reserve_checksums(&connection)?;
+        set_synchronous(&connection, self.durability)?;
+        // Runs before there is a write-ahead log, so that no file without an identity ever has a
+        // log beside it.
+        if schema < self.migrations.newest() {
+            migrate(&mut connection, self.migrations)?;
+        }
+        prepare(&connection, self.durability)?;
+        // Another process may have created the file in the meantime.
+        self.check_checksums(&connection)?;
+        let checkpoint_trigger = Arc::new(CheckpointTrigger::new(with_suffix(path, "-wal"), self.long_log));
+        checkpoint_trigger.watch(&mut connection)?;
+        let hints = watch::Sender::new(Hint::default());
+        let news = NewsSender::new();
+        // Lasts until it is certain that no other process has another file open here, to which this
+        // log may belong.
+        set_leaves_log(&connection, true);
+        let file = StoreFiles::opened(&connection, path)?;
+        let inode = file.paths().inode();
+        let peers = if self.brief {
+            PeerProcesses::register_briefly(path, inode)?
+        } else {
+            PeerProcesses::register(path, inode, woken(hints.clone(), news.clone(), Arc::clone(&checkpoint_trigger)))?
+        };
+        // Another process may have opened what was here before, and made its lock file since the
+        // first look.
+        check_peers(path, Some(inode))?;
+        set_leaves_log(&connection, false);
+        let mut committer = self.committer(connection, Some(peers), hints, news);
+        committer.file = Some(file);
+        committer.checkpoint_trigger = Some(Arc::clone(&checkpoint_trigger));
+        Ok((committer, checkpoint_trigger))
+    }
+
+    /// Reserves room for checksums: a file gets them with its first page, or never.
+    fn reserve_checksums(&self, connection: &Connection) -> Result<()> {
+        if self.page_checksums && is_empty(connection)? {
+            return file_layer::reserve(connection, CHECKSUM_BYTES);
+        }
+        self.check_checksums(connection)
+    }
+
+    fn check_checksums(&self, connection: &Connection) -> Result<()> {
+        if self.page_checksums && !has_page_checksums(connection)? {
+            return Err(Error::invalid(
+                "the file was made without checksums of its pages, and they were asked for; write it anew with `onward store rebuild`",
+            ));
+        }
+        Ok(())
+    }
+
+    fn committer(
+        &self,
+        connection: Connection,
+        peers: Option<PeerProcesses>,
+        hints: watch::Sender<Hint>,
+        news: NewsSender,
+    ) -> Committer {
+        Committer::new(CommitterParts {
+            connection,
+            clock: Arc::clone(&self.clock),
+            payload_limit: self.payload_limit,
+            memory_tasks: self.memory_tasks,
+            peers,
+            file: None,
+            hints,
+            news,
+            sizes: Arc::default(),
+        })
+    }
+}
+
+/// Handles a wake-up of the store. After a peer's write the engine looks for work, and the
+/// housekeeping looks at the peers if there are any. After a change of the file's name the
+/// housekeeping looks at the file.
+fn woken(
+    hints: watch::Sender<Hint>,
+    news: NewsSender,
+    checkpoint_trigger: Arc<CheckpointTrigger>,
+) -> impl Fn(Woken) + Send + 'static {
+    move |woken| {
+        if matches!(woken, Woken::Peer | Woken::Peers) {
+            hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 1 }));
+            news.tell_missed();
+        }
+        match woken {
+            Woken::Peer => {}
+            Woken::Peers | Woken::Announced | Woken::FileRenamed => checkpoint_trigger.fire(),
+            Woken::FileWritten => checkpoint_trigger.fire_if_asleep(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::api::outcome::Outcome;
+    use crate::api::store::Store as _;
+    use crate::api::task::NewTask;
+    use crate::api::write::{Claim, OpenSession, Write};
+
+    /// A process looks who is here, and before it can act on it another one comes and begins to
+    /// work.
+    #[tokio::test]
+    async fn a_process_that_came_after_the_look_keeps_its_sessions() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("onward.db");
+        let (mut slow, _trigger) = SqliteStore::options().enter_file(&path).unwrap();
+        slow.settle_peers(true).unwrap();
+        let other = SqliteStore::open(&path).await.unwrap();
+        let open = OpenSession::new("worker", Duration::from_secs(10));
+        let submit = Write::Submit(Box::new(NewTask::new("mail").unwrap()));
+        let opened = other.apply(vec![submit, Write::OpenSession(open)]).await.unwrap();
+        let Outcome::SessionOpened(session) = opened[1] else { panic!("no session: {opened:?}") };
+        let claim = Claim::any(session, 1);
+        other.apply(vec![Write::Claim(claim)]).await.unwrap();
+        slow.adapt_to_peers().unwrap();
+        let outcomes = other.apply(vec![Write::Sweep, Write::RenewSession { session }]).await.unwrap();
+        assert_eq!(outcomes[1], Outcome::Renewed { cancel: Vec::new() });
+    }
+}

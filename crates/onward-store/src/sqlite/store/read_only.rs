@@ -1,0 +1,418 @@
+//! A store that is only read: without the write lock, without room on the disk, and without
+//! notifying other processes.
+//!
+//! The reader reads from the file what the writer of a store has in memory, as the writer itself
+//! does when it opens the file. Two things would have to be written before they can be read:
+//! SQLite's index, `<file>-shm`, if no process has the store open, and the tags of new tasks. Where
+//! the disk is full the index is kept in memory, with the file locked in the meantime. The tags are
+//! always put in tables in memory.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+use tokio::sync::watch;
+
+use crate::api::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::error::{Error, Result};
+use crate::api::event::{EventCursor, EventPage};
+use crate::api::history::QueueDay;
+use crate::api::limit::LimitRecord;
+use crate::api::news::{NewsReceiver, NewsSender};
+use crate::api::orchestration::{HistoryChunk, InstanceRecord};
+use crate::api::outcome::Outcome;
+use crate::api::queue::QueueMode;
+use crate::api::read::{Read, ReadMethods, ReadReply};
+use crate::api::reason::WaitReason;
+use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
+use crate::api::store::{
+    Answer, Changes, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter,
+    TaskIdPage, TaskPage,
+};
+use crate::api::tag::{TagKeyPage, TagPage, TagValuePage};
+use crate::api::task::{TaskId, TaskRecord};
+use crate::api::write::{Claim, Write};
+use crate::bounds;
+use crate::clock::Clock;
+use crate::sqlite::columns::durations::microseconds;
+use crate::sqlite::commit::cache::Cache;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::commit::deferred_tags::{self, NewTags};
+use crate::sqlite::file_layer;
+use crate::sqlite::file_layer::log_owner::{check_log, log_bytes};
+use crate::sqlite::file_layer::store_files::{CommitOutcome, FilePaths, leave_log};
+use crate::sqlite::limits::deferred_counters::ClockReading;
+use crate::sqlite::migrations::migrate::check_schema;
+use crate::sqlite::processes::lock_wait::wait_for_locks;
+use crate::sqlite::processes::peers::ended;
+use crate::sqlite::reads;
+use crate::sqlite::store::connect::{check_before_open, check_there, named, open_through, real_path};
+use crate::sqlite::store::maintenance::{CheckReport, check_file};
+use crate::sqlite::store::open::SqliteOptions;
+use crate::sqlite::store::sqlite_errors::in_file;
+
+/// The number of prepared statements that are kept: each combination of a filter's conditions is
+/// one.
+const STATEMENTS: usize = 192;
+
+/// The number of tries to open a file that another process opened or closed at the same moment.
+const TRIES: u32 = 100;
+
+/// A store in a SQLite file that is only read.
+///
+/// * Reads wait for no writer, of Onward or of another program, and need no room on the disk.
+/// * Other processes do not detect it. Its [`changes`](Store::changes) report nothing.
+/// * [`apply`](Store::apply) is an error.
+///
+/// If no process has the store open and the disk is full, the file is locked until this value is
+/// dropped.
+#[derive(Debug)]
+pub struct SqliteReader {
+    connection: Mutex<Connection>,
+    path: PathBuf,
+    paths: FilePaths,
+    clock: Arc<dyn Clock>,
+    info: StoreInfo,
+    hints: watch::Sender<Hint>,
+    news: NewsSender,
+}
+
+impl SqliteOptions {
+    /// Opens an existing file to read it. A store of an older schema is migrated first, which
+    /// writes.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), except for a full disk, a locked file, and a
+    /// [read-only](Error::is_read_only) file system. From the latter a store can be read if its
+    /// last process closed it.
+    #[expect(clippy::unused_async, reason = "opening another kind of store waits, and callers should not care")]
+    pub async fn open_to_read(self, path: impl AsRef<Path>) -> Result<SqliteReader> {
+        let path = path.as_ref();
+        self.open_reader(path).map_err(|error| named(path, error))
+    }
+
+    fn open_reader(self, path: &Path) -> Result<SqliteReader> {
+        let path = real_path(path);
+        check_there(&path, false)?;
+        check_before_open(&path)?;
+        let mut connection = open(&path, self.vfs_name())?;
+        if check_schema(&connection, self.migrations())? < self.migrations().newest() {
+            drop(connection);
+            drop(self.clone().brief(true).create(false).open_file(&path)?);
+            connection = open(&path, self.vfs_name())?;
+        }
+        connection.pragma_update(None, "query_only", true)?;
+        Ok(SqliteReader {
+            paths: FilePaths::of_database(&path)?,
+            clock: self.clock_of(),
+            info: self.info_of(&path),
+            hints: watch::Sender::new(Hint::default()),
+            news: NewsSender::new(),
+            connection: Mutex::new(connection),
+            path,
+        })
+    }
+}
+
+/// Opens a connection that can read.
+fn open(path: &Path, vfs: Option<&str>) -> Result<Connection> {
+    let (mut tries, layer) = (0, file_layer::over(vfs)?);
+    loop {
+        let failure = match first_read(connect(path, &layer)?, path) {
+            Err(error) if error.is_full() => error,
+            Err(error) if is_on_read_only_disk(path) => return open_unchanging(path, &layer).map_err(|_| error),
+            outcome => return outcome,
+        };
+        // No process has the store open, or the index would exist.
+        match open_alone(path, &layer) {
+            Err(error) if error.is_transient() && !error.is_full() && tries < TRIES => tries += 1,
+            Err(error) if error.is_transient() => return Err(failure),
+            outcome => return outcome,
+        }
+    }
+}
+
+fn connect(path: &Path, layer: &str) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = open_through(path, flags, layer)?;
+    wait_for_locks(&mut connection, path)?;
+    Ok(connection)
+}
+
+/// Opens a connection that keeps SQLite's index of the log in its memory, and the file locked.
+fn open_alone(path: &Path, layer: &str) -> Result<Connection> {
+    let mut connection = connect(path, layer)?;
+    connection.busy_handler(None::<fn(i32) -> bool>)?;
+    connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    first_read(connection, path)
+}
+
+/// Opens a connection to a file that no process can change.
+fn open_unchanging(path: &Path, layer: &str) -> Result<Connection> {
+    if log_bytes(path) > 0 {
+        return Err(Error::read_only("the log of the store has not been copied back"));
+    }
+    let name = path.to_str().ok_or_else(|| Error::invalid("the path is not UTF-8"))?;
+    let name = name.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let connection = open_through(Path::new(&format!("file:{name}?immutable=1")), flags, layer)?;
+    first_read(connection, path)
+}
+
+fn is_on_read_only_disk(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK) == Err(rustix::io::Errno::ROFS)
+}
+
+/// Sets a connection up and makes a first read, which shows whether it can read.
+fn first_read(connection: Connection, path: &Path) -> Result<Connection> {
+    leave_log(&connection);
+    check_log(&connection, path)?;
+    leave_log(&connection);
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    rusqlite::vtab::array::load_module(&connection)?;
+    // As on the writing connection: without it a statement with a bound LIMIT is planned again at
+    // each call.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    connection.pragma_update(None, "cache_size", -8_192)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    Ok(connection)
+}
+
+impl SqliteReader {
+    /// Reads the whole store and returns what is wrong with it, as
+    /// [`SqliteStore::check`](crate::SqliteStore::check) does.
+    ///
+    /// # Errors
+    /// If the store could not be read at all.
+    #[expect(clippy::unused_async, reason = "reading elsewhere will wait, and callers should not care")]
+    pub async fn check(&self) -> Result<CheckReport> {
+        self.read(|connection| check_file(connection, &self.path))
+    }
+
+    /// Runs `read` in a transaction, so that it sees one moment.
+    fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let transaction = connection.unchecked_transaction()?;
+        let outcome = read(&transaction).map_err(|error| in_file(&connection, error));
+        let ended = transaction.finish();
+        // The file may explain an error in what was read.
+        self.paths.check(CommitOutcome::NotWritten)?;
+        let read = outcome?;
+        ended?;
+        Ok(read)
+    }
+
+    /// Runs a read that needs what the writer of a store has in its memory.
+    fn read_with_cache<T>(&self, read: impl FnOnce(&Database<'_>, &mut Cache) -> Result<T>) -> Result<T> {
+        let moment =
+            ClockReading { wall: self.clock.now().as_microseconds(), steady: microseconds(self.clock.steady()) };
+        self.read(|connection| {
+            let database = Database::from(connection);
+            let mut cache = Cache::load(&database, moment)?;
+            read(&database, &mut cache)
+        })
+    }
+
+    /// Runs a read, with the tags of new tasks in tables in memory if `by_tags`.
+    fn read_by_tags<T>(&self, by_tags: bool, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        if !by_tags {
+            return self.read(read);
+        }
+        self.read(|connection| {
+            let new = NewTags::load(&Database::from(connection))?;
+            if new.is_empty() {
+                read(connection)
+            } else {
+                deferred_tags::with_all(connection, new, || read(connection))
+            }
+        })
+    }
+
+    fn ended_processes(&self) -> Result<BTreeSet<String>> {
+        Ok(ended(&self.path, self.read(reads::sessions::processes)?))
+    }
+}
+
+fn ready<'a, T: Send + 'a>(outcome: Result<T>) -> Answer<'a, T> {
+    Box::pin(std::future::ready(outcome))
+}
+
+impl Store for SqliteReader {
+    fn apply(&self, _writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+        ready(Err(Error::read_only("the store was opened to be read; open it to write to it")))
+    }
+
+    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+        self.dispatch(read)
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::new(&self.hints)
+    }
+
+    fn news(&self) -> NewsReceiver {
+        self.news.subscribe()
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
+    fn claim_size(&self) -> usize {
+        bounds::CLAIM_OF_SEVERAL
+    }
+
+    fn info(&self) -> StoreInfo {
+        self.info.clone()
+    }
+
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
+    }
+}
+
+impl ReadMethods for SqliteReader {
+    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
+        ready(self.read(|connection| reads::task::task(connection, task)))
+    }
+
+    fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
+        let now = (self.clock.now(), self.clock.steady());
+        ready(self.ended_processes().and_then(|ended| {
+            self.read_with_cache(|connection, cache| reads::why::why(connection, cache, task, now, &ended))
+        }))
+    }
+
+    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
+        let by_tags = filter.asks_for_tags();
+        ready(self.read_by_tags(by_tags, |connection| reads::list::tasks(connection, &filter, page)))
+    }
+
+    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
+        let (now, steady) = (self.clock.now(), self.clock.steady());
+        ready(self.read_with_cache(|connection, cache| reads::peek::peek(connection, cache, &claim, now, steady)))
+    }
+
+    fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
+        ready(self.read_with_cache(|database, cache| reads::queues::queues(database, cache, self.clock.now())))
+    }
+
+    fn queue_mode(&self) -> Answer<'_, QueueMode> {
+        ready(self.read_with_cache(|_, cache| Ok(cache.queues.mode())))
+    }
+
+    fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {
+        ready(self.read(reads::statistics::statistics))
+    }
+
+    fn sessions(&self) -> Answer<'_, Vec<SessionRecord>> {
+        let ended = self.ended_processes();
+        ready(ended.and_then(|ended| self.read(|connection| reads::sessions::sessions(connection, &ended))))
+    }
+
+    fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
+        ready(self.read_with_cache(|_, cache| Ok(cache.pauses.in_force(self.clock.now()))))
+    }
+
+    fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
+        ready(self.read_with_cache(|connection, cache| reads::limits::limits(connection, cache, self.clock.steady())))
+    }
+
+    fn collections(&self, which: CollectionSelection) -> Answer<'_, Vec<CollectionRecord>> {
+        ready(self.read(|connection| reads::pending_batches::collections(connection, &which)))
+    }
+
+    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
+        ready(self.read(|connection| reads::schedules::schedules(connection, &which)))
+    }
+
+    fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
+        ready(self.read(|connection| reads::events::events(connection, after, limit)))
+    }
+
+    fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
+        let by_tags = filter.asks_for_tags();
+        ready(self.read_by_tags(by_tags, |connection| reads::list::task_ids(connection, &filter, page)))
+    }
+
+    fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
+        ready(self.read_by_tags(filter.asks_for_tags(), |connection| reads::list::count(connection, &filter)))
+    }
+
+    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
+        ready(self.read_by_tags(true, |connection| reads::tags::tag_values(connection, &key, &filter, &page)))
+    }
+
+    fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
+        ready(self.read_by_tags(true, |connection| reads::tags::tag_keys(connection, &prefix, &page)))
+    }
+
+    fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {
+        let now = self.clock.now();
+        ready(self.read(|connection| reads::history::history(connection, now, days)))
+    }
+
+    fn instance(&self, task: TaskId) -> Answer<'_, Option<InstanceRecord>> {
+        ready(self.read(|connection| reads::instance::instance(connection, task)))
+    }
+
+    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
+        ready(self.read(|connection| reads::instance::history(connection, task, from, limit)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::task::NewTask;
+    use crate::sqlite::store::sqlite_store::SqliteStore;
+
+    /// Returns a store of one process, which has tags in memory alone, and a reader of it.
+    async fn store_and_reader(directory: &tempfile::TempDir) -> (SqliteStore, SqliteReader) {
+        let path = directory.path().join("onward.db");
+        let store = SqliteStore::open(&path).await.unwrap();
+        let mut task = NewTask::new("mail").unwrap();
+        task.tags.set("customer", "7");
+        store.apply(vec![Write::Submit(Box::new(task))]).await.unwrap();
+        (store, SqliteStore::options().open_to_read(&path).await.unwrap())
+    }
+
+    fn of_customer() -> TaskFilter {
+        let mut filter = TaskFilter::default();
+        filter.tags.set("customer", "7");
+        filter
+    }
+
+    #[tokio::test]
+    async fn tags_are_found_that_are_in_no_table_yet_and_none_is_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let (store, reader) = store_and_reader(&directory).await;
+        assert_eq!(reader.count(of_customer()).await.unwrap(), 1);
+        assert_eq!(reader.tag_keys(String::new(), TagPage::default()).await.unwrap().keys, ["customer"]);
+        assert_eq!(reader.tasks(of_customer(), Page::default()).await.unwrap().tasks.len(), 1);
+        let written: i64 =
+            store.committer().connection.query_row("SELECT count(*) FROM task_tag", [], |row| row.get(0)).unwrap();
+        assert_eq!(written, 0);
+    }
+
+    #[tokio::test]
+    async fn what_is_read_is_what_its_store_reads() {
+        let directory = tempfile::tempdir().unwrap();
+        let (store, reader) = store_and_reader(&directory).await;
+        assert_eq!(reader.queues().await.unwrap(), store.queues().await.unwrap());
+        assert_eq!(reader.why(TaskId(1)).await.unwrap(), store.why(TaskId(1)).await.unwrap());
+        assert_eq!(reader.task(TaskId(1)).await.unwrap(), store.task(TaskId(1)).await.unwrap());
+        assert_eq!(reader.limits().await.unwrap(), store.limits().await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn what_is_opened_to_be_read_is_not_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let (_store, reader) = store_and_reader(&directory).await;
+        let error = reader.apply(vec![Write::Sweep]).await.unwrap_err();
+        assert!(error.is_read_only(), "{error}");
+    }
+}

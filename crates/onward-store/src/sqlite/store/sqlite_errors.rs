@@ -1,0 +1,158 @@
+//! Converts SQLite's failures to errors of this crate.
+
+use std::fmt;
+
+use rusqlite::ErrorCode;
+use rustix::io::Errno;
+
+use crate::api::error::Error;
+
+/// An error of SQLite as the cause beneath ours. It prints once what SQLite's own chain of causes
+/// would repeat with a number before it.
+#[derive(Debug)]
+struct Reported(rusqlite::Error);
+
+impl fmt::Display for Reported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            rusqlite::Error::SqliteFailure(error, Some(text)) => {
+                write!(f, "{text} (SQLite's error {})", error.extended_code)
+            }
+            failure => failure.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Reported {}
+
+/// Converts an error of SQLite to ours, with the remedy. A caller that knows the path adds it.
+impl From<rusqlite::Error> for Error {
+    fn from(failure: rusqlite::Error) -> Self {
+        let error = match failure.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::full(FULL),
+            _ if is_full_for_shared_memory(&failure) => Self::full(FULL),
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+                Self::read_only("the store may not be written; check the permissions of the file and its directory")
+            }
+            _ if is_other_than_its_checksum(&failure) => Self::corrupt(OTHER_THAN_ITS_CHECKSUM),
+            Some(ErrorCode::TooBig) => Self::invalid(TOO_BIG),
+            Some(ErrorCode::DatabaseCorrupt) => Self::corrupt(DAMAGED),
+            _ if is_impossible(&failure) => Self::corrupt(DAMAGED),
+            Some(ErrorCode::NotADatabase) => {
+                Self::corrupt("the file is not a store; choose another path, or move the file away")
+            }
+            Some(ErrorCode::DatabaseBusy) if is_outdated(&failure) => Self::busy(OUTDATED),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                Self::busy("another process has kept the store locked; try again, or see who with `onward doctor`")
+            }
+            Some(ErrorCode::CannotOpen) if is_out_of_files() => Self::io(OUT_OF_FILES),
+            Some(ErrorCode::CannotOpen) => {
+                Self::not_found("the store cannot be opened; check that its directory exists")
+            }
+            _ => return Self::io(format!("the store reported: {}", Reported(failure))),
+        };
+        error.caused_by(Reported(failure))
+    }
+}
+
+/// Returns the same error with the name of the file before its text, if it is about the file and
+/// not about the request.
+#[cold]
+pub(in crate::sqlite) fn in_file(connection: &rusqlite::Connection, error: Error) -> Error {
+    match connection.path() {
+        // An error about another file at the path already names the path.
+        Some(path) if !path.is_empty() && !error.is_invalid() && !error.is_replaced() && error.refusal().is_none() => {
+            error.about(path)
+        }
+        _ => error,
+    }
+}
+
+const OUT_OF_FILES: &str =
+    "the store cannot be opened, since this process may have hardly any more files open (ulimit -n); raise that limit";
+
+/// The number of free file descriptors below which SQLite may fail to open a file: the database,
+/// its log, and what it opens temporarily.
+const FILES_OF_SQLITE: u64 = 8;
+
+/// Returns true if this process is near its limit of open files. SQLite does not pass the system's
+/// reason on.
+fn is_out_of_files() -> bool {
+    let Some(limit) = rustix::process::getrlimit(rustix::process::Resource::Nofile).current else { return false };
+    match std::fs::read_dir("/dev/fd") {
+        Ok(open) => (open.count() as u64).saturating_add(FILES_OF_SQLITE) > limit,
+        Err(error) => matches!(Errno::from_io_error(&error), Some(Errno::MFILE | Errno::NFILE)),
+    }
+}
+
+const TOO_BIG: &str =
+    "a value is larger than SQLite stores; nothing was changed; keep it elsewhere and pass a reference";
+
+const FULL: &str = "the disk of the store is full; nothing was changed; make room and work goes on";
+
+/// Returns true if the file `x.db-shm` could not be extended, which SQLite reports only as a failed
+/// write.
+fn is_full_for_shared_memory(failure: &rusqlite::Error) -> bool {
+    failure.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
+}
+
+/// Returns true if a transaction that began by reading tried to write after another connection had
+/// written. Only a caller's own transaction can fail so: ours begin by writing.
+fn is_outdated(failure: &rusqlite::Error) -> bool {
+    failure.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_BUSY_SNAPSHOT)
+}
+
+const OUTDATED: &str = "the transaction has read before somebody else wrote, so it cannot write any more; roll it back and do it \
+    again, begun with `BEGIN IMMEDIATE`";
+
+const DAMAGED: &str = "the store is damaged; stop its processes and restore a backup with `onward store restore`, or see what \
+    can be read with `onward doctor`";
+
+/// Returns true if the layer under SQLite has read a page whose checksum does not match.
+fn is_other_than_its_checksum(failure: &rusqlite::Error) -> bool {
+    failure.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_DATA)
+}
+
+const OTHER_THAN_ITS_CHECKSUM: &str = "a page of the store is not what its checksum says: the disk has damaged it, or a program other than \
+    Onward has written to the file; stop its processes and restore a backup with `onward store restore`, or, if it was a program, take \
+    the file as it is with `onward store rebuild`";
+
+/// Returns true if the read found something that no store writes: a value of another type or range,
+/// no row where there always is one, or table definitions that our statements do not fit. All
+/// statements are constant, so the statement is not wrong.
+fn is_impossible(failure: &rusqlite::Error) -> bool {
+    if let rusqlite::Error::SqliteFailure(_, Some(text)) = failure {
+        return text.starts_with("no such ") || text.contains(" has no column ") || text == "malformed JSON";
+    }
+    matches!(
+        failure,
+        rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::QueryReturnedNoRows
+            | rusqlite::Error::SqlInputError { .. }
+            | rusqlite::Error::Utf8Error(..)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    #[test]
+    fn options_that_are_no_json_are_damage() {
+        let connection = rusqlite::Connection::open_in_memory().unwrap();
+        let read = connection.query_row("SELECT '{\"affinity\":' ->> 'affinity'", [], |row| row.get::<_, String>(0));
+        let error = Error::from(read.unwrap_err());
+        assert!(error.is_corrupt(), "{error}");
+    }
+
+    #[test]
+    fn a_value_that_is_too_large_stays_so() {
+        let failure = rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_TOOBIG), None);
+        let error = Error::from(failure);
+        assert!(error.is_invalid() && !error.is_transient(), "{error}");
+    }
+}

@@ -1,0 +1,352 @@
+//! The store as its users see it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+
+use crate::api::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::error::{Error, Result};
+use crate::api::event::{EventCursor, EventPage};
+use crate::api::history::QueueDay;
+use crate::api::limit::LimitRecord;
+use crate::api::news::NewsReceiver;
+use crate::api::orchestration::{HistoryChunk, InstanceRecord};
+use crate::api::outcome::Outcome;
+use crate::api::queue::QueueMode;
+use crate::api::read::{Read, ReadMethods, ReadReply};
+use crate::api::reason::WaitReason;
+use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
+use crate::api::store::{
+    Answer, Changes, Durability, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo,
+    TaskFilter, TaskIdPage, TaskPage,
+};
+use crate::api::tag::{TagKeyPage, TagPage, TagValuePage};
+use crate::api::task::{TaskId, TaskRecord};
+use crate::api::write::{Claim, Write};
+use crate::bounds;
+use crate::clock::Clock;
+use crate::sqlite::commit::cache::Cache;
+use crate::sqlite::commit::commit_counts::{CommitCounts, CommitSizes};
+use crate::sqlite::commit::committer::Committer;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::commit::writer::Writer;
+use crate::sqlite::processes::checkpoint_trigger::CheckpointTrigger;
+use crate::sqlite::processes::housekeeping;
+use crate::sqlite::reads;
+use crate::sqlite::store::caller_transaction::CallerTransactions;
+use crate::sqlite::store::open::SqliteOptions;
+use crate::sqlite::store::read_pool::ReadPool;
+use crate::sqlite::store::sqlite_errors::in_file;
+
+/// A store in one SQLite file, for one or several processes on one machine.
+///
+/// * An acknowledgement means what the [durability](SqliteOptions::durability) level promises, and
+///   commits are shared: writes of other callers that arrive while a commit is under way join the
+///   next one.
+/// * Several processes may open the file, on a local disk. The end of a process is detected within
+///   a second, by the lock it held, and its running tasks are handed out again.
+/// * The cost of a write does not depend on how many tasks wait, are scheduled or have ended,
+///   beyond the depth of a B-tree.
+///
+/// Beside the file `x.db` there are `x.db-wal` and `x.db-shm`, which belong to it, and the
+/// directory `x.db-sessions`.
+#[derive(Debug)]
+pub struct SqliteStore {
+    writer: Writer,
+    /// `None` for a store in memory.
+    file: Option<OpenFile>,
+    info: StoreInfo,
+    clock: Arc<dyn Clock>,
+    sizes: Arc<CommitSizes>,
+    hints: Changes,
+    has_new_tags: Arc<AtomicBool>,
+}
+
+/// The parts of a store that exist only for a store in a file.
+#[derive(Debug)]
+pub(in crate::sqlite) struct OpenFile {
+    pub(super) readers: ReadPool,
+    pub(in crate::sqlite) checkpoint_trigger: Arc<CheckpointTrigger>,
+    pub(in crate::sqlite) housekeeping: Option<JoinHandle<()>>,
+    pub(in crate::sqlite) callers: CallerTransactions,
+}
+
+impl SqliteStore {
+    pub(in crate::sqlite) fn new(
+        writer: Writer,
+        file: Option<OpenFile>,
+        info: StoreInfo,
+        clock: Arc<dyn Clock>,
+        sizes: Arc<CommitSizes>,
+    ) -> Self {
+        let (hints, has_new_tags) = {
+            let committer = writer.committer();
+            (Changes::new(&committer.hints), Arc::clone(&committer.has_new_tags))
+        };
+        Self { writer, file, info, clock, sizes, hints, has_new_tags }
+    }
+
+    /// Returns the options with which to open a store.
+    #[must_use]
+    pub fn options() -> SqliteOptions {
+        SqliteOptions::default()
+    }
+
+    /// Opens a file with durability level `full`, and creates it where it is missing.
+    ///
+    /// # Errors
+    /// As [`SqliteOptions::open`].
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::options().open(path).await
+    }
+
+    /// Returns the number of commits and of what they held.
+    #[must_use]
+    pub fn commit_counts(&self) -> CommitCounts {
+        self.sizes.counts()
+    }
+
+    pub(in crate::sqlite) fn committer(&self) -> std::sync::MutexGuard<'_, Committer> {
+        self.writer.committer()
+    }
+
+    pub(super) fn durability(&self) -> Durability {
+        self.info.durability
+    }
+
+    pub(in crate::sqlite) fn callers(&self) -> Option<&CallerTransactions> {
+        self.file.as_ref().map(|file| &file.callers)
+    }
+
+    /// Reads from a connection of the pool, or from the only one there is.
+    pub(in crate::sqlite) fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        let Some(OpenFile { readers, .. }) = &self.file else { return read(&self.committer().connection) };
+        let connection = readers.take()?;
+        let outcome = execute(&connection, "BEGIN").and_then(|()| read(&connection));
+        let outcome = outcome.map_err(|error| in_file(&connection, error));
+        // After the read: an error in what was read may be explained by the file.
+        let outcome = match outcome {
+            Err(error) if error.is_corrupt() => Err(self.committer().cause_of(error)),
+            outcome => readers.check().and(outcome),
+        };
+        // A reader whose transaction cannot be ended is dropped, which ends it.
+        if execute(&connection, "COMMIT").is_ok() {
+            readers.give_back(connection);
+        }
+        outcome
+    }
+
+    /// Runs a read, after the tags of new tasks are in the tables if `by_tags`.
+    fn read_by_tags<'a, T: Send + 'a>(
+        &'a self,
+        by_tags: bool,
+        read: impl FnOnce(&Connection) -> Result<T> + Send + 'a,
+    ) -> Answer<'a, T> {
+        if !by_tags || !self.has_new_tags.load(Ordering::Acquire) {
+            return ready(self.read(read));
+        }
+        Box::pin(async move {
+            self.writer.write_tags().await?;
+            self.read(read)
+        })
+    }
+
+    /// The processes that have ended and whose sessions nobody has ended yet. Their names are never
+    /// used again. Whoever opens a session has its lock file before: so who is here is looked at
+    /// behind the sessions.
+    fn ended_processes(&self) -> Result<BTreeSet<String>> {
+        let mut processes = self.read(reads::sessions::processes)?;
+        let mut committer = self.committer();
+        if committer.refresh_peers(false)?
+            && let Some(file) = &self.file
+        {
+            file.checkpoint_trigger.fire();
+        }
+        processes.retain(|process| !committer.is_running(process));
+        Ok(processes)
+    }
+
+    /// Runs a read that needs the writer's memory, on the writing connection.
+    fn read_with_cache<T>(&self, read: impl FnOnce(&Database<'_>, &mut Cache) -> Result<T>) -> Result<T> {
+        let mut committer = self.committer();
+        execute(&committer.connection, "BEGIN")?;
+        let outcome = committer.refresh().and_then(|()| match committer.cache() {
+            Some((database, cache)) => read(&database, cache),
+            None => Err(Error::closed()),
+        });
+        // A read that failed on the disk may have ended the transaction. Its own error is the one
+        // to report.
+        let ended =
+            if committer.connection.is_autocommit() { Ok(()) } else { execute(&committer.connection, "COMMIT") };
+        let read = outcome.and_then(|read| ended.map(|()| read));
+        let checked = self.file.as_ref().map_or(Ok(()), |file| file.readers.check());
+        checked.and(read.map_err(|error| in_file(&committer.connection, error)))
+    }
+}
+
+fn execute(connection: &Connection, sql: &str) -> Result<()> {
+    connection.prepare_cached(sql)?.execute([])?;
+    Ok(())
+}
+
+/// Returns a reply that is complete already.
+fn ready<'a, T: Send + 'a>(outcome: Result<T>) -> Answer<'a, T> {
+    Box::pin(std::future::ready(outcome))
+}
+
+impl Store for SqliteStore {
+    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+        Box::pin(self.writer.apply(writes))
+    }
+
+    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+        self.dispatch(read)
+    }
+
+    fn changes(&self) -> Changes {
+        self.hints.clone()
+    }
+
+    fn news(&self) -> NewsReceiver {
+        self.writer.committer().news.subscribe()
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
+    fn claim_size(&self) -> usize {
+        bounds::CLAIM_OF_SEVERAL
+    }
+
+    fn info(&self) -> StoreInfo {
+        self.info.clone()
+    }
+
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
+    }
+}
+
+impl ReadMethods for SqliteStore {
+    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
+        ready(self.read(|connection| reads::task::task(connection, task)))
+    }
+
+    fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
+        let now = (self.clock.now(), self.clock.steady());
+        ready(self.ended_processes().and_then(|ended| {
+            self.read_with_cache(|connection, cache| reads::why::why(connection, cache, task, now, &ended))
+        }))
+    }
+
+    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
+        self.read_by_tags(filter.asks_for_tags(), move |connection| reads::list::tasks(connection, &filter, page))
+    }
+
+    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
+        let (now, steady) = (self.clock.now(), self.clock.steady());
+        ready(self.read_with_cache(|connection, cache| reads::peek::peek(connection, cache, &claim, now, steady)))
+    }
+
+    fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
+        ready(self.read_with_cache(|database, cache| reads::queues::queues(database, cache, self.clock.now())))
+    }
+
+    fn queue_mode(&self) -> Answer<'_, QueueMode> {
+        ready(self.read_with_cache(|_, cache| Ok(cache.queues.mode())))
+    }
+
+    fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {
+        ready(self.read(reads::statistics::statistics))
+    }
+
+    fn sessions(&self) -> Answer<'_, Vec<SessionRecord>> {
+        ready(
+            self.ended_processes()
+                .and_then(|ended| self.read(|connection| reads::sessions::sessions(connection, &ended))),
+        )
+    }
+
+    fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
+        ready(self.read_with_cache(|_, cache| Ok(cache.pauses.in_force(self.clock.now()))))
+    }
+
+    fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
+        ready(self.read_with_cache(|connection, cache| reads::limits::limits(connection, cache, self.clock.steady())))
+    }
+
+    fn collections(&self, which: CollectionSelection) -> Answer<'_, Vec<CollectionRecord>> {
+        ready(self.read(|connection| reads::pending_batches::collections(connection, &which)))
+    }
+
+    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
+        ready(self.read(|connection| reads::schedules::schedules(connection, &which)))
+    }
+
+    fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
+        ready(self.read(|connection| reads::events::events(connection, after, limit)))
+    }
+
+    fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
+        self.read_by_tags(filter.asks_for_tags(), move |connection| reads::list::task_ids(connection, &filter, page))
+    }
+
+    fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
+        self.read_by_tags(filter.asks_for_tags(), move |connection| reads::list::count(connection, &filter))
+    }
+
+    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
+        self.read_by_tags(true, move |connection| reads::tags::tag_values(connection, &key, &filter, &page))
+    }
+
+    fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
+        self.read_by_tags(true, move |connection| reads::tags::tag_keys(connection, &prefix, &page))
+    }
+
+    fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {
+        let now = self.clock().now();
+        ready(self.read(|connection| reads::history::history(connection, now, days)))
+    }
+
+    fn instance(&self, task: TaskId) -> Answer<'_, Option<InstanceRecord>> {
+        ready(self.read(|connection| reads::instance::instance(connection, task)))
+    }
+
+    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
+        ready(self.read(|connection| reads::instance::history(connection, task, from, limit)))
+    }
+}
+
+impl Drop for SqliteStore {
+    /// Closes this process's sessions, so that other processes need not wait for them, and copies
+    /// the write-ahead log back.
+    fn drop(&mut self) {
+        let Some(file) = &mut self.file else { return };
+        file.checkpoint_trigger.close();
+        if let Some(thread) = file.housekeeping.take() {
+            // The thread does not panic. If it did anyway, no caller is left to notify.
+            let _ = thread.join();
+        }
+        file.readers.close();
+        let mut committer = self.writer.committer();
+        if committer.check_file().is_err() {
+            return;
+        }
+        if committer.has_sessions()
+            && let Err(error) = committer.close_sessions()
+            && !error.is_replaced()
+        {
+            tracing::warn!(%error, "the sessions could not be closed; they lapse with the process");
+        }
+        // The last process copies the log when it closes its connection. Many brief processes would
+        // each wait for the disk.
+        if !committer.is_brief() {
+            housekeeping::checkpoint_wal(&committer.connection);
+        }
+    }
+}

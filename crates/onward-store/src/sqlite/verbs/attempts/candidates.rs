@@ -1,0 +1,482 @@
+//! The sources of due tasks that a claim may take from.
+
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+
+use crate::api::error::Result;
+use crate::api::queue::{QueueChoice, QueueMode};
+use crate::api::write::{Claim, QueueSelection};
+use crate::bounds;
+use crate::rules::order::{Place, between};
+use crate::sqlite::commit::names::{FIRST_GROUPED, Names, SubQueue};
+use crate::sqlite::commit::transaction::Transaction;
+use crate::sqlite::limits::limit_usage::ScopeNumber;
+use crate::sqlite::ready::affinity_lists::reserved_head_list;
+use crate::sqlite::ready::claim_order::{ClaimOrder, QueueOfSource};
+use crate::sqlite::ready::claimable_heads::ClaimableHead;
+use crate::sqlite::ready::list_cursor::ListCursor;
+
+/// The smallest number of sort keys read from a ready list at once.
+const PIECE: usize = 16;
+
+/// The sources that a claim may take from, their heads in the order in which they are taken.
+pub(in crate::sqlite) struct Candidates {
+    pub(in crate::sqlite) order: ClaimOrder,
+    pub(in crate::sqlite) sources: Vec<CandidateSource>,
+    /// The source that gave the last one: its next head is not among the heads yet, for it may not
+    /// be wanted.
+    last_source: Option<usize>,
+    pub(in crate::sqlite) remaining: Remaining,
+    piece: usize,
+    /// Tasks behind this sort key are not urgent enough.
+    last: Option<Place>,
+    /// True if groups share queues.
+    pub(in crate::sqlite) are_shared: bool,
+}
+
+/// Tasks of one queue and kind: those without a group, or those of all groups that are not held
+/// back.
+pub(in crate::sqlite) struct CandidateSource {
+    heads: Heads,
+    queue: i64,
+    kind: i64,
+    /// What the source's queue takes turns with, or is in strict mode one source with.
+    pub(in crate::sqlite) turn: i64,
+    /// The head that is among the heads.
+    head: Option<ClaimableHead>,
+}
+
+enum Heads {
+    List(ListCursor),
+    HeadList(HeadListCursor),
+}
+
+struct HeadListCursor {
+    head_list: i64,
+    /// No task up to this sort key is taken.
+    behind: Option<Place>,
+    /// Up to where single ready lists were looked at, where groups share queues.
+    passed: FxHashMap<i64, Place>,
+    /// The first tasks of groups that will have a token, for a look without a sweep.
+    also: Vec<ClaimableHead>,
+    /// Set where groups share queues: heads behind this sort key are not urgent enough, and are
+    /// passed over.
+    last: Option<Place>,
+}
+
+/// The next task.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::sqlite) struct Candidate {
+    pub(in crate::sqlite) sort_key: Place,
+    pub(in crate::sqlite) source: usize,
+    pub(in crate::sqlite) list: i64,
+    pub(super) is_of_group: bool,
+}
+
+/// The numbers of further tasks that may be taken.
+#[derive(Default)]
+pub(in crate::sqlite) struct Remaining {
+    /// The numbers from queues that are limited: by the claim, by their concurrency, by their rate.
+    queues: FxHashMap<i64, usize>,
+    /// True if nothing may be taken from other queues.
+    only: bool,
+    /// The numbers of kinds that are limited.
+    kinds: FxHashMap<i64, usize>,
+    /// The number in all, where that is limited.
+    all: Option<usize>,
+}
+
+/// Where a claim goes on that has to look for its sources again.
+pub(in crate::sqlite) struct Resumed {
+    pub(in crate::sqlite) remaining: Remaining,
+    pub(in crate::sqlite) choice: QueueChoice,
+    /// Up to where each turn's source has been looked at.
+    pub(in crate::sqlite) passed: FxHashMap<i64, Place>,
+}
+
+/// Returns the turn of a queue: in strict mode all queues of a weight are one.
+fn turn(mode: QueueMode, queue: i64, weight: u32) -> i64 {
+    if mode == QueueMode::Strict { i64::from(weight) } else { queue }
+}
+
+impl Transaction<'_> {
+    /// The sources that a claim may take from.
+    pub(in crate::sqlite) fn candidates(&mut self, claim: &Claim, limit: usize) -> Result<Candidates> {
+        let mut candidates = self.sources(claim, limit, self.resumed_at_the_start(claim));
+        self.add_heads(&mut candidates)?;
+        Ok(candidates)
+    }
+
+    /// The sources for a look, which sweeps nothing: with the groups that have got a token since
+    /// the last sweep.
+    pub(in crate::sqlite) fn candidates_for_a_look(&mut self, claim: &Claim) -> Result<Candidates> {
+        let mut candidates = self.sources(claim, 1, self.resumed_at_the_start(claim));
+        self.add_groups_with_tokens(&mut candidates)?;
+        self.add_heads(&mut candidates)?;
+        Ok(candidates)
+    }
+
+    fn resumed_at_the_start(&self, claim: &Claim) -> Resumed {
+        Resumed { remaining: self.remaining(&claim.queues), choice: claim.choice.clone(), passed: FxHashMap::default() }
+    }
+
+    pub(super) fn resumed_candidates(&mut self, claim: &Claim, limit: usize, resumed: Resumed) -> Result<Candidates> {
+        let mut candidates = self.sources(claim, limit, resumed);
+        self.add_heads(&mut candidates)?;
+        Ok(candidates)
+    }
+
+    fn sources(&self, claim: &Claim, limit: usize, resumed: Resumed) -> Candidates {
+        let Resumed { remaining, choice, passed } = resumed;
+        let mode = self.mode_of(claim);
+        let has_affinity_keys = self.cache.affinity.any();
+        let has_groups = has_affinity_keys || self.cache.names.has_groups();
+        // The session whose reserved lists are included; a look may have no session.
+        let own = Some(claim.session.0).filter(|session| has_affinity_keys && *session > 0);
+        let (are_shared, last) = (self.cache.limits.fair_shares.are_shared(), claim.last_place(self.now));
+        let (mut sources, mut queues) = (Vec::new(), Vec::new());
+        for (number, sub_queue) in
+            self.cache.names.ungrouped_sub_queues().filter(|(_, sub_queue)| self.may_give(claim, sub_queue, &remaining))
+        {
+            let weight = self.cache.queues.weight(sub_queue.queue);
+            let turn = turn(mode, sub_queue.queue, weight);
+            let behind = passed.get(&turn).copied();
+            let source =
+                |heads| CandidateSource { heads, queue: sub_queue.queue, kind: sub_queue.kind, turn, head: None };
+            sources.push(source(Heads::List(ListCursor::behind(number, behind))));
+            let last = last.filter(|_| are_shared);
+            let head_list = |head_list| {
+                let passed = FxHashMap::default();
+                source(Heads::HeadList(HeadListCursor { head_list, behind, passed, also: Vec::new(), last }))
+            };
+            sources.extend(has_groups.then(|| head_list(number)));
+            sources.extend(own.map(|session| head_list(reserved_head_list(number, session))));
+            let queue_of_source = || QueueOfSource { queue: sub_queue.queue, name: &sub_queue.queue_name, weight };
+            queues.extend(std::iter::repeat_with(queue_of_source).take(sources.len() - queues.len()));
+        }
+        let order = ClaimOrder::new(mode, &choice, &queues, are_shared);
+        let piece = if sources.len() == 1 { limit.max(1) } else { PIECE.max(limit / sources.len().max(1)) };
+        Candidates { order, sources, last_source: None, remaining, piece, last, are_shared }
+    }
+
+    fn may_give(&self, claim: &Claim, sub_queue: &SubQueue, remaining: &Remaining) -> bool {
+        claim.selects_kind(&sub_queue.kind_name, sub_queue.orchestration)
+            && remaining.any_of(sub_queue.queue, sub_queue.kind)
+            && !self.cache.pauses.holds(&sub_queue.queue_name, &sub_queue.kind_name)
+    }
+
+    fn add_heads(&mut self, candidates: &mut Candidates) -> Result<()> {
+        for source in 0..candidates.sources.len() {
+            self.add_head(candidates, source)?;
+        }
+        (0..candidates.sources.len()).for_each(|source| candidates.order.settle(source));
+        Ok(())
+    }
+
+    /// Returns the numbers of tasks that may be taken.
+    fn remaining(&self, queues: &QueueSelection) -> Remaining {
+        let mut remaining = Remaining::default();
+        if let QueueSelection::Only(queues) = queues {
+            remaining.only = true;
+            for (queue, limit) in queues {
+                if let Some(number) = self.cache.names.queue(queue) {
+                    let asked = remaining.queues.entry(number).or_insert(0);
+                    *asked = asked.saturating_add(*limit);
+                }
+            }
+        }
+        for (queue, room) in self.cache.queues.rooms() {
+            remaining.at_most(queue, room);
+        }
+        for (scope, usage) in self.cache.limits.scopes() {
+            let room = usage.room(self.steady_time());
+            match scope {
+                ScopeNumber::All => remaining.all = Some(room),
+                ScopeNumber::Queue(queue) => remaining.at_most(queue, room),
+                ScopeNumber::Kind(kind) => {
+                    remaining.kinds.insert(kind, room);
+                }
+            }
+        }
+        remaining
+    }
+
+    fn add_head(&mut self, candidates: &mut Candidates, source: usize) -> Result<()> {
+        let head = self.next_of(&mut candidates.sources[source].heads, candidates.piece)?;
+        let head = head.filter(|head| candidates.is_urgent_enough(head.sort_key));
+        candidates.sources[source].head = head;
+        if let Some(head) = head {
+            candidates.order.push(source, (head.share_tag, head.sort_key));
+        }
+        Ok(())
+    }
+
+    fn next_of(&mut self, heads: &mut Heads, piece: usize) -> Result<Option<ClaimableHead>> {
+        match heads {
+            Heads::List(cursor) => {
+                let Some(sort_key) = cursor.peek(self.connection, &mut self.cache.index, piece)? else {
+                    return Ok(None);
+                };
+                Ok(Some(ClaimableHead { share_tag: self.share_tag_of(cursor.list)?, sort_key, list: cursor.list }))
+            }
+            Heads::HeadList(cursor) => self.next_of_groups(cursor),
+        }
+    }
+
+    fn next_of_groups(&mut self, cursor: &HeadListCursor) -> Result<Option<ClaimableHead>> {
+        if cursor.behind.is_none() && cursor.passed.is_empty() && cursor.last.is_none() {
+            let first = self.cache.heads.first(self.connection, cursor.head_list)?;
+            return Ok(first.into_iter().chain(cursor.also.iter().copied()).min());
+        }
+        // Lists whose head has been passed may continue behind it.
+        let mut next: Option<ClaimableHead> = None;
+        let is_urgent_enough = |head: &ClaimableHead| cursor.last.is_none_or(|last| head.sort_key <= last);
+        let is_last = |head: &ClaimableHead| cursor.passed_of(head).is_none() && is_urgent_enough(head);
+        let around = self.cache.heads.up_to(self.connection, cursor.head_list, is_last)?;
+        for head in around.into_iter().chain(cursor.also.iter().copied()) {
+            let head = match cursor.passed_of(&head) {
+                None => Some(head),
+                Some(passed) => {
+                    let sort_keys = self.cache.index.next_ready(self.connection, head.list, Some(passed), 1)?;
+                    sort_keys.first().map(|sort_key| ClaimableHead { sort_key: *sort_key, ..head })
+                }
+            };
+            next = [next, head.filter(is_urgent_enough)].into_iter().flatten().min();
+        }
+        Ok(next)
+    }
+
+    /// The next task of all sources that may still give one.
+    pub(in crate::sqlite) fn next_candidate(&mut self, candidates: &mut Candidates) -> Result<Option<Candidate>> {
+        if let Some(source) = candidates.last_source.take() {
+            self.add_head(candidates, source)?;
+            candidates.order.settle(source);
+        }
+        if candidates.remaining.all == Some(0) {
+            return Ok(None);
+        }
+        while let Some((sort_key, source)) = candidates.order.pop() {
+            let CandidateSource { queue, kind, .. } = candidates.sources[source];
+            if !candidates.remaining.any_of(queue, kind) {
+                candidates.order.settle(source);
+                continue;
+            }
+            let Some(list) = candidates.sources[source].head.map(|head| head.list) else {
+                candidates.order.settle(source);
+                continue;
+            };
+            if let Heads::List(cursor) = &mut candidates.sources[source].heads {
+                cursor.advance();
+            }
+            candidates.last_source = Some(source);
+            return Ok(Some(Candidate { sort_key, source, list, is_of_group: list >= FIRST_GROUPED }));
+        }
+        Ok(None)
+    }
+
+    /// Returns the time until the first task that is not urgent enough becomes so, where a claim
+    /// that took `taken` tasks left room for more.
+    pub(super) fn next_aged(&mut self, claim: &Claim, taken: usize) -> Result<Option<Duration>> {
+        let Some(last) = claim.last_place(self.now).filter(|_| taken < claim.limit.min(bounds::CLAIM)) else {
+            return Ok(None);
+        };
+        let candidates = self.sources(claim, 1, self.resumed_at_the_start(claim));
+        if candidates.remaining.all == Some(0) {
+            return Ok(None);
+        }
+        let mut next: Option<Place> = None;
+        for source in &candidates.sources {
+            next = [next, self.first_behind(&source.heads, last)?].into_iter().flatten().min();
+        }
+        Ok(next.map(|next| between(last, next)))
+    }
+
+    /// The first place of a source behind another. Where groups share queues their heads are not in
+    /// the order of their sort keys, so all are looked at.
+    fn first_behind(&mut self, heads: &Heads, last: Place) -> Result<Option<Place>> {
+        let cursor = match heads {
+            Heads::List(cursor) => {
+                return ListCursor::behind(cursor.list, Some(last)).peek(self.connection, &mut self.cache.index, 1);
+            }
+            Heads::HeadList(cursor) => cursor,
+        };
+        let are_shared = self.cache.limits.fair_shares.are_shared();
+        let heads =
+            self.cache.heads.up_to(self.connection, cursor.head_list, |head| !are_shared && head.sort_key > last)?;
+        let mut next: Option<Place> = None;
+        for head in heads {
+            let sort_key = if head.sort_key > last {
+                Some(head.sort_key)
+            } else {
+                self.cache.index.next_ready(self.connection, head.list, Some(last), 1)?.first().copied()
+            };
+            next = [next, sort_key].into_iter().flatten().min();
+        }
+        Ok(next)
+    }
+
+    /// Has the heads of groups' sources be those of groups that may still give a task.
+    pub(super) fn refresh_groups(&mut self, candidates: &mut Candidates) -> Result<()> {
+        self.refresh(candidates, |_, source| matches!(source.heads, Heads::HeadList(_)))
+    }
+
+    /// Has sources stand where they do after a start from a queue that groups share: those of the
+    /// same group, or of tasks without one.
+    pub(super) fn refresh_shares(&mut self, candidates: &mut Candidates, started: Candidate) -> Result<()> {
+        let (group, queue) = (self.cache.names.group_of(started.list), candidates.sources[started.source].queue);
+        self.refresh(candidates, |names, source| match group {
+            None => {
+                let is_without_group = |head: ClaimableHead| names.group_of(head.list).is_none();
+                let is_ungrouped = matches!(source.heads, Heads::List(_));
+                source.queue == queue && (is_ungrouped || source.head.is_some_and(is_without_group))
+            }
+            Some(_) => source.head.is_some_and(|head| names.group_of(head.list) == group),
+        })
+    }
+
+    fn refresh(
+        &mut self,
+        candidates: &mut Candidates,
+        is_to_be: impl Fn(&Names, &CandidateSource) -> bool,
+    ) -> Result<()> {
+        // A turn ends where no source of it has a head, so the source that gave the last one gets
+        // its next first.
+        if let Some(source) = candidates.last_source.take() {
+            self.add_head(candidates, source)?;
+            candidates.order.settle(source);
+        }
+        for source in 0..candidates.sources.len() {
+            if !is_to_be(&self.cache.names, &candidates.sources[source]) {
+                continue;
+            }
+            let head = self.next_of(&mut candidates.sources[source].heads, candidates.piece)?;
+            let head = head.filter(|head| candidates.is_urgent_enough(head.sort_key));
+            if candidates.sources[source].head == head {
+                continue;
+            }
+            candidates.order.remove(source);
+            candidates.sources[source].head = head;
+            if let Some(head) = head {
+                candidates.order.push(source, (head.share_tag, head.sort_key));
+            }
+            candidates.order.settle(source);
+        }
+        Ok(())
+    }
+
+    fn add_also(&mut self, heads: &mut Vec<(i64, ClaimableHead)>, list: i64) -> Result<()> {
+        if let Some(sort_key) = self.cache.index.first_ready(self.connection, list)? {
+            let share_tag = self.share_tag_of(list)?;
+            heads.push((self.cache.names.ungrouped_of(list), ClaimableHead { share_tag, sort_key, list }));
+        }
+        Ok(())
+    }
+
+    fn add_groups_with_tokens(&mut self, candidates: &mut Candidates) -> Result<()> {
+        let (now, mut heads) = (self.steady_time(), Vec::new());
+        for (_, group) in self.cache.heads.tokens_due(self.connection, i64::MAX, bounds::GROUPS)? {
+            let state = self.cache.limits.group(self.connection, group)?;
+            if state.usage.room(now) == 0 || self.cache.pauses.group_is_paused(&state.name) {
+                continue;
+            }
+            for list in self.cache.names.sub_queues_of_group(group).to_vec() {
+                self.add_also(&mut heads, list)?;
+            }
+            for list in self.affinity_lists_of_group(group)? {
+                self.add_also(&mut heads, list)?;
+            }
+        }
+        for list in self.expired_reservations()? {
+            self.add_also(&mut heads, list)?;
+        }
+        for source in &mut candidates.sources {
+            if let Heads::HeadList(cursor) = &mut source.heads {
+                cursor.also = heads
+                    .iter()
+                    .filter(|(head_list, _)| *head_list == cursor.head_list)
+                    .map(|(_, head)| *head)
+                    .collect();
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Candidates {
+    fn is_urgent_enough(&self, sort_key: Place) -> bool {
+        self.last.is_none_or(|last| sort_key <= last)
+    }
+
+    /// Records that the last task is taken.
+    pub(in crate::sqlite) fn took(&mut self, source: usize) {
+        self.order.took();
+        let CandidateSource { queue, kind, .. } = self.sources[source];
+        let (queue_left, kind_left) = self.remaining.took(queue, kind);
+        if queue_left == Some(0) {
+            self.order.close(source);
+        }
+        if kind_left == Some(0) {
+            self.close_kind(kind);
+        }
+    }
+
+    fn close_kind(&mut self, kind: i64) {
+        for source in 0..self.sources.len() {
+            if self.sources[source].kind == kind {
+                self.order.remove(source);
+                // The source that gave the last one may have a head to come.
+                if self.last_source.is_none_or(|last| self.sources[last].turn != self.sources[source].turn) {
+                    self.order.settle(source);
+                }
+            }
+        }
+    }
+
+    /// Leaves the task that came last, and all before it in its source, where it is.
+    pub(in crate::sqlite) fn pass(&mut self, candidate: Candidate) {
+        let Heads::HeadList(cursor) = &mut self.sources[candidate.source].heads else { return };
+        if self.are_shared {
+            cursor.passed.insert(candidate.list, candidate.sort_key);
+        } else {
+            cursor.behind = Some(candidate.sort_key);
+        }
+    }
+}
+
+impl HeadListCursor {
+    /// Up to where the ready list of a head was looked at, if the head was.
+    fn passed_of(&self, head: &ClaimableHead) -> Option<Place> {
+        let passed = [self.behind, self.passed.get(&head.list).copied()].into_iter().flatten().max();
+        passed.filter(|passed| head.sort_key <= *passed)
+    }
+}
+
+impl Remaining {
+    /// Returns true if a task of a queue and a kind may still be taken.
+    fn any_of(&self, queue: i64, kind: i64) -> bool {
+        self.queues.get(&queue).map_or(!self.only, |remaining| *remaining > 0)
+            && self.kinds.get(&kind).is_none_or(|remaining| *remaining > 0)
+    }
+
+    fn at_most(&mut self, queue: i64, room: usize) {
+        if let Some(remaining) = self.queues.get_mut(&queue) {
+            *remaining = room.min(*remaining);
+        } else if !self.only {
+            self.queues.insert(queue, room);
+        }
+    }
+
+    /// Records that a task was taken. Returns the numbers of further tasks of its queue and of its
+    /// kind, where they are limited.
+    fn took(&mut self, queue: i64, kind: i64) -> (Option<usize>, Option<usize>) {
+        self.all = self.all.map(|remaining| remaining.saturating_sub(1));
+        (one_less(&mut self.queues, queue), one_less(&mut self.kinds, kind))
+    }
+}
+
+fn one_less(remaining: &mut FxHashMap<i64, usize>, number: i64) -> Option<usize> {
+    let remaining = remaining.get_mut(&number)?;
+    *remaining = remaining.saturating_sub(1);
+    Some(*remaining)
+}

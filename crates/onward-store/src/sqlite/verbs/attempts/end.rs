@@ -1,0 +1,342 @@
+//! Ends of attempts.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use rusqlite::params;
+
+use crate::api::error::Result;
+use crate::api::event::Change;
+use crate::api::news::TaskNews;
+use crate::api::outcome::{Failed, Outcome, Refusal};
+use crate::api::task::{ByteProgress, Lease, SessionId, TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::AfterFailure;
+use crate::bounds;
+use crate::rules;
+use crate::rules::attempt::{self, AfterAttempt, FailedAttempt, cut};
+use crate::sqlite::columns::links::MOVING;
+use crate::sqlite::commit::transaction::{Held, LiveTask, Transaction, VerbResult};
+use crate::sqlite::commit::transition_log::end_change;
+use crate::sqlite::verbs::attempts::leases::Leased;
+use crate::sqlite::verbs::relations::batches::is_batch_item;
+
+/// The way in which a task ends.
+struct End<'a> {
+    state: TaskState,
+    attempts: u32,
+    claims: u32,
+    started_at: Option<i64>,
+    result: Option<&'a Bytes>,
+}
+
+impl Transaction<'_> {
+    /// Ends a held task as completed; the caller counts the attempt.
+    pub(super) fn end_completed(&mut self, task: &LiveTask, held: Held, result: Option<&Bytes>) -> Result<()> {
+        self.end(
+            task,
+            &End {
+                state: TaskState::Completed,
+                attempts: task.attempts.saturating_add(1),
+                claims: held.claim,
+                started_at: Some(held.started_at),
+                result,
+            },
+        )
+    }
+
+    pub(in crate::sqlite) fn fail(&mut self, lease: Lease, error: &str, next: AfterFailure) -> VerbResult<Outcome> {
+        let (task, held) = self.held_by(lease)?;
+        self.record_error(&task, task.attempts.saturating_add(1), error)?;
+        let failed = FailedAttempt {
+            cancel_requested: task.cancel_requested > 0,
+            attempts: task.attempts,
+            expires_at: task.expires_at.map(Timestamp::from_microseconds),
+            is_rated: self.is_rated(task.sub_queue)?,
+            // One that an item is to be taken out of has to wait for that as well.
+            is_moving: task.links & MOVING != 0 && self.is_moving(task.id)? || self.has_items_to_cancel(&task)?,
+        };
+        Ok(Outcome::Failed(match attempt::failed(failed, next, self.now) {
+            AfterAttempt::End(state) => {
+                self.end_held(&task, held, state)?;
+                Failed { state, lease: None }
+            }
+            AfterAttempt::Again { at, attempts } => {
+                let after = at - self.now;
+                self.log(task.id, task.sub_queue, Change::Retrying { attempt: task.attempts.saturating_add(1), after });
+                let state = self.wait_again(&task, held, at, attempts, 0)?;
+                Failed { state, lease: None }
+            }
+            AfterAttempt::Hold { attempts } => self.hold(&task, held, attempts)?,
+        }))
+    }
+
+    /// Lets the session continue with the task under a new lease.
+    fn hold(&mut self, task: &LiveTask, held: Held, attempts: u32) -> VerbResult<Failed> {
+        self.cache.running_rows.remove(task.id);
+        let claim = held.claim.saturating_add(1);
+        let now = self.now.as_microseconds();
+        let leased = Leased { task: task.id, claim, expires_at: task.expires_at };
+        if !self.renew_single_lease(leased)? {
+            self.leave_lease(task.id)?;
+            self.lease(SessionId(held.session), [leased])?;
+        }
+        self.connection
+            .prepare_cached("UPDATE task SET claims = ?, attempts = ?, lost = 0, started_at = ? WHERE id = ?")?
+            .execute(params![held.claim, attempts, now, task.id.0])?;
+        self.cache.running_rows.insert(Box::new(LiveTask {
+            claims: held.claim,
+            attempts,
+            lost: 0,
+            started_at: Some(now),
+            held: Some(Held { claim, started_at: now, ..held }),
+            ..task.clone()
+        }));
+        let failed_attempt = task.attempts.saturating_add(1);
+        self.log(task.id, task.sub_queue, Change::Retrying { attempt: failed_attempt, after: Duration::ZERO });
+        self.log(task.id, task.sub_queue, Change::Started { attempt: attempts.saturating_add(1) });
+        let lease = Lease { task: task.id, session: SessionId(held.session), claim };
+        Ok(Failed { state: TaskState::Running, lease: Some(lease) })
+    }
+
+    pub(in crate::sqlite) fn release(&mut self, lease: Lease, after: Duration) -> VerbResult<Outcome> {
+        let (task, held) = self.held_by(lease)?;
+        self.give_back(&task, held, after)?;
+        Ok(Outcome::Done)
+    }
+
+    /// Releases a held task as if it had not been claimed.
+    pub(in crate::sqlite) fn give_back(&mut self, task: &LiveTask, held: Held, after: Duration) -> Result<()> {
+        if task.cancel_requested > 0 {
+            return self.end_held_with(task, held, TaskState::Cancelled, task.attempts);
+        }
+        self.log(task.id, task.sub_queue, Change::Released);
+        let expires_at = self.expiry_before_claim(task.id)?;
+        if expires_at != task.expires_at {
+            self.connection
+                .prepare_cached("UPDATE task SET expires_at = ? WHERE id = ?")?
+                .execute(params![expires_at, task.id.0])?;
+        }
+        let task = LiveTask { expires_at, ..task.clone() };
+        self.wait_again(&task, held, self.now.plus(after), task.attempts, task.lost).map(|_| ())
+    }
+
+    fn expiry_before_claim(&self, task: TaskId) -> Result<Option<i64>> {
+        Ok(self.lease_of(task)?.and_then(|lease| lease.expires_at))
+    }
+
+    pub(in crate::sqlite) fn confirm_cancel(&mut self, lease: Lease, reason: &str) -> VerbResult<Outcome> {
+        let (task, held) = self.held_by(lease)?;
+        self.record_error(&task, task.attempts.saturating_add(1), reason)?;
+        self.end_held(&task, held, TaskState::Cancelled)?;
+        Ok(Outcome::Done)
+    }
+
+    pub(in crate::sqlite) fn report(
+        &mut self,
+        lease: Lease,
+        fraction: Option<f32>,
+        message: Option<&str>,
+        bytes: Option<ByteProgress>,
+    ) -> VerbResult<Outcome> {
+        let (task, _) = self.held_by(lease)?;
+        let fraction = attempt::fraction(fraction);
+        let bytes = attempt::bytes(bytes);
+        let done = bytes.map(|bytes| bytes.done.cast_signed());
+        let total = bytes.and_then(|bytes| bytes.total).map(u64::cast_signed);
+        let message = message.map(|message| cut(message.to_owned(), bounds::PROGRESS_BYTES));
+        self.connection.prepare_cached(include_str!("../../sql/attempts/put_progress.sql"))?.execute(params![
+            task.id.0,
+            fraction,
+            message,
+            self.now.as_microseconds(),
+            done,
+            total
+        ])?;
+        Ok(Outcome::Done)
+    }
+
+    /// Requeues a task of a session that has lapsed.
+    pub(in crate::sqlite) fn lose(&mut self, task: &LiveTask, held: Held) -> Result<()> {
+        let text = rules::errors::lost_lease(SessionId(held.session));
+        self.record_error(task, task.attempts.saturating_add(1), &text)?;
+        match attempt::lease_lost(task.cancel_requested > 0, task.lost, task.attempts, self.now) {
+            AfterAttempt::End(state) => self.end_held(task, held, state).map(drop),
+            AfterAttempt::Again { at, attempts } => {
+                self.log(task.id, task.sub_queue, Change::LeaseLost);
+                self.wait_again(task, held, at, attempts, task.lost.saturating_add(1)).map(|_| ())
+            }
+            AfterAttempt::Hold { .. } => Ok(()),
+        }
+    }
+
+    /// Makes a held task wait, or be scheduled, again.
+    fn wait_again(
+        &mut self,
+        task: &LiveTask,
+        held: Held,
+        at: Timestamp,
+        attempts: u32,
+        lost: u32,
+    ) -> Result<TaskState> {
+        let scheduled = at > self.now;
+        // A task that need not wait keeps its sort key in its ready list.
+        let run_at = if scheduled { at.as_microseconds() } else { task.run_at };
+        let state = if scheduled { TaskState::Scheduled } else { TaskState::Waiting };
+        let blocked = self.stands_aside(task, state)?;
+        let scheduled = scheduled && !blocked;
+        self.cache.running_rows.remove(task.id);
+        self.leave_lease(task.id)?;
+        self.count_end(task.sub_queue)?;
+        self.connection.prepare_cached(include_str!("../../sql/attempts/requeue_task.sql"))?.execute(params![
+            task.id.0,
+            if blocked { 2 } else { i64::from(scheduled) },
+            run_at,
+            held.claim,
+            attempts,
+            lost,
+            held.started_at
+        ])?;
+        let waiting = self.settle_move(LiveTask { scheduled, blocked, run_at, held: None, ..task.clone() })?;
+        self.enter_list(&waiting.entry())?;
+        self.hint.work += 1;
+        self.let_go(&waiting)
+    }
+
+    /// Adds an error to those of a task, and drops the second oldest where there are too many.
+    pub(in crate::sqlite::verbs) fn record_error(
+        &mut self,
+        task: &LiveTask,
+        attempt: u32,
+        message: &str,
+    ) -> Result<()> {
+        let message = cut(message.to_owned(), bounds::ERROR_BYTES);
+        let last: Option<usize> = self
+            .connection
+            .prepare_cached("SELECT max(number) FROM attempt_error WHERE task = ?")?
+            .query_row([task.id.0], |row| row.get(0))?;
+        let number = last.map_or(0, |last| last + 1);
+        self.connection
+            .prepare_cached("INSERT INTO attempt_error (task, number, attempt, at, message) VALUES (?, ?, ?, ?, ?)")?
+            .execute(params![task.id.0, number, attempt, self.now.as_microseconds(), message])?;
+        // Errors are numbered from zero without a gap until the first one is dropped; from then on
+        // one is dropped for each new one.
+        if number >= bounds::ERRORS_KEPT {
+            self.connection
+                .prepare_cached(include_str!("../../sql/attempts/drop_second_error.sql"))?
+                .execute([task.id.0])?;
+        }
+        Ok(())
+    }
+
+    /// Ends a task that no session holds.
+    pub(in crate::sqlite::verbs) fn end_unheld(&mut self, task: &LiveTask, state: TaskState) -> Result<()> {
+        self.leave_list(&task.entry())?;
+        let (attempts, claims, started_at) = (task.attempts, task.claims, task.started_at);
+        self.end(task, &End { state, attempts, claims, started_at, result: None })
+    }
+
+    /// Ends a task that no session holds but whose attempt was under way: the attempt counts.
+    pub(super) fn end_awaited(&mut self, task: &LiveTask, state: TaskState, result: Option<&Bytes>) -> Result<()> {
+        self.leave_list(&task.entry())?;
+        let (attempts, claims, started_at) = (task.attempts.saturating_add(1), task.claims, task.started_at);
+        self.end(task, &End { state, attempts, claims, started_at, result })
+    }
+
+    /// Ends a held task; the attempt that ran counts.
+    pub(in crate::sqlite::verbs) fn end_held(
+        &mut self,
+        task: &LiveTask,
+        held: Held,
+        state: TaskState,
+    ) -> Result<TaskState> {
+        self.end_held_with(task, held, state, task.attempts.saturating_add(1))?;
+        Ok(state)
+    }
+
+    fn end_held_with(&mut self, task: &LiveTask, held: Held, state: TaskState, attempts: u32) -> Result<()> {
+        let started_at = Some(held.started_at);
+        self.end(task, &End { state, attempts, claims: held.claim, started_at, result: None })
+    }
+
+    /// Moves a task to history, frees its key, and submits its successor.
+    fn end(&mut self, task: &LiveTask, end: &End<'_>) -> Result<()> {
+        self.connection.prepare_cached(include_str!("../../sql/attempts/move_to_history.sql"))?.execute(params![
+            task.id.0,
+            end.state.code(),
+            self.cache.next_log,
+            end.claims,
+            end.attempts,
+            end.started_at,
+            self.now.as_microseconds(),
+            end.result.map(AsRef::as_ref),
+        ])?;
+        self.note_retention(task.id, task.options.retention)?;
+        self.cache.running_rows.remove(task.id);
+        self.connection.prepare_cached("DELETE FROM task WHERE id = ?")?.execute([task.id.0])?;
+        if task.held.is_some() {
+            self.drop_empty_leases(task.id, task.id)?;
+            self.count_end(task.sub_queue)?;
+        }
+        if task.blocked || task.links != 0 {
+            self.settle_links(task, Some(end.state))?;
+        }
+        self.log(task.id, task.sub_queue, end_change(end.state));
+        self.hint.transitions += 1;
+        self.report_end(task, end.state, end.result)?;
+        self.notify(match end.state {
+            TaskState::Completed if !is_batch_item(task) => {
+                TaskNews::Completed { task: task.id, result: end.result.cloned() }
+            }
+            _ => TaskNews::Ended { task: task.id },
+        });
+        if end.state != TaskState::Completed {
+            let base = self.cache.names.ungrouped_of(task.sub_queue);
+            let change = self.statistics.entry((base, end.state)).or_default();
+            change.ended += 1;
+            change.in_history += 1;
+        }
+        if is_batch_item(task) {
+            self.leave_batch(task, false)?;
+        }
+        if let Some(key) = &task.key {
+            self.free_key(task, key)?;
+            self.submit_successor(task.id)?;
+        }
+        Ok(())
+    }
+
+    /// Frees the key of a task that ends, or keeps it for as long as its submitter asked.
+    pub(in crate::sqlite) fn free_key(&mut self, task: &LiveTask, key: &str) -> Result<()> {
+        let kind = self.kind_of(task.sub_queue);
+        if task.cancel_requested > 1 {
+            return Ok(());
+        }
+        self.cache.index.free_key(self.connection, kind, key, task.id.0)?;
+        if let Some(until) = rules::key::kept_until(task.options.keep_key_for, self.now) {
+            let until = until.as_microseconds();
+            self.connection
+                .prepare_cached("INSERT OR REPLACE INTO retained_key (kind, key, task, until) VALUES (?, ?, ?, ?)")?
+                .execute(params![kind, key, task.id.0, until])?;
+            self.cache.retained_keys = true;
+        }
+        Ok(())
+    }
+
+    /// Drops the retained key of a task, because another task takes the key.
+    pub(in crate::sqlite::verbs) fn forget_retained_key(&self, task: TaskId) -> Result<()> {
+        self.connection.prepare_cached("DELETE FROM retained_key WHERE task = ?")?.execute([task.0])?;
+        Ok(())
+    }
+
+    /// Returns the live task with this number, or the reason why there is none.
+    pub(in crate::sqlite::verbs) fn live_or_refuse(&self, task: TaskId) -> VerbResult<LiveTask> {
+        if let Some(live) = self.live(task)? {
+            return Ok(live);
+        }
+        match self.ended_state(task)? {
+            Some(state) => Err(Refusal::AlreadyEnded { task, state }.into()),
+            None => Err(Refusal::TaskNotFound(task).into()),
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Attempts that are completed externally.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use rusqlite::{OptionalExtension, Row, params};
+
+use crate::api::completion::{CompletionToken, CompletionWait, Finish};
+use crate::api::error::{Error, Result};
+use crate::api::event::Change;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{Lease, TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
+use crate::rules::attempt::AfterAttempt;
+use crate::rules::completion::{self, Standing};
+use crate::rules::orchestration;
+use crate::rules::retry::FailureClass;
+use crate::sqlite::columns::links::AWAITED;
+use crate::sqlite::commit::cache::next_overdue;
+use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
+
+/// A row of `awaited_completion`.
+struct Awaited {
+    claim: u32,
+    wait: String,
+    expires_at: Option<i64>,
+}
+
+impl Awaited {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self { claim: row.get(0)?, wait: row.get(1)?, expires_at: row.get(2)? })
+    }
+
+    fn wait(&self) -> Result<CompletionWait> {
+        serde_json::from_str(&self.wait)
+            .map_err(|error| Error::corrupt("a wait to be finished cannot be read; restore a backup").caused_by(error))
+    }
+}
+
+impl Transaction<'_> {
+    pub(in crate::sqlite) fn await_completion(&mut self, lease: Lease, wait: &CompletionWait) -> VerbResult<Outcome> {
+        let (task, held) = self.held_by(lease)?;
+        let kind = self.cache.names.sub_queue(task.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
+        if task.options.orchestration {
+            return Err(orchestration::waits_by_parking(kind).into());
+        }
+        wait.retry.check(kind).map_err(|error| Refusal::Invalid(error.to_string()))?;
+        if task.cancel_requested > 0 {
+            let state = self.end_held(&task, held, TaskState::Cancelled)?;
+            return Ok(Outcome::AwaitsCompletion { state });
+        }
+        self.cache.running_rows.remove(task.id);
+        self.leave_lease(task.id)?;
+        self.count_end(task.sub_queue)?;
+        self.connection.prepare_cached(include_str!("../../sql/attempts/await_completion.sql"))?.execute(params![
+            task.id.0,
+            held.claim,
+            held.started_at,
+            AWAITED
+        ])?;
+        let blocked = LiveTask { blocked: true, scheduled: false, expires_at: None, held: None, ..task.clone() };
+        self.log(task.id, task.sub_queue, Change::Blocked);
+        let blocked = self.settle_move(blocked)?;
+        self.enter_list(&blocked.entry())?;
+        self.put_awaited(task.id, held.claim, wait, task.expires_at)?;
+        self.hint.work += 1;
+        Ok(Outcome::AwaitsCompletion { state: TaskState::Blocked })
+    }
+
+    fn put_awaited(&mut self, task: TaskId, claim: u32, wait: &CompletionWait, expires_at: Option<i64>) -> Result<()> {
+        let text = serde_json::to_string(wait).map_err(|error| Error::invalid(error.to_string()))?;
+        let until = self.until(wait.within);
+        self.connection
+            .prepare_cached(
+                "INSERT OR REPLACE INTO awaited_completion (task, claim, wait, until, expires_at) VALUES (?, ?, ?, ?, ?)",
+            )?
+            .execute(params![task.0, claim, text, until, expires_at])?;
+        self.cache.next_overdue = next_overdue(self.connection)?;
+        Ok(())
+    }
+
+    fn until(&self, within: Option<Duration>) -> Option<i64> {
+        within.map(|within| self.now.plus(within).as_microseconds())
+    }
+
+    /// Deletes the record that a task awaits its external completion.
+    pub(in crate::sqlite::verbs) fn forget_awaited(&mut self, task: TaskId) -> Result<()> {
+        self.connection.prepare_cached("DELETE FROM awaited_completion WHERE task = ?")?.execute([task.0])?;
+        self.cache.next_overdue = next_overdue(self.connection)?;
+        Ok(())
+    }
+
+    pub(in crate::sqlite) fn finish_awaited(&mut self, token: CompletionToken, finish: &Finish) -> VerbResult<Outcome> {
+        let task = self.live_or_refuse(token.task)?;
+        let standing = Standing {
+            state: task.state(),
+            claim: task.held.map_or(task.claims, |held| held.claim),
+            waits: task.links & AWAITED != 0,
+        };
+        completion::check(token, finish, standing)?;
+        let state = match finish {
+            Finish::Complete { result } => self.complete_awaited(&task, result.as_ref())?,
+            Finish::Fail { error, class } => self.fail_awaited(&task, error, *class)?,
+            Finish::Extend { within } => self.extend(task.id, *within)?,
+        };
+        Ok(Outcome::Finished { state })
+    }
+
+    fn complete_awaited(&mut self, task: &LiveTask, result: Option<&Bytes>) -> VerbResult<TaskState> {
+        self.check_result(task.sub_queue, result)?;
+        if let Some(held) = task.held {
+            self.complete_one(task, held, result)?;
+        } else {
+            let started_at = task.started_at.unwrap_or_else(|| self.now.as_microseconds());
+            self.count_completed(task.sub_queue, task.attempts.saturating_add(1), task.run_at, started_at);
+            self.count_io(task.sub_queue, task.options.expected_io, task.options.io)?;
+            self.end_awaited(task, TaskState::Completed, result)?;
+        }
+        Ok(TaskState::Completed)
+    }
+
+    fn awaited(&self, task: TaskId) -> Result<Option<Awaited>> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT claim, wait, expires_at FROM awaited_completion WHERE task = ?")?;
+        Ok(statement.query_row([task.0], Awaited::from_row).optional()?)
+    }
+
+    fn fail_awaited(&mut self, task: &LiveTask, error: &str, class: FailureClass) -> Result<TaskState> {
+        let Some(awaited) = self.awaited(task.id)? else { return Ok(task.state()) };
+        let expires_at = awaited.expires_at.map(Timestamp::from_microseconds);
+        let attempt = task.attempts.saturating_add(1);
+        self.record_error(task, attempt, error)?;
+        match completion::failed(&awaited.wait()?, class, task.attempts, expires_at, self.now) {
+            AfterAttempt::End(state) => {
+                self.connection
+                    .prepare_cached("UPDATE task SET expires_at = ? WHERE id = ?")?
+                    .execute(params![awaited.expires_at, task.id.0])?;
+                self.end_awaited(task, state, None)?;
+                Ok(state)
+            }
+            AfterAttempt::Again { at, attempts } => {
+                self.log(task.id, task.sub_queue, Change::Retrying { attempt, after: at - self.now });
+                self.try_awaited_again(task, awaited.expires_at, at, attempts)
+            }
+            AfterAttempt::Hold { attempts } => self.try_awaited_again(task, awaited.expires_at, self.now, attempts),
+        }
+    }
+
+    fn try_awaited_again(
+        &mut self,
+        task: &LiveTask,
+        expires_at: Option<i64>,
+        at: Timestamp,
+        attempts: u32,
+    ) -> Result<TaskState> {
+        self.forget_awaited(task.id)?;
+        self.leave_list(&task.entry())?;
+        let scheduled = at > self.now;
+        // A task that need not wait keeps its sort key in its ready list.
+        let run_at = if scheduled { at.as_microseconds() } else { task.run_at };
+        self.connection
+            .prepare_cached(include_str!("../../sql/attempts/retry_awaited.sql"))?
+            .execute(params![task.id.0, scheduled, run_at, attempts, expires_at, AWAITED])?;
+        let waiting = LiveTask { blocked: false, scheduled, run_at, expires_at, ..task.clone() };
+        self.enter_list(&waiting.entry())?;
+        self.hint.work += 1;
+        self.let_go(&waiting)
+    }
+
+    fn extend(&mut self, task: TaskId, within: Option<Duration>) -> Result<TaskState> {
+        if let Some(awaited) = self.awaited(task)? {
+            let wait = CompletionWait { within, ..awaited.wait()? };
+            self.put_awaited(task, awaited.claim, &wait, awaited.expires_at)?;
+            self.hint.work += 1;
+        }
+        Ok(TaskState::Blocked)
+    }
+
+    /// Fails attempts that were not completed in time, the most overdue first.
+    pub(in crate::sqlite::verbs) fn fail_overdue(&mut self) -> Result<()> {
+        let now = self.now.as_microseconds();
+        if self.cache.next_overdue.is_none_or(|at| at > now) {
+            return Ok(());
+        }
+        for task in self.overdue(now)? {
+            if let (Some(live), Some(awaited)) = (self.live(task)?, self.awaited(task)?) {
+                self.fail_awaited(&live, &completion::overdue(&awaited.wait()?), FailureClass::Retryable)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn overdue(&self, now: i64) -> Result<Vec<TaskId>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT task FROM awaited_completion WHERE until <= ? ORDER BY until, task LIMIT ?")?;
+        let limit = i64::try_from(bounds::SWEEP).unwrap_or(i64::MAX);
+        let tasks = statement.query_map([now, limit], |row| row.get(0).map(TaskId))?;
+        Ok(tasks.collect::<rusqlite::Result<_>>()?)
+    }
+}

@@ -1,0 +1,125 @@
+//! Leases: the tasks that each session holds.
+//!
+//! A lease covers those of a range of tasks that are still in `task`. Tasks that are claimed
+//! together and have consecutive numbers share one. So a claim of a thousand tasks writes one row,
+//! and their completions write none except to remove it. A task that leaves its lease without
+//! ending (it waits again, or continues under a new lease) divides it.
+
+use rusqlite::{OptionalExtension, params};
+
+use crate::api::error::Result;
+use crate::api::task::{SessionId, TaskId};
+use crate::sqlite::commit::prepared_statements;
+use crate::sqlite::commit::transaction::Transaction;
+
+/// A task to lease.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::sqlite) struct Leased {
+    pub(in crate::sqlite) task: TaskId,
+    pub(in crate::sqlite) claim: u32,
+    /// The time at which it would expire if it were not claimed.
+    pub(in crate::sqlite) expires_at: Option<i64>,
+}
+
+impl Leased {
+    fn shares_with(&self, next: &Self) -> bool {
+        self.task.0 + 1 == next.task.0
+            && self.claim == next.claim
+            && self.expires_at.is_none()
+            && next.expires_at.is_none()
+    }
+}
+
+/// A row of `lease`.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::sqlite) struct LeaseRow {
+    pub(in crate::sqlite) first: i64,
+    pub(in crate::sqlite) last: i64,
+    pub(in crate::sqlite) session: i64,
+    pub(in crate::sqlite) claim: u32,
+    pub(in crate::sqlite) started_at: i64,
+    pub(in crate::sqlite) expires_at: Option<i64>,
+}
+
+impl Transaction<'_> {
+    /// Leases tasks, which have no lease, to a session from now.
+    pub(in crate::sqlite) fn lease(&self, session: SessionId, tasks: impl IntoIterator<Item = Leased>) -> Result<()> {
+        let mut tasks: Vec<Leased> = tasks.into_iter().collect();
+        tasks.sort_unstable_by_key(|leased| leased.task);
+        for range in tasks.chunk_by(Leased::shares_with) {
+            let (Some(first), Some(last)) = (range.first(), range.last()) else { continue };
+            self.insert_lease(LeaseRow {
+                first: first.task.0,
+                last: last.task.0,
+                session: session.0,
+                claim: first.claim,
+                started_at: self.now.as_microseconds(),
+                expires_at: first.expires_at,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Renews the lease of a task that shares it with no other. Returns true if there is one.
+    pub(super) fn renew_single_lease(&self, leased: Leased) -> Result<bool> {
+        let renewed = self
+            .connection
+            .prepare_cached(
+                "UPDATE lease SET claim = ?2, started_at = ?3, expires_at = ?4 WHERE first = ?1 AND last = ?1",
+            )?
+            .execute(params![leased.task.0, leased.claim, self.now.as_microseconds(), leased.expires_at])?;
+        Ok(renewed > 0)
+    }
+
+    fn insert_lease(&self, lease: LeaseRow) -> Result<()> {
+        let LeaseRow { first, last, session, claim, started_at, expires_at } = lease;
+        self.connection
+            .prepare_cached(prepared_statements::ADD_LEASE)?
+            .execute(params![first, last, session, claim, started_at, expires_at])?;
+        Ok(())
+    }
+
+    /// Returns the lease on a live task.
+    pub(super) fn lease_of(&self, task: TaskId) -> Result<Option<LeaseRow>> {
+        let mut statement = self.connection.prepare_cached(include_str!("../../sql/attempts/lease_of_task.sql"))?;
+        let lease = statement.query_row([task.0], |row| {
+            Ok(LeaseRow {
+                first: row.get(0)?,
+                last: row.get(1)?,
+                session: row.get(2)?,
+                claim: row.get(3)?,
+                started_at: row.get(4)?,
+                expires_at: row.get(5)?,
+            })
+        });
+        Ok(lease.optional()?)
+    }
+
+    /// Takes a task out of its lease, if there is one on its number.
+    pub(in crate::sqlite::verbs) fn leave_lease(&self, task: TaskId) -> Result<()> {
+        let Some(lease) = self.lease_of(task)? else { return Ok(()) };
+        self.connection.prepare_cached("DELETE FROM lease WHERE first = ?")?.execute([lease.first])?;
+        let before = LeaseRow { last: task.0 - 1, ..lease };
+        let behind = LeaseRow { first: task.0 + 1, ..lease };
+        for part in [before, behind] {
+            if part.first <= part.last && self.has_tasks(part.first, part.last)? {
+                self.insert_lease(part)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn has_tasks(&self, first: i64, last: i64) -> Result<bool> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM task WHERE id BETWEEN ? AND ?)")?;
+        Ok(statement.query_row([first, last], |row| row.get(0))?)
+    }
+
+    /// Drops the leases on any number from `first` to `last` whose tasks have all ended.
+    pub(in crate::sqlite) fn drop_empty_leases(&self, first: TaskId, last: TaskId) -> Result<()> {
+        self.connection
+            .prepare_cached(include_str!("../../sql/attempts/drop_empty_leases.sql"))?
+            .execute([first.0, last.0])?;
+        Ok(())
+    }
+}

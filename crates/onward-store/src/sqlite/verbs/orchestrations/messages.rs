@@ -1,0 +1,172 @@
+//! Messages that wait for orchestrations: the rows of `instance` and `message`.
+
+use bytes::Bytes;
+use rusqlite::{OptionalExtension, params};
+
+use crate::api::error::Result;
+use crate::api::event::Change;
+use crate::api::orchestration::{ClaimedInstance, Handful, Hold, Message, MessageBody, decode_message, encode_message};
+use crate::api::task::{TaskId, TaskState};
+use crate::rules::orchestration;
+use crate::sqlite::commit::transaction::{LiveTask, Transaction};
+
+/// The row of an orchestration that has not changed since it was read.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::sqlite) struct InstanceRow {
+    pub(in crate::sqlite) generation: u32,
+    pub(in crate::sqlite) length: u64,
+    pub(in crate::sqlite) received: u64,
+    pub(in crate::sqlite) hold: Hold,
+}
+
+impl Transaction<'_> {
+    pub(in crate::sqlite) fn instance(&self, task: TaskId) -> Result<InstanceRow> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT generation, length, received, hold FROM instance WHERE task = ?")?;
+        let row = statement.query_row([task.0], |row| {
+            let hold = Hold::from_code(row.get(3)?);
+            Ok(InstanceRow { generation: row.get(0)?, length: row.get(1)?, received: row.get(2)?, hold })
+        });
+        Ok(row.optional()?.unwrap_or_default())
+    }
+
+    /// Returns the state with which an orchestration is claimed.
+    pub(in crate::sqlite::verbs) fn claimed_instance(&self, task: &LiveTask) -> Result<Option<Box<ClaimedInstance>>> {
+        if !task.options.orchestration {
+            return Ok(None);
+        }
+        let InstanceRow { generation, length, received, .. } = self.instance(task.id)?;
+        let messages = if received > 0 { self.messages(task.id)? } else { Vec::new() };
+        Ok(Some(Box::new(ClaimedInstance { generation, length, messages })))
+    }
+
+    pub(in crate::sqlite) fn messages(&self, task: TaskId) -> Result<Vec<Message>> {
+        let mut handful = Handful::default();
+        self.messages_while(task, |message| handful.takes(message))
+    }
+
+    pub(in crate::sqlite) fn has_messages(&self, task: TaskId) -> Result<bool> {
+        let mut statement = self.connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM message WHERE task = ?)")?;
+        Ok(statement.query_row([task.0], |row| row.get(0))?)
+    }
+
+    /// Returns the number of messages that wait. Their numbers have no gaps, and the last of them
+    /// arrived last of all.
+    pub(super) fn count_messages(&self, task: TaskId) -> Result<usize> {
+        let mut statement =
+            self.connection.prepare_cached(include_str!("../../sql/orchestrations/count_messages.sql"))?;
+        Ok(statement.query_row([task.0], |row| row.get(0)).optional()?.unwrap_or_default())
+    }
+
+    /// Notifies the orchestration that submitted a task of its end, if it asked for that.
+    pub(in crate::sqlite::verbs) fn report_end(
+        &mut self,
+        task: &LiveTask,
+        state: TaskState,
+        result: Option<&Bytes>,
+    ) -> Result<()> {
+        let Some((parent, reference)) = task.options.parent.zip(task.options.report) else { return Ok(()) };
+        let completed = state == TaskState::Completed;
+        let error = if completed { None } else { self.last_error(task.id)? };
+        let result = result.filter(|_| completed).cloned();
+        self.deliver(parent, MessageBody::Ended { reference, task: task.id, state, result, error })
+    }
+
+    /// Puts a message into the mailbox of an orchestration that may take it yet, and wakes it if it
+    /// is idle.
+    pub(super) fn deliver(&mut self, to: TaskId, body: MessageBody) -> Result<()> {
+        let live = match self.cache.index.idle_row(to) {
+            Some(idle) => Some(idle.clone()),
+            None => self.live(to)?,
+        };
+        let is_orchestration = match &live {
+            Some(live) => live.options.orchestration,
+            None => self.ended(to)?.is_some_and(|ended| ended.takes_messages()),
+        };
+        if !is_orchestration {
+            return Ok(());
+        }
+        let InstanceRow { length, received, hold, .. } = self.instance(to)?;
+        let number = received + 1;
+        // Two statements and not one that returns the row: SQLite makes a table for a returned row
+        // each time.
+        self.connection
+            .prepare_cached(include_str!("../../sql/orchestrations/receive_message.sql"))?
+            .execute(params![to.0, number])?;
+        let message = encode_message(&Message { number, at: self.now, body })?;
+        self.connection
+            .prepare_cached("INSERT INTO message (task, number, body) VALUES (?, ?, ?)")?
+            .execute(params![to.0, number, message])?;
+        match live {
+            Some(live) if orchestration::is_woken(length, hold, live.state()) => self.wake(&live),
+            _ => Ok(()),
+        }
+    }
+
+    /// Has an idle orchestration wait for a turn.
+    pub(in crate::sqlite) fn wake(&mut self, task: &LiveTask) -> Result<()> {
+        let run_at = self.now.as_microseconds();
+        self.leave_list(&task.entry())?;
+        self.connection
+            .prepare_cached(include_str!("../../sql/orchestrations/wake_instance.sql"))?
+            .execute(params![task.id.0, run_at])?;
+        let waiting = LiveTask { blocked: false, scheduled: false, run_at, ..task.clone() };
+        self.enter_list(&waiting.entry())?;
+        self.cache.index.cache_idle(&waiting);
+        self.log(task.id, task.sub_queue, Change::Unblocked);
+        self.hint.work += 1;
+        Ok(())
+    }
+
+    /// Notifies an orchestration that has begun that it is to be cancelled. Returns true if it was
+    /// notified.
+    pub(in crate::sqlite::verbs) fn notify_of_cancel(&mut self, task: &LiveTask) -> Result<bool> {
+        if !task.options.orchestration {
+            return Ok(false);
+        }
+        let InstanceRow { generation, length, .. } = self.instance(task.id)?;
+        if !orchestration::hears_of_cancel(generation, length, task.state()) {
+            return Ok(false);
+        }
+        let is_waiting = self.all_messages(task.id)?.iter().any(|message| message.body == MessageBody::Cancel);
+        if !is_waiting {
+            self.log(task.id, task.sub_queue, Change::CancelRequested);
+            self.deliver(task.id, MessageBody::Cancel)?;
+        }
+        Ok(true)
+    }
+
+    pub(super) fn all_messages(&self, task: TaskId) -> Result<Vec<Message>> {
+        self.messages_while(task, |_| true)
+    }
+
+    fn messages_while(&self, task: TaskId, mut takes: impl FnMut(&Message) -> bool) -> Result<Vec<Message>> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT body FROM message WHERE task = ? ORDER BY number")?;
+        let mut rows = statement.query([task.0])?;
+        let mut messages = Vec::new();
+        while let Some(row) = rows.next()? {
+            let message = decode_message(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?)?;
+            if !takes(&message) {
+                break;
+            }
+            messages.push(message);
+        }
+        Ok(messages)
+    }
+
+    /// Deletes the messages that wait for an orchestration.
+    pub(super) fn empty_mailbox(&self, task: TaskId) -> Result<()> {
+        self.connection.prepare_cached("DELETE FROM message WHERE task = ?")?.execute([task.0])?;
+        Ok(())
+    }
+
+    /// Removes everything of an orchestration beside its task.
+    pub(in crate::sqlite::verbs) fn remove_instance(&self, task: TaskId) -> Result<()> {
+        self.empty_mailbox(task)?;
+        self.connection.prepare_cached("DELETE FROM turn WHERE task = ?")?.execute([task.0])?;
+        self.connection.prepare_cached("DELETE FROM instance_value WHERE task = ?")?.execute([task.0])?;
+        self.connection.prepare_cached("DELETE FROM instance WHERE task = ?")?.execute([task.0])?;
+        Ok(())
+    }
+}

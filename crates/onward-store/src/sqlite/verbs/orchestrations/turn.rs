@@ -1,0 +1,256 @@
+//! Turns of orchestrations, and signals to them.
+
+use rusqlite::params;
+
+use crate::api::error::Result;
+use crate::api::event::Change;
+use crate::api::name::Name;
+use crate::api::orchestration::{AfterTurn, Hold, MessageBody, Recipient, Signal, Turn, Turned};
+use crate::api::outcome::{Outcome, Refusal, Submitted};
+use crate::api::task::{NewTask, TaskId, TaskState, check_payload};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
+use crate::rules::orchestration::{self, Standing};
+use crate::sqlite::columns::awaited_events::names_text;
+use crate::sqlite::commit::transaction::{Held, LiveTask, Transaction, VerbError, VerbResult};
+
+impl Transaction<'_> {
+    pub(in crate::sqlite) fn turn(&mut self, turn: &Turn) -> VerbResult<Outcome> {
+        let (task, held) = self.held_by(turn.lease)?;
+        if !task.options.orchestration {
+            return Err(Refusal::NotAnOrchestration(task.id).into());
+        }
+        let row = self.instance(task.id)?;
+        let kind = self.cache.names.sub_queue(task.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
+        let (length, received, payload_limit) = (row.length, row.received, self.payload_limit);
+        orchestration::check(turn, Standing { length, received, kind, payload_limit })?;
+        self.check_offered(turn, received)?;
+        if !turn.values.is_empty() {
+            let kept = self.value_keys(task.id)?;
+            orchestration::check_values(turn, kind, kept.iter().map(String::as_str))?;
+        }
+        let tags = orchestration::tags_after(turn, kind, &task.options.tags)?;
+        if !self.cache.names.has_room_for_turn(&turn.submits) {
+            return Err(orchestration::no_room().into());
+        }
+        self.append(turn)?;
+        if let Some(tags) = tags {
+            self.set_tags(&task, tags)?;
+        }
+        let submitted = turn.submits.iter().map(|new| self.submit_of(task.id, new)).collect::<VerbResult<_>>()?;
+        turn.cancels.iter().try_for_each(|child| self.cancel_of(task.id, *child))?;
+        if orchestration::offers_all(turn) && !(turn.submits.is_empty() && turn.cancels.is_empty()) {
+            // Only reports of the tasks that this turn cancelled or could not submit are left.
+            self.empty_mailbox(task.id)?;
+        }
+        let state = self.go_on_after(task.id, (held, row.hold), &turn.next)?;
+        let messages = if state == TaskState::Running { self.messages(task.id)? } else { Vec::new() };
+        Ok(Outcome::Turned(Turned { state, submitted, messages }))
+    }
+
+    fn check_offered(&self, turn: &Turn, received: u64) -> VerbResult<()> {
+        if turn.consumed == received || !orchestration::offers_all(turn) {
+            return Ok(());
+        }
+        let taken = received.saturating_sub(self.count_messages(turn.lease.task)? as u64);
+        Ok(orchestration::check_offered(turn, received, taken)?)
+    }
+
+    /// Writes the parts of a turn that concern the orchestration itself.
+    fn append(&self, turn: &Turn) -> Result<()> {
+        let id = turn.lease.task.0;
+        let status = turn.status.as_deref();
+        self.connection.prepare_cached(include_str!("../../sql/orchestrations/append_turn.sql"))?.execute(params![
+            id,
+            turn.events,
+            turn.chunk.len() as u64,
+            status,
+            names_text(&turn.awaits),
+            turn.version
+        ])?;
+        if turn.events > 0 {
+            self.connection
+                .prepare_cached("INSERT INTO turn (task, first, events, chunk) VALUES (?, ?, ?, ?)")?
+                .execute(params![id, turn.length, turn.events, &turn.chunk[..]])?;
+        }
+        if turn.consumed > 0 {
+            self.connection
+                .prepare_cached("DELETE FROM message WHERE task = ? AND number <= ?")?
+                .execute(params![id, turn.consumed])?;
+        }
+        turn.values.iter().try_for_each(|(key, value)| self.put_value(id, key, value.as_deref()))
+    }
+
+    fn value_keys(&self, task: TaskId) -> Result<Vec<String>> {
+        let mut statement = self.connection.prepare_cached("SELECT key FROM instance_value WHERE task = ?")?;
+        let keys = statement.query_map([task.0], |row| row.get(0))?;
+        Ok(keys.collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn put_value(&self, task: i64, key: &str, value: Option<&[u8]>) -> Result<()> {
+        match value {
+            Some(value) => self
+                .connection
+                .prepare_cached("INSERT OR REPLACE INTO instance_value (task, key, value) VALUES (?, ?, ?)")?
+                .execute(params![task, key, value])?,
+            None => self
+                .connection
+                .prepare_cached("DELETE FROM instance_value WHERE task = ? AND key = ?")?
+                .execute(params![task, key])?,
+        };
+        Ok(())
+    }
+
+    fn submit_of(&mut self, id: TaskId, new: &NewTask) -> VerbResult<Submitted> {
+        let submitted = self.submit(new)?;
+        if let Some(reference) = new.report.filter(|_| !orchestration::is_taken(submitted)) {
+            self.deliver(id, MessageBody::NotStarted { reference, existing: submitted.id() })?;
+        }
+        Ok(submitted)
+    }
+
+    /// Cancels a task for an orchestration that submitted it, if it has not ended.
+    fn cancel_of(&mut self, id: TaskId, task: TaskId) -> Result<()> {
+        let is_its_own = self.live(task)?.is_some_and(|task| task.options.parent == Some(id));
+        if !is_its_own {
+            return Ok(());
+        }
+        match self.cancel(task) {
+            Ok(_) | Err(VerbError::Refused(_)) => Ok(()),
+            Err(VerbError::Failed(error)) => Err(error),
+        }
+    }
+
+    fn go_on_after(&mut self, id: TaskId, (held, hold): (Held, Hold), next: &AfterTurn) -> VerbResult<TaskState> {
+        // Read again, because the submits of the turn may have changed it.
+        let task = self.live_or_refuse(id)?;
+        let next = if task.cancel_requested > 0 { orchestration::superseded(next.clone()) } else { next.clone() };
+        match next {
+            AfterTurn::Continue => self.keep_turn(&task),
+            AfterTurn::Park { until } => self.park(&task, (held, hold), until),
+            AfterTurn::Complete { result } => {
+                self.complete_one(&task, held, result.as_ref())?;
+                Ok(TaskState::Completed)
+            }
+            AfterTurn::Fail { error } => self.end_turn_with(&task, held, &error, TaskState::Failed),
+            AfterTurn::Dead { error } => self.end_turn_with(&task, held, &error, TaskState::Dead),
+            AfterTurn::Cancelled { reason } => self.end_turn_with(&task, held, &reason, TaskState::Cancelled),
+            AfterTurn::ContinueAsNew { payload, events, chunk } => {
+                self.begin_again(id, &payload, (events, &chunk))?;
+                self.leave_turn(&task, (held, hold), TaskState::Waiting, self.now)
+            }
+        }
+    }
+
+    fn keep_turn(&mut self, task: &LiveTask) -> VerbResult<TaskState> {
+        if task.lost > 0 {
+            self.connection.prepare_cached("UPDATE task SET lost = 0 WHERE id = ?")?.execute([task.id.0])?;
+            self.cache.running_rows.remove(task.id);
+        }
+        Ok(TaskState::Running)
+    }
+
+    fn end_turn_with(&mut self, task: &LiveTask, held: Held, error: &str, state: TaskState) -> VerbResult<TaskState> {
+        self.record_error(task, task.attempts.saturating_add(1), error)?;
+        Ok(self.end_held(task, held, state)?)
+    }
+
+    fn begin_again(&self, id: TaskId, payload: &[u8], (events, chunk): (u64, &[u8])) -> Result<()> {
+        self.connection.prepare_cached("UPDATE task SET payload = ? WHERE id = ?")?.execute(params![payload, id.0])?;
+        self.connection.prepare_cached("DELETE FROM turn WHERE task = ?")?.execute([id.0])?;
+        self.connection
+            .prepare_cached("UPDATE instance SET generation = generation + 1, length = ?2, bytes = ?3, version = NULL WHERE task = ?1")?
+            .execute(params![id.0, events, chunk.len() as u64])?;
+        if events > 0 {
+            self.connection
+                .prepare_cached("INSERT INTO turn (task, first, events, chunk) VALUES (?, 0, ?, ?)")?
+                .execute(params![id.0, events, chunk])?;
+        }
+        Ok(())
+    }
+
+    fn park(&mut self, task: &LiveTask, by: (Held, Hold), until: Option<Timestamp>) -> VerbResult<TaskState> {
+        let state = orchestration::parked(until, self.has_messages(task.id)?, self.now);
+        let run_at = until.filter(|_| state == TaskState::Scheduled).unwrap_or(self.now);
+        self.leave_turn(task, by, state, run_at)
+    }
+
+    /// Ends a turn of an orchestration that continues.
+    fn leave_turn(
+        &mut self,
+        task: &LiveTask,
+        (held, hold): (Held, Hold),
+        state: TaskState,
+        run_at: Timestamp,
+    ) -> VerbResult<TaskState> {
+        self.cache.running_rows.remove(task.id);
+        self.leave_lease(task.id)?;
+        self.count_end(task.sub_queue)?;
+        let stands_aside = self.is_put_aside(task.id, hold, state)?;
+        let state = if stands_aside { TaskState::Blocked } else { state };
+        let (scheduled, blocked) = (state == TaskState::Scheduled, state == TaskState::Blocked);
+        let waits = if blocked { 2 } else { i64::from(scheduled) };
+        let (run_at, claims) = (run_at.as_microseconds(), held.claim);
+        self.connection.prepare_cached(include_str!("../../sql/orchestrations/end_turn.sql"))?.execute(params![
+            task.id.0,
+            waits,
+            run_at,
+            claims,
+            held.started_at
+        ])?;
+        self.log(task.id, task.sub_queue, Change::Blocked);
+        let parked = LiveTask { blocked, scheduled, run_at, claims, lost: 0, held: None, ..task.clone() };
+        let parked = self.settle_move(parked)?;
+        self.enter_list(&parked.entry())?;
+        self.cache.index.cache_idle(&parked);
+        self.hint.work += 1;
+        Ok(parked.state())
+    }
+
+    pub(in crate::sqlite) fn signal(&mut self, signal: &Signal) -> VerbResult<Outcome> {
+        let task = match &signal.to {
+            Recipient::KeyOrStart { kind, key, keep_for } => self.recipient_or_kept(signal, (kind, key), *keep_for)?,
+            Recipient::Key { kind, key } => self.active_with(kind, key)?,
+            Recipient::Task(task) => *task,
+        };
+        let live = self.live_or_refuse(task)?;
+        if !live.options.orchestration {
+            return Err(Refusal::NotAnOrchestration(task).into());
+        }
+        if self.count_messages(task)? >= bounds::MAILBOX {
+            return Err(Refusal::MailboxFull(task).into());
+        }
+        let kind = self.cache.names.sub_queue(live.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
+        check_payload("signal", signal.payload.len(), self.payload_limit, kind)
+            .map_err(|error| Refusal::Invalid(error.to_string()))?;
+        let Signal { name, payload, .. } = signal.clone();
+        self.deliver(task, MessageBody::Signal { name, payload })?;
+        Ok(Outcome::Done)
+    }
+
+    pub(in crate::sqlite) fn terminate(&mut self, task: TaskId, reason: &str) -> VerbResult<Outcome> {
+        let live = self.live_or_refuse(task)?;
+        if !live.options.orchestration {
+            return Err(Refusal::NotAnOrchestration(task).into());
+        }
+        if let Some(held) = live.held {
+            self.end_turn_with(&live, held, reason, TaskState::Cancelled)?;
+        } else {
+            self.record_error(&live, live.attempts, reason)?;
+            self.end_unheld(&live, TaskState::Cancelled)?;
+        }
+        Ok(Outcome::Cancelled)
+    }
+
+    fn active_with(&self, kind: &Name, key: &str) -> VerbResult<TaskId> {
+        let none = || Refusal::NoneWithKey { kind: kind.clone(), key: key.to_owned() };
+        let owner = self.owner_of_key(kind, key)?.ok_or_else(none)?;
+        // A caller that did not ask for orchestrations that were never started does not find one.
+        if self.instance(owner)?.hold == Hold::Unstarted { Err(none().into()) } else { Ok(owner) }
+    }
+
+    pub(super) fn owner_of_key(&self, kind: &Name, key: &str) -> Result<Option<TaskId>> {
+        let Some(number) = self.cache.names.kind(kind) else { return Ok(None) };
+        Ok(self.cache.index.key_owner(self.connection, number, key)?.map(TaskId))
+    }
+}

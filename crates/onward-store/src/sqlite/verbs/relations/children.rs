@@ -1,0 +1,228 @@
+//! Parents and children.
+
+use bytes::Bytes;
+use rusqlite::{OptionalExtension, params};
+
+use crate::api::dependency::{Dependencies, Dependency, OnDependencyFailure};
+use crate::api::error::Result;
+use crate::api::event::Change;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{Lease, NewTask, TaskId, TaskState, check_payload};
+use crate::bounds;
+use crate::rules::children;
+use crate::rules::dependencies::Ended;
+use crate::rules::orchestration;
+use crate::sqlite::columns::links::{AWAITED, CHECKPOINT, CHILDREN};
+use crate::sqlite::columns::task_options::TaskOptions;
+use crate::sqlite::commit::transaction::{Held, LiveTask, Transaction, VerbError, VerbResult};
+
+impl Transaction<'_> {
+    /// Rejects an unknown parent, and a child that would wait for a parent that waits for it.
+    pub(in crate::sqlite::verbs) fn check_parent(&mut self, new: &NewTask) -> VerbResult<()> {
+        let Some(parent) = new.parent else { return Ok(()) };
+        self.flush_completions()?;
+        match self.live(parent)? {
+            Some(live) if awaits_children(&live) => self.check_circle(parent, &on_tasks(&new.depends_on)),
+            Some(_) => Ok(()),
+            None if self.ended_state(parent)?.is_some() => Ok(()),
+            None => Err(Refusal::TaskNotFound(parent).into()),
+        }
+    }
+
+    fn check_circle(&self, parent: TaskId, tasks: &[TaskId]) -> VerbResult<()> {
+        children::check_circle(parent, tasks, |task| self.open_of(task).map_err(VerbError::from))
+    }
+
+    fn open_of(&self, task: TaskId) -> Result<Vec<TaskId>> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT task FROM dependency WHERE dependent = ? ORDER BY task")?;
+        let open = statement.query_map([task.0], |row| row.get(0).map(TaskId))?;
+        Ok(open.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Makes a task that was just inserted its parent's child. A parent that waits for its children
+    /// waits for it too; one that ended without completing cancels the child.
+    pub(in crate::sqlite::verbs) fn join_family(&mut self, id: TaskId, new: &NewTask) -> Result<()> {
+        let Some(parent) = new.parent else { return Ok(()) };
+        self.flush_completions()?;
+        self.connection.prepare_cached("INSERT INTO child (parent, child) VALUES (?, ?)")?.execute([parent.0, id.0])?;
+        let Some(live) = self.live(parent)? else {
+            let ended = self.ended_state(parent)?;
+            return if children::is_cancelled_at_once(ended) { self.cancel_child(id, parent, ended) } else { Ok(()) };
+        };
+        self.add_link(parent, CHILDREN)?;
+        if awaits_children(&live)
+            && self.is_live(id)?
+            && is_no_circle(self.check_circle(parent, &on_tasks(&new.depends_on)))?
+        {
+            self.add_dependency(id, parent)?;
+        }
+        Ok(())
+    }
+
+    pub(in crate::sqlite) fn await_children(
+        &mut self,
+        lease: Lease,
+        memo: &Bytes,
+        on_failure: OnDependencyFailure,
+    ) -> VerbResult<Outcome> {
+        let (task, held) = self.held_by(lease)?;
+        let kind = self.cache.names.sub_queue(task.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
+        if task.options.orchestration {
+            return Err(orchestration::waits_by_parking(kind).into());
+        }
+        check_payload("memo", memo.len(), self.payload_limit, kind)
+            .map_err(|error| Refusal::Invalid(error.to_string()))?;
+        let live = self.live_children(task.id)?;
+        children::check_count(live.len())?;
+        self.check_circle(task.id, &live)?;
+        let failed = self.failed_child(task.id, held.started_at)?;
+        let state = match (failed, children::end_of_parent(failed, on_failure)) {
+            _ if task.cancel_requested > 0 => self.end_held(&task, held, TaskState::Cancelled)?,
+            (Some((child, ended)), Some(state)) => {
+                self.record_error(&task, task.attempts.saturating_add(1), &children::child_error(child, ended))?;
+                self.end_held(&task, held, state)?
+            }
+            _ => self.block(&task, held, (memo, on_failure), &live)?,
+        };
+        Ok(Outcome::AwaitsChildren { state })
+    }
+
+    fn live_children(&self, parent: TaskId) -> Result<Vec<TaskId>> {
+        let limit = bounds::AWAITED_CHILDREN.saturating_add(1).cast_signed();
+        let mut statement = self.connection.prepare_cached(include_str!("../../sql/relations/live_children.sql"))?;
+        let children = statement.query_map(params![parent.0, limit], |row| row.get(0).map(TaskId))?;
+        Ok(children.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Returns the first child that was submitted since a moment and did not complete.
+    fn failed_child(&self, parent: TaskId, since: i64) -> Result<Option<(TaskId, TaskState)>> {
+        let mut statement = self.connection.prepare_cached(include_str!("../../sql/relations/failed_child.sql"))?;
+        let found: Option<(i64, i64)> =
+            statement.query_row([parent.0, since], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        Ok(found.and_then(|(child, state)| Some((TaskId(child), TaskState::from_code(state)?))))
+    }
+
+    fn block(
+        &mut self,
+        task: &LiveTask,
+        held: Held,
+        (memo, on_failure): (&Bytes, OnDependencyFailure),
+        live: &[TaskId],
+    ) -> Result<TaskState> {
+        self.cache.running_rows.remove(task.id);
+        self.leave_lease(task.id)?;
+        self.count_end(task.sub_queue)?;
+        // The task's own dependencies are settled; from now on the policy is about its children.
+        let options = TaskOptions { on_dependency_failure: on_failure, ..task.options.clone() };
+        self.connection.prepare_cached(include_str!("../../sql/relations/await_children.sql"))?.execute(params![
+            task.id.0,
+            held.claim,
+            held.started_at,
+            options,
+            CHECKPOINT
+        ])?;
+        self.put_checkpoint(task.id, memo)?;
+        let blocked = LiveTask { blocked: true, scheduled: false, held: None, ..task.clone() };
+        self.log(task.id, task.sub_queue, Change::Blocked);
+        let blocked = self.settle_move(blocked)?;
+        self.enter_list(&blocked.entry())?;
+        self.hint.work += 1;
+        live.iter().try_for_each(|child| self.add_dependency(*child, task.id))?;
+        if live.is_empty() { self.unblock(&blocked) } else { Ok(TaskState::Blocked) }
+    }
+
+    pub(in crate::sqlite) fn keep_checkpoint(&mut self, lease: Lease, memo: &Bytes) -> VerbResult<Outcome> {
+        let (task, _) = self.held_by(lease)?;
+        let kind = self.cache.names.sub_queue(task.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
+        if task.options.orchestration {
+            return Err(orchestration::keeps_no_memo(kind).into());
+        }
+        check_payload("memo", memo.len(), self.payload_limit, kind)
+            .map_err(|error| Refusal::Invalid(error.to_string()))?;
+        self.put_checkpoint(task.id, memo)?;
+        self.add_link(task.id, CHECKPOINT)?;
+        Ok(Outcome::Done)
+    }
+
+    fn put_checkpoint(&self, task: TaskId, memo: &Bytes) -> Result<()> {
+        self.connection
+            .prepare_cached("INSERT OR REPLACE INTO task_checkpoint (task, checkpoint) VALUES (?, ?)")?
+            .execute(params![task.0, memo.as_ref()])?;
+        Ok(())
+    }
+
+    /// Returns the checkpoint that a parent left for its next attempt.
+    pub(in crate::sqlite::verbs) fn checkpoint_of(&self, task: &LiveTask) -> Result<Option<Bytes>> {
+        if task.links & CHECKPOINT == 0 {
+            return Ok(None);
+        }
+        let mut statement = self.connection.prepare_cached("SELECT checkpoint FROM task_checkpoint WHERE task = ?")?;
+        let memo: Option<Vec<u8>> = statement.query_row([task.id.0], |row| row.get(0)).optional()?;
+        Ok(memo.map(Bytes::from))
+    }
+
+    /// Cancels the next child of an ended task, from a number on. Returns its number.
+    pub(super) fn cancel_next_child(
+        &mut self,
+        parent: TaskId,
+        ended: Ended,
+        (from, up_to): (i64, i64),
+    ) -> Result<Option<i64>> {
+        if !children::are_cancelled(ended) {
+            return Ok(None);
+        }
+        let child: Option<i64> = self
+            .connection
+            .prepare_cached("SELECT min(child) FROM child WHERE parent = ? AND child BETWEEN ? AND ?")?
+            .query_row([parent.0, from, up_to], |row| row.get(0))?;
+        if let Some(child) = child {
+            self.cancel_child(TaskId(child), parent, ended)?;
+        }
+        Ok(child)
+    }
+
+    fn cancel_child(&mut self, child: TaskId, parent: TaskId, ended: Ended) -> Result<()> {
+        match self.live(child)? {
+            Some(live) if self.notify_of_cancel(&live)? => Ok(()),
+            Some(live) if self.standing_of(&live)? == TaskState::Running => self.request_cancel(&live, 1),
+            Some(live) => {
+                self.record_error(&live, live.attempts, &children::error(parent, ended))?;
+                self.end_unheld(&live, TaskState::Cancelled)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Removes a child that was removed from the live tasks or from history.
+    pub(in crate::sqlite::verbs) fn forget_child(&self, child: TaskId, parent: Option<i64>) -> Result<()> {
+        if let Some(parent) = parent {
+            self.connection
+                .prepare_cached("DELETE FROM child WHERE parent = ? AND child = ?")?
+                .execute([parent, child.0])?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns true if a blocked task waits for its children: only a task that has run has a
+/// checkpoint.
+fn awaits_children(task: &LiveTask) -> bool {
+    task.blocked && task.links & (CHECKPOINT | AWAITED) == CHECKPOINT
+}
+
+fn on_tasks(dependencies: &Dependencies) -> Vec<TaskId> {
+    let task = |dependency: &Dependency| match dependency {
+        Dependency::Task(task) => Some(*task),
+        Dependency::Member(_) => None,
+    };
+    dependencies.tasks.iter().filter_map(task).collect()
+}
+
+fn is_no_circle(checked: VerbResult<()>) -> Result<bool> {
+    match checked {
+        Ok(()) => Ok(true),
+        Err(VerbError::Refused(_)) => Ok(false),
+        Err(VerbError::Failed(error)) => Err(error),
+    }
+}

@@ -1,0 +1,309 @@
+//! Dependencies between tasks, and the effects of a task's end on its dependents.
+//!
+//! An edge is a row of `dependency`. A task that others depend on has [`DEPENDENTS`] among the
+//! links of its row, so that the end of any other asks for nothing. A task that is over stands in
+//! line in [`Transaction::unpropagated_ends`] until its dependents were told, which the write does
+//! last; what it leaves is kept in `unpropagated_end` for the next sweeps.
+
+use std::collections::VecDeque;
+
+use rusqlite::params;
+
+use crate::api::dependency::{Dependencies, Dependency};
+use crate::api::error::Result;
+use crate::api::event::Change;
+use crate::api::outcome::Refusal;
+use crate::api::task::{TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
+use crate::rules;
+use crate::rules::dependencies::{self, Dependent, Ended, Standing};
+use crate::sqlite::columns::links::{AWAITED, BATCH, CHECKPOINT, CHILDREN, DEPENDENTS};
+use crate::sqlite::commit::prepared_statements;
+use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
+
+/// An ended task whose dependents are to be updated.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::sqlite) struct UnpropagatedEnd {
+    /// Its position in the queue, if it is kept in the table.
+    number: Option<i64>,
+    task: TaskId,
+    ended: Ended,
+    /// The highest task number at that time: later tasks depend on what it does when it is retried.
+    up_to: i64,
+    /// The next of its children to be cancelled, if they are.
+    next_child: i64,
+    /// The next of its items to end, if it is a batch and some may be left.
+    next_item: Option<i64>,
+}
+
+/// A task that depends on an ended one.
+struct DependentOf {
+    task: TaskId,
+    /// True if it depends on other tasks that have not ended.
+    for_others: bool,
+}
+
+impl Transaction<'_> {
+    /// Rejects dependencies that are not tasks of the store.
+    pub(in crate::sqlite::verbs) fn check_dependencies(&mut self, dependencies: &Dependencies) -> VerbResult<()> {
+        self.flush_completions()?;
+        for dependency in &dependencies.tasks {
+            match *dependency {
+                Dependency::Task(task) => {
+                    if self.dependent(task)? == Dependent::Settled(task, None) {
+                        return Err(Refusal::DependencyNotFound(task).into());
+                    }
+                }
+                Dependency::Member(position) => return Err(dependencies::no_member(position).into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the initial state of a new task.
+    pub(in crate::sqlite::verbs) fn standing(&mut self, dependencies: &Dependencies) -> Result<Standing> {
+        if dependencies.is_empty() {
+            return Ok(Standing::Free);
+        }
+        self.flush_completions()?;
+        let mut found = Vec::with_capacity(dependencies.tasks.len());
+        for dependency in &dependencies.tasks {
+            if let Dependency::Task(task) = *dependency {
+                found.push(self.dependent(task)?);
+            }
+        }
+        Ok(dependencies::at_submission(&found, dependencies.on_failure))
+    }
+
+    fn dependent(&self, task: TaskId) -> Result<Dependent> {
+        let is_known = self.cache.running_rows.get(task).is_some() || self.cache.index.has_waiting_row(task);
+        if is_known || self.is_live(task)? {
+            return Ok(Dependent::On(task));
+        }
+        Ok(Dependent::Settled(task, self.ended_state(task)?))
+    }
+
+    pub(super) fn is_live(&self, task: TaskId) -> Result<bool> {
+        let mut statement = self.connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM task WHERE id = ?)")?;
+        Ok(statement.query_row([task.0], |row| row.get(0))?)
+    }
+
+    /// Applies the state of a task that was just inserted as blocked.
+    pub(in crate::sqlite::verbs) fn stand(&mut self, id: TaskId, standing: &Standing) -> Result<()> {
+        match standing {
+            Standing::Free => Ok(()),
+            Standing::Blocked(open) => open.iter().try_for_each(|task| self.add_dependency(*task, id)),
+            Standing::Ends(state, dependency, ended) => {
+                let Some(live) = self.live(id)? else { return Ok(()) };
+                self.end_dependent(&live, *state, *dependency, *ended)
+            }
+        }
+    }
+
+    /// Makes a blocked task wait for a live one.
+    pub(super) fn add_dependency(&mut self, task: TaskId, dependent: TaskId) -> Result<()> {
+        self.connection.prepare_cached(prepared_statements::ADD_DEPENDENCY)?.execute([task.0, dependent.0])?;
+        self.add_link(task, DEPENDENTS)
+    }
+
+    /// Adds a link to the row of a live task, and to its cached row.
+    pub(in crate::sqlite::verbs) fn add_link(&mut self, task: TaskId, link: u8) -> Result<()> {
+        let mut is_marked = false;
+        let mut mark = |task: &mut LiveTask| {
+            is_marked |= task.links & link != 0;
+            task.links |= link;
+        };
+        self.cache.running_rows.get_mut(task).map(&mut mark);
+        self.cache.index.waiting_row_mut(task).map(&mut mark);
+        self.cache.index.idle_row_mut(task).map(&mut mark);
+        if !is_marked {
+            self.connection.prepare_cached(prepared_statements::ADD_LINK)?.execute(params![link, task.0])?;
+        }
+        Ok(())
+    }
+
+    /// Settles the links of an ended task: it waits for nothing, and its dependents are to be
+    /// updated.
+    pub(in crate::sqlite::verbs) fn settle_links(&mut self, task: &LiveTask, ended: Ended) -> Result<()> {
+        if task.blocked {
+            self.connection.prepare_cached("DELETE FROM dependency WHERE dependent = ?")?.execute([task.id.0])?;
+        }
+        if task.links & CHECKPOINT != 0 {
+            self.connection.prepare_cached("DELETE FROM task_checkpoint WHERE task = ?")?.execute([task.id.0])?;
+        }
+        if task.links & AWAITED != 0 {
+            self.forget_awaited(task.id)?;
+        }
+        self.forget_move(task)?;
+        let leaves_children = task.links & CHILDREN != 0 && rules::children::follow(ended, task.options.orchestration);
+        if task.links & (DEPENDENTS | BATCH) != 0 || leaves_children {
+            let next_child = if leaves_children { 0 } else { i64::MAX };
+            let next_item = (task.links & BATCH != 0).then_some(0);
+            self.unpropagated_ends.push_back(UnpropagatedEnd {
+                next_child,
+                next_item,
+                ..self.end_to_propagate(task.id, ended)
+            });
+        }
+        Ok(())
+    }
+
+    /// Queues the update of the dependents of a completed task.
+    pub(in crate::sqlite::verbs) fn queue_propagation(&mut self, task: TaskId) {
+        let end = self.end_to_propagate(task, Some(TaskState::Completed));
+        self.unpropagated_ends.push_back(end);
+    }
+
+    /// Returns the queue entry of an ended task that has neither items nor children that follow.
+    fn end_to_propagate(&self, task: TaskId, ended: Ended) -> UnpropagatedEnd {
+        let up_to = self.cache.next_task - 1;
+        UnpropagatedEnd { number: None, task, ended, up_to, next_child: i64::MAX, next_item: None }
+    }
+
+    /// Updates the dependents of ended tasks, in the order of the ends; what is left is for the
+    /// next sweep.
+    pub(in crate::sqlite) fn propagate_ends(&mut self) -> Result<()> {
+        if self.unpropagated_ends.is_empty() && !self.cache.has_unpropagated_ends {
+            return Ok(());
+        }
+        let mut queue = self.read_unpropagated()?;
+        // Entries that are still in the table come before the new ones.
+        let is_whole = queue.len() < bounds::CASCADE;
+        for _ in 0..bounds::CASCADE {
+            if is_whole {
+                queue.append(&mut self.unpropagated_ends);
+            }
+            let Some(front) = queue.front_mut() else { break };
+            if !self.propagate_next(front)? {
+                self.forget_unpropagated(*front)?;
+                queue.pop_front();
+            }
+        }
+        self.note_progress(queue.front())?;
+        queue.append(&mut self.unpropagated_ends);
+        self.cache.has_unpropagated_ends = !is_whole || !queue.is_empty();
+        queue.into_iter().filter(|end| end.number.is_none()).try_for_each(|end| self.save_unpropagated(end))
+    }
+
+    fn read_unpropagated(&self) -> Result<VecDeque<UnpropagatedEnd>> {
+        if !self.cache.has_unpropagated_ends {
+            return Ok(VecDeque::new());
+        }
+        let mut statement = self.connection.prepare_cached(
+            "SELECT number, task, state, up_to, next_child, next_item FROM unpropagated_end ORDER BY number LIMIT ?",
+        )?;
+        let rows = statement.query_map([bounds::CASCADE.cast_signed()], |row| {
+            let ended = TaskState::from_code(row.get(2)?);
+            Ok(UnpropagatedEnd {
+                number: row.get(0)?,
+                task: TaskId(row.get(1)?),
+                ended,
+                up_to: row.get(3)?,
+                next_child: row.get(4)?,
+                next_item: Some(row.get(5)?).filter(|next| *next < i64::MAX),
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn save_unpropagated(&self, end: UnpropagatedEnd) -> Result<()> {
+        let code = end.ended.map_or(0, TaskState::code);
+        self.connection
+            .prepare_cached(
+                "INSERT INTO unpropagated_end (task, state, up_to, next_child, next_item) VALUES (?, ?, ?, ?, ?)",
+            )?
+            .execute(params![end.task.0, code, end.up_to, end.next_child, end.next_item.unwrap_or(i64::MAX)])?;
+        Ok(())
+    }
+
+    fn note_progress(&self, end: Option<&UnpropagatedEnd>) -> Result<()> {
+        if let Some(UnpropagatedEnd { number: Some(number), next_child, next_item, .. }) = end {
+            self.connection
+                .prepare_cached("UPDATE unpropagated_end SET next_child = ?, next_item = ? WHERE number = ?")?
+                .execute([*next_child, next_item.unwrap_or(i64::MAX), *number])?;
+        }
+        Ok(())
+    }
+
+    fn forget_unpropagated(&self, end: UnpropagatedEnd) -> Result<()> {
+        if let Some(number) = end.number {
+            self.connection.prepare_cached("DELETE FROM unpropagated_end WHERE number = ?")?.execute([number])?;
+        }
+        Ok(())
+    }
+
+    /// Updates the first of a task's dependents, ends the next of its items, or cancels the next of
+    /// its children. Returns true if there may be more of any.
+    fn propagate_next(&mut self, end: &mut UnpropagatedEnd) -> Result<bool> {
+        let mut dependents = self.first_dependents(*end)?.into_iter();
+        if let Some(dependent) = dependents.next() {
+            self.connection
+                .prepare_cached(prepared_statements::DROP_DEPENDENCY)?
+                .execute([end.task.0, dependent.task.0])?;
+            self.propagate_to_dependent(*end, &dependent)?;
+            let has_more = dependents.next().is_some() || end.next_item.is_some();
+            return Ok(has_more || rules::children::are_cancelled(end.ended));
+        }
+        if let Some(from) = end.next_item {
+            end.next_item = self.end_next_item(end.task, end.ended, from)?;
+            return Ok(true);
+        }
+        let child = self.cancel_next_child(end.task, end.ended, (end.next_child, end.up_to))?;
+        end.next_child = child.map_or(end.next_child, |child| child + 1);
+        Ok(child.is_some())
+    }
+
+    /// Returns the first of a task's dependents, and one more that shows whether there are further
+    /// ones.
+    fn first_dependents(&self, end: UnpropagatedEnd) -> Result<Vec<DependentOf>> {
+        let mut statement = self.connection.prepare_cached(prepared_statements::FIRST_DEPENDENTS)?;
+        let dependents = statement.query_map([end.task.0, end.up_to], |row| {
+            Ok(DependentOf { task: TaskId(row.get(0)?), for_others: row.get(1)? })
+        })?;
+        Ok(dependents.collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn propagate_to_dependent(&mut self, end: UnpropagatedEnd, dependent: &DependentOf) -> Result<()> {
+        if dependent.for_others && end.ended == Some(TaskState::Completed) {
+            return Ok(());
+        }
+        let Some(task) = self.blocked(dependent.task)? else { return Ok(()) };
+        match dependencies::end_of_dependent(end.ended, task.options.on_dependency_failure) {
+            Some(state) => self.end_dependent(&task, state, end.task, end.ended),
+            None if dependent.for_others => Ok(()),
+            None => self.unblock(&task).map(drop),
+        }
+    }
+
+    fn blocked(&self, task: TaskId) -> Result<Option<LiveTask>> {
+        match self.cache.index.waiting_row(task) {
+            Some(fresh) => Ok(Some(fresh.clone())),
+            None => self.live(task),
+        }
+    }
+
+    fn end_dependent(&mut self, task: &LiveTask, state: TaskState, dependency: TaskId, ended: Ended) -> Result<()> {
+        self.record_error(task, task.attempts, &dependencies::error(dependency, ended))?;
+        self.end_unheld(task, state)
+    }
+
+    /// Unblocks a task: it waits for a worker, or for its time.
+    pub(in crate::sqlite) fn unblock(&mut self, task: &LiveTask) -> Result<TaskState> {
+        if self.stands_aside(task, TaskState::Waiting)? {
+            return Ok(TaskState::Blocked);
+        }
+        let run_at = Timestamp::from_microseconds(task.run_at).max(self.now);
+        let scheduled = rules::due::state(run_at, self.now) == TaskState::Scheduled;
+        let run_at = run_at.as_microseconds();
+        self.connection.prepare_cached(prepared_statements::UNBLOCK)?.execute(params![scheduled, run_at, task.id.0])?;
+        let waiting = LiveTask { blocked: false, scheduled, run_at, ..task.clone() };
+        self.cache.index.unblock(self.connection, &waiting)?;
+        if !scheduled {
+            self.enter_list_when_due(task.scheduled_list(), waiting.entry().sort_key())?;
+        }
+        self.log(task.id, task.sub_queue, Change::Unblocked);
+        self.hint.work += 1;
+        self.let_go(&waiting)
+    }
+}

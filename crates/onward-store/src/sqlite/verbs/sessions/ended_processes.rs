@@ -1,0 +1,47 @@
+//! Takes over the sessions of processes that have ended.
+
+use rusqlite::params;
+
+use crate::api::error::Result;
+use crate::sqlite::commit::transaction::Transaction;
+
+impl Transaction<'_> {
+    /// Lets the sessions of ended processes lapse, so that the next sweep requeues their tasks. The
+    /// sessions of other live processes get a whole lease from now: while they were alone they had
+    /// no need to renew.
+    pub(in crate::sqlite) fn lapse_ended_processes(
+        &mut self,
+        own: &str,
+        is_alive: impl Fn(&str) -> bool,
+    ) -> Result<()> {
+        for (session, process) in self.sessions_with_process()? {
+            if process == own {
+                continue;
+            }
+            let is_alive = is_alive(&process);
+            if !is_alive {
+                // The session may hold nothing, and would not lapse then.
+                self.prefer_no_longer(session)?;
+            }
+            let sql = if is_alive {
+                "UPDATE session SET lease_until = max(lease_until, ?1 + lease) WHERE id = ?2"
+            } else {
+                "UPDATE session SET lease_until = min(lease_until, ?1) WHERE id = ?2"
+            };
+            self.connection.prepare_cached(sql)?.execute(params![self.steady, session])?;
+            self.hint.work += 1;
+        }
+        Ok(())
+    }
+
+    pub(in crate::sqlite) fn sessions_of(&self, process: &str) -> Result<Vec<i64>> {
+        let sessions = self.sessions_with_process()?;
+        Ok(sessions.into_iter().filter(|(_, of)| of == process).map(|(session, _)| session).collect())
+    }
+
+    fn sessions_with_process(&self) -> Result<Vec<(i64, String)>> {
+        let mut statement = self.connection.prepare_cached("SELECT id, process FROM session ORDER BY id")?;
+        let sessions = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(sessions.collect::<rusqlite::Result<_>>()?)
+    }
+}

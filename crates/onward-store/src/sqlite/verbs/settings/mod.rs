@@ -1,0 +1,5 @@
+//! Settings: queues, limits, schedules.
+
+mod limits;
+mod queues;
+mod schedules;

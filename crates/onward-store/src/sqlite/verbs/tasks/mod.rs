@@ -1,0 +1,10 @@
+//! Submission, and what operators do to tasks.
+
+mod bulk;
+pub(super) mod control;
+mod intervene;
+mod move_task;
+pub(in crate::sqlite) mod removal;
+mod retention;
+mod submit;
+pub(in crate::sqlite) mod tags;

@@ -1,0 +1,100 @@
+//! A connector: it connects to an endpoint, and reconnects when the connection ends.
+
+use std::future::pending;
+
+use tokio::time::{sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::backoff::Backoff;
+use super::inproc;
+use super::link::{ConnectionEnd, Established, Link};
+use super::refusal::Refusals;
+use super::transport::Stream;
+use crate::protocol::Identity;
+use crate::socket::endpoint::Endpoint;
+use crate::socket::error::{Error, Result};
+use crate::socket::monitor::events::MonitorEvent;
+use crate::socket::shared::{Shared, TaskContext};
+
+/// Connects, and reconnects after every end of a connection, until `stop` is cancelled or the peer
+/// refuses the socket for good.
+pub(in crate::socket) async fn connect(
+    context: TaskContext,
+    endpoint: Endpoint,
+    assigned_identity: Option<Identity>,
+    stop: CancellationToken,
+) {
+    let shared = context.shared.clone();
+    let link = Link { connector: Some(shared.next_id()), context, endpoint, address: None, assigned_identity, stop };
+    let mut backoff = Backoff::new(shared.options.reconnect);
+    let mut refusals = Refusals::new(shared.options.on_refusal);
+    let mut refusal = None;
+    while !link.stop.is_cancelled() || shared.has_backlog() {
+        match attempt(&link).await {
+            ConnectionEnd::Stopped => break,
+            ConnectionEnd::Failed(error) if refusals.is_final(&error) => {
+                refusal = Some(Error::refused_by(&link.endpoint, &error));
+                break;
+            }
+            ConnectionEnd::Failed(_) | ConnectionEnd::Lost { .. } if shared.options.connects_once => {
+                refusal =
+                    Some(Error::gone(format!("the one connection to `{}` is gone; connect again", link.endpoint)));
+                break;
+            }
+            ConnectionEnd::Failed(_) => {}
+            ConnectionEnd::Lost { lasted } => {
+                refusals.was_accepted();
+                backoff.connection_lasted(lasted);
+            }
+        }
+        let after = backoff.delay(fastrand::f64());
+        shared.report(MonitorEvent::WillReconnect { endpoint: link.endpoint.clone(), after });
+        tokio::select! {
+            biased;
+            () = until_connecting_ends(&shared, &link.stop) => break,
+            () = sleep(after) => {}
+        }
+    }
+    // This allows the program to connect to the endpoint again.
+    link.stop.cancel();
+    shared.end_connecting(refusal);
+    shared.report(MonitorEvent::ConnectingEnded { endpoint: link.endpoint });
+}
+
+async fn attempt(link: &Link) -> ConnectionEnd {
+    if let Endpoint::Inproc(name) = &link.endpoint {
+        return inproc::connect(link, name).await;
+    }
+    let opened = tokio::select! {
+        biased;
+        () = until_connecting_ends(&link.context.shared, &link.stop) => return ConnectionEnd::Stopped,
+        opened = open(link) => opened,
+    };
+    match opened {
+        Ok(established) => link.run(established).await,
+        Err(error) => link.failed(error),
+    }
+}
+
+async fn open(link: &Link) -> Result<Established> {
+    let limit = link.context.shared.options.connect_timeout;
+    let Ok(connected) = timeout(limit, Stream::connect(&link.endpoint, &link.context.shared.options)).await else {
+        return Err(Error::io(
+            format_args!("cannot connect to {}", link.endpoint),
+            std::io::ErrorKind::TimedOut.into(),
+        ));
+    };
+    link.establish(connected?).await
+}
+
+/// Waits until connecting has no more use: at `stop`, or, if a closed socket still has messages to
+/// send, at the end of its linger time.
+pub(super) async fn until_connecting_ends(shared: &Shared, stop: &CancellationToken) {
+    stop.cancelled().await;
+    if shared.token.is_cancelled() && shared.has_backlog() {
+        match shared.linger_deadline() {
+            Some(deadline) => sleep_until(deadline).await,
+            None => pending().await,
+        }
+    }
+}

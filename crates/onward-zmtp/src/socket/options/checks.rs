@@ -1,0 +1,109 @@
+//! Checks for options that a socket would ignore or could not work with. The socket rejects them,
+//! because the program relies on every option that it sets.
+
+use super::policies::{DuplicateIdentity, Overflow};
+use super::send_limits::SendLimits;
+use super::socket_options::SocketOptions;
+use crate::protocol::bounds::PLAIN_FIELD_BYTES;
+use crate::protocol::{Security, SocketType};
+use crate::socket::endpoint::Endpoint;
+use crate::socket::error::{Error, Result};
+
+impl SocketOptions {
+    /// Rejects options that a socket of this type would ignore, and those that no socket could work
+    /// with.
+    pub(in crate::socket) fn check_type(&self, socket_type: SocketType) -> Result<()> {
+        use SocketType::{Dealer, Pair, Pub, Pull, Push, Req, Router, Sub, Xpub, Xsub};
+        let takes_over = self.duplicate_identity != DuplicateIdentity::default();
+        let uses: [(&str, bool, &[SocketType]); 9] = [
+            ("identity", self.protocol.identity.is_some(), &[Req, Dealer, Router]),
+            ("duplicate_identity", takes_over, &[Router]),
+            ("overflow", self.overflow != Overflow::default(), &[Pub, Xpub, Xsub]),
+            ("verbose", self.is_verbose, &[Xpub]),
+            ("manual", self.is_manual, &[Xpub]),
+            ("correlate", self.correlates, &[Req]),
+            ("hello", self.hello.is_some(), &[Push, Dealer, Router, Pair, Pub, Xpub, Xsub]),
+            ("conflate", self.conflates, &[Push, Pull, Pub, Sub, Dealer]),
+            ("wait_for_peer", self.waits_for_peer, &[Push, Dealer, Pair]),
+        ];
+        match uses.iter().find(|(_, is_set, types)| *is_set && !types.contains(&socket_type)) {
+            Some((option, _, types)) => Err(useless(option, socket_type, types)),
+            None => self.check_authenticator(),
+        }?;
+        self.check_heartbeat()?;
+        self.check_keepalive()?;
+        self.check_hello()?;
+        self.check_username()
+    }
+
+    /// Rejects a heartbeat without time: every connection would end at its first heartbeat.
+    fn check_heartbeat(&self) -> Result<()> {
+        match &self.protocol.heartbeat {
+            Some(heartbeat) if heartbeat.interval.is_zero() || heartbeat.timeout.is_zero() => Err(Error::misuse(
+                "a `heartbeat` needs an interval and a timeout of more than zero; leave it out for none",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Rejects a hello message that is empty or too large: every peer would end its connection at
+    /// once.
+    fn check_hello(&self) -> Result<()> {
+        match &self.hello {
+            Some(message) if message.is_empty() => {
+                Err(Error::misuse("the message of `hello` needs a frame, even if it is an empty one"))
+            }
+            Some(message) => SendLimits::new(self.effective_send_limits()).check(message.frames()),
+            None => Ok(()),
+        }
+    }
+
+    /// Rejects times that the operating system would refuse at every connection.
+    fn check_keepalive(&self) -> Result<()> {
+        match &self.keepalive {
+            Some(keepalive) if !keepalive.is_usable() => Err(Error::misuse(
+                "`tcp_keepalive` needs times of at least a second and at least one probe; leave it out for none",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Rejects a user name that is too long: every handshake would fail.
+    fn check_username(&self) -> Result<()> {
+        match &self.protocol.security {
+            Security::PlainClient { username, .. } if username.len() > PLAIN_FIELD_BYTES => {
+                Err(Error::misuse(format!(
+                    "a user name of PLAIN has at most {PLAIN_FIELD_BYTES} bytes, not {}; use a shorter one",
+                    username.len()
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Rejects a function that is never called, because it would look like a guard.
+    fn check_authenticator(&self) -> Result<()> {
+        if self.authenticator.is_some() && !self.protocol.security.is_server() {
+            return Err(Error::misuse(
+                "`authenticate_with` is called by servers of PLAIN and CURVE only; set `security` to one of them, or leave it out",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Rejects an endpoint at which the security mechanism would check no peer.
+    pub(in crate::socket) fn check_endpoint(&self, endpoint: &Endpoint) -> Result<()> {
+        if matches!(endpoint, Endpoint::Inproc(_)) && !matches!(self.protocol.security, Security::Null) {
+            return Err(Error::misuse(format!(
+                "within a process there are no mechanisms, and `{endpoint}` would authenticate no peer; use a socket without `security` for it"
+            )));
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn useless(option: &str, socket_type: SocketType, types: &[SocketType]) -> Error {
+    let names: Vec<_> = types.iter().map(|socket_type| socket_type.name()).collect();
+    Error::misuse(format!("`{option}` is for {}; leave it out of a {socket_type}'s options", names.join(", ")))
+}

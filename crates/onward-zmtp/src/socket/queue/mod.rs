@@ -1,0 +1,7 @@
+//! The bounded queues between a socket and its connections.
+
+pub(super) mod bounded_queue;
+#[cfg(all(test, onward_loom))]
+mod models;
+pub(super) mod quota;
+pub(super) mod unread_backlog;

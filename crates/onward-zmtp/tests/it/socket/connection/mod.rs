@@ -1,0 +1,13 @@
+//! Opening, losing and closing connections.
+
+mod addresses;
+mod backoff;
+mod cancellation;
+mod heartbeats;
+mod lifecycle;
+mod option_checks;
+mod reconnection;
+mod refusals;
+mod remote_peers;
+mod security;
+mod transports;

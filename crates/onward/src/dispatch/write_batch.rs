@@ -1,0 +1,188 @@
+//! The writes of one store call.
+
+use std::sync::Arc;
+
+use onward_store::{AfterFailure, Claim, Lease, OpenSession, Outcome, SessionId, Write};
+use tokio::sync::oneshot;
+
+use super::outbox::{OutboxReply, QueuedWrite};
+use super::run_state::{AttemptEnd, EndedAttempt};
+use crate::handlers::{Attempt, ChildrenWait};
+use crate::orchestration::TurnWrite;
+
+/// Writes, and for each its purpose, by which its outcome is applied.
+#[derive(Debug, Default)]
+pub(crate) struct WriteBatch {
+    pub(crate) writes: Vec<Write>,
+    pub(crate) pending: Vec<PendingWrite>,
+}
+
+/// The purpose of a write in a batch.
+#[derive(Debug)]
+pub(crate) enum PendingWrite {
+    Open,
+    AttemptEnd(EndedAttempt),
+    Report(Arc<Attempt>),
+    RecordIo,
+    Renew,
+    Claim { limit: usize },
+    ClaimTurns { limit: usize },
+    Turn(oneshot::Sender<onward_store::Result<Outcome>>),
+    Queued(oneshot::Sender<OutboxReply>),
+    Sweep,
+    Retire,
+    Close(SessionId),
+}
+
+impl WriteBatch {
+    pub(crate) fn with_capacity(ends: usize) -> Self {
+        Self { writes: Vec::with_capacity(ends + 2), pending: Vec::with_capacity(ends + 2) }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    /// Returns true if the batch has a claim.
+    pub(crate) fn claims(&self) -> bool {
+        self.pending
+            .iter()
+            .any(|pending| matches!(pending, PendingWrite::Claim { .. } | PendingWrite::ClaimTurns { .. }))
+    }
+
+    fn add(&mut self, write: Write, pending: PendingWrite) {
+        self.writes.push(write);
+        self.pending.push(pending);
+    }
+
+    pub(crate) fn open(&mut self, open: OpenSession) {
+        self.add(Write::OpenSession(open), PendingWrite::Open);
+    }
+
+    /// Ends an attempt, after its last progress and the bytes that it has moved. Returns an attempt
+    /// whose end is already written.
+    pub(crate) fn end(&mut self, ended: EndedAttempt) -> Option<EndedAttempt> {
+        let Some(end) = write_of(&ended) else { return Some(ended) };
+        if ended.attempt.progress.take_unsaved() {
+            self.report(Arc::clone(&ended.attempt));
+        }
+        let io = ended.attempt.io.now();
+        if !io.is_none() {
+            self.add(Write::RecordIo { lease: ended.attempt.task.lease, io }, PendingWrite::RecordIo);
+        }
+        self.add(with_spawned(end, &ended), PendingWrite::AttemptEnd(ended));
+        None
+    }
+
+    pub(crate) fn report(&mut self, attempt: Arc<Attempt>) {
+        let report = Write::Report {
+            lease: attempt.task.lease,
+            fraction: attempt.progress.fraction(),
+            message: attempt.progress.message(),
+            bytes: attempt.progress.bytes(),
+        };
+        self.add(report, PendingWrite::Report(attempt));
+    }
+
+    pub(crate) fn renew(&mut self, session: SessionId) {
+        self.add(Write::RenewSession { session }, PendingWrite::Renew);
+    }
+
+    pub(crate) fn claim(&mut self, claim: Claim) {
+        let limit = claim.limit;
+        self.add(Write::Claim(claim), PendingWrite::Claim { limit });
+    }
+
+    /// Writes a turn, and sends the result to the instance that ran it.
+    pub(crate) fn turn(&mut self, TurnWrite { turn, reply }: TurnWrite) {
+        self.add(Write::Turn(turn), PendingWrite::Turn(reply));
+    }
+
+    /// Writes a queued write, and sends the result to its caller.
+    pub(crate) fn queued(&mut self, QueuedWrite { write, reply }: QueuedWrite) {
+        self.add(write, PendingWrite::Queued(reply));
+    }
+
+    /// Claims orchestrations that have something to process.
+    pub(crate) fn claim_turns(&mut self, claim: Claim) {
+        let limit = claim.limit;
+        self.add(Write::Claim(claim), PendingWrite::ClaimTurns { limit });
+    }
+
+    pub(crate) fn close(&mut self, session: SessionId) {
+        self.add(Write::CloseSession { session }, PendingWrite::Close(session));
+    }
+
+    /// Gives other sessions the tasks that prefer a session which claims nothing more.
+    pub(crate) fn retire(&mut self, session: SessionId) {
+        self.add(Write::Retire { session }, PendingWrite::Retire);
+    }
+
+    pub(crate) fn sweep(&mut self) {
+        self.add(Write::Sweep, PendingWrite::Sweep);
+    }
+}
+
+impl PendingWrite {
+    /// Returns true if the write may give the session a lease that only its reply reports.
+    pub(crate) fn gives_leases(&self) -> bool {
+        match self {
+            Self::Claim { .. } | Self::ClaimTurns { .. } => true,
+            Self::AttemptEnd(ended) => {
+                matches!(ended.end, AttemptEnd::Fail { next: AfterFailure::Retry { hold: true, .. }, .. })
+            }
+            Self::Open
+            | Self::Report(_)
+            | Self::RecordIo
+            | Self::Turn(_)
+            | Self::Queued(_)
+            | Self::Renew
+            | Self::Sweep
+            | Self::Retire
+            | Self::Close(_) => false,
+        }
+    }
+}
+
+/// Returns a successful end together with the tasks that the handler has spawned, as one atomic
+/// write.
+fn with_spawned(end: Write, ended: &EndedAttempt) -> Write {
+    let spawned = match ended.end {
+        AttemptEnd::Complete(_) | AttemptEnd::AwaitChildren(_) | AttemptEnd::AwaitCompletion(_) => {
+            ended.attempt.spawned.all()
+        }
+        AttemptEnd::Fail { .. }
+        | AttemptEnd::Release
+        | AttemptEnd::Move(_)
+        | AttemptEnd::ConfirmCancel(_)
+        | AttemptEnd::Finished => Vec::new(),
+    };
+    if spawned.is_empty() {
+        return end;
+    }
+    let submits = spawned.into_iter().map(|new| Write::Submit(Box::new(new)));
+    Write::All(submits.chain([end]).collect())
+}
+
+fn release(lease: Lease) -> Write {
+    Write::Release { lease, after: std::time::Duration::ZERO }
+}
+
+/// Returns the write that ends an attempt, or `None` if its handler has written the end itself.
+fn write_of(ended: &EndedAttempt) -> Option<Write> {
+    let lease = ended.attempt.task.lease;
+    Some(match &ended.end {
+        AttemptEnd::Complete(result) => Write::Complete { lease, result: result.clone() },
+        AttemptEnd::Fail { error, next } => Write::Fail { lease, error: error.clone(), next: *next },
+        AttemptEnd::AwaitChildren(ChildrenWait { memo, on_failure }) => {
+            Write::AwaitChildren { lease, memo: memo.clone(), on_failure: *on_failure }
+        }
+        AttemptEnd::AwaitCompletion(wait) => Write::AwaitCompletion { lease, wait: *wait },
+        AttemptEnd::Release => release(lease),
+        AttemptEnd::Move(queue) => {
+            Write::All(vec![Write::Move { task: lease.task, queue: queue.clone() }, release(lease)])
+        }
+        AttemptEnd::ConfirmCancel(reason) => Write::ConfirmCancel { lease, reason: reason.clone() },
+        AttemptEnd::Finished => return None,
+    })
+}

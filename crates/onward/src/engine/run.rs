@@ -1,0 +1,60 @@
+//! The state that all slots of one run share.
+
+use std::sync::Arc;
+
+use onward_store::{Claim, QueueChoice, QueueSelection, SessionId};
+
+use super::app_state::AppState;
+use super::inner::Inner;
+use super::registrations::HandlerTable;
+use crate::dispatch::{Outbox, RunState};
+use crate::observe::Hooks;
+use crate::orchestration::{CodeTable, InstanceCache};
+
+/// One run of an engine: its handlers and state as they were when it began, and the tasks that it
+/// holds.
+pub(crate) struct Run {
+    pub(crate) inner: Arc<Inner>,
+    pub(crate) handlers: HandlerTable,
+    pub(crate) app_state: AppState,
+    pub(crate) state: RunState,
+    pub(crate) hooks: Hooks,
+    /// The code of the orchestrations.
+    pub(crate) orchestrations: CodeTable,
+    /// The orchestrations in memory.
+    pub(crate) instances: InstanceCache,
+    /// Signals that are sent with the next commit.
+    pub(crate) outbox: Outbox,
+}
+
+impl Run {
+    /// Returns a claim for the handlers of this run. The caller sets its session and limit. It
+    /// never claims orchestrations, whatever its kinds are: an orchestration without code here is
+    /// left to other engines.
+    pub(crate) fn claim(&self) -> Claim {
+        let queues = self.inner.settings.queues.as_ref();
+        Claim {
+            session: SessionId(0),
+            queues: queues.map_or(QueueSelection::All, |queues| {
+                QueueSelection::Only(queues.iter().map(|queue| (queue.clone(), 0)).collect())
+            }),
+            kinds: self.handlers.kinds(),
+            orchestrations: false,
+            limit: 0,
+            choice: QueueChoice { mode: self.inner.settings.queue_mode, ..QueueChoice::default() },
+            least: None,
+        }
+    }
+}
+
+impl Run {
+    /// Returns a claim for the orchestrations whose code this run has.
+    pub(crate) fn claim_of_turns(&self) -> Claim {
+        Claim { kinds: self.orchestrations.kinds(), orchestrations: true, ..self.claim() }
+    }
+
+    /// Returns the claims for everything that this run serves.
+    pub(crate) fn claims(&self) -> Vec<Claim> {
+        if self.orchestrations.is_empty() { vec![self.claim()] } else { vec![self.claim(), self.claim_of_turns()] }
+    }
+}

@@ -1,0 +1,17 @@
+//! The API with which the code of an orchestration is written.
+
+mod combinators;
+mod context;
+mod future_set;
+mod operation;
+mod saga;
+mod signal;
+pub(super) mod update;
+
+pub use combinators::{Either, join_all, select, select_all, try_join_all};
+pub use context::OrchestrationContext;
+pub(super) use context::json;
+pub use operation::{Activity, ActivityError, EventQueue, Running, Signalled, Step, Timer};
+pub use saga::Saga;
+pub use signal::Signal;
+pub use update::{Asked, Update, UpdateQueue};

@@ -1,0 +1,326 @@
+//! The orchestrations that one run has in memory.
+
+use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lru::LruCache;
+use metrics::Gauge;
+use onward_store::{ClaimedTask, Outcome, SessionId, TaskId, TaskState, Turn};
+use rustc_hash::FxHashMap;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::instance::Instance;
+use super::missing_code::MissingCode;
+use super::run_turn::{release, run_turn};
+use super::telemetry::OrchestrationTelemetry;
+use crate::engine::Run;
+use crate::observe::DrainSummary;
+use crate::{bounds, timer};
+
+/// The instance cache: parked orchestrations, up to a limit, and the counters of running turns.
+pub(crate) struct InstanceCache {
+    cached: Mutex<CachedInstances>,
+    /// The number of parked orchestrations.
+    gauge: Gauge,
+    /// The turns that were claimed and are not written yet.
+    running: AtomicUsize,
+    /// The running turns whose code may still run: they have a slot, or wait for one.
+    executing: AtomicUsize,
+    /// The number of turns whose code has run to its end.
+    executed: AtomicUsize,
+    slots: Arc<Semaphore>,
+    /// The number of running turns of each session.
+    sessions: Mutex<FxHashMap<SessionId, usize>>,
+    /// The turns that the dispatcher writes with its next batch.
+    unwritten: Mutex<Vec<TurnWrite>>,
+    summary: Mutex<DrainSummary>,
+    pub(super) missing_code: MissingCode,
+    /// Aborts steps where they await.
+    pub(super) abort: CancellationToken,
+}
+
+/// The last write of a turn, and the sender for its result.
+#[derive(Debug)]
+pub(crate) struct TurnWrite {
+    pub(crate) turn: Box<Turn>,
+    pub(crate) reply: oneshot::Sender<onward_store::Result<Outcome>>,
+}
+
+struct CachedInstances {
+    parked: LruCache<TaskId, Box<Instance>>,
+    /// Orchestrations whose last write of a turn is in flight. A turn that begins before they are
+    /// parked waits here.
+    checking_in: FxHashMap<TaskId, oneshot::Receiver<Box<Instance>>>,
+}
+
+impl std::fmt::Debug for InstanceCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("InstanceCache").field("running", &self.running).finish_non_exhaustive()
+    }
+}
+
+impl InstanceCache {
+    /// Returns a cache that keeps `cached` orchestrations and runs `slots` turns at once.
+    pub(crate) fn new(cached: usize, slots: usize, telemetry: &OrchestrationTelemetry) -> Self {
+        let cached = NonZeroUsize::new(cached).unwrap_or(NonZeroUsize::MIN);
+        let mut parked = LruCache::unbounded();
+        parked.resize(cached);
+        Self {
+            gauge: telemetry.cached.clone(),
+            cached: Mutex::new(CachedInstances { parked, checking_in: FxHashMap::default() }),
+            running: AtomicUsize::new(0),
+            executing: AtomicUsize::new(0),
+            executed: AtomicUsize::new(0),
+            slots: Arc::new(Semaphore::new(slots)),
+            sessions: Mutex::default(),
+            unwritten: Mutex::default(),
+            summary: Mutex::default(),
+            missing_code: MissingCode::default(),
+            abort: CancellationToken::new(),
+        }
+    }
+
+    fn cached(&self) -> MutexGuard<'_, CachedInstances> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "there are far fewer than 2^52")]
+    fn measure(&self, cached: &CachedInstances) {
+        self.gauge.set(cached.parked.len() as f64);
+    }
+
+    /// Returns the number of turns that are claimed and not written yet.
+    pub(crate) fn running(&self) -> usize {
+        self.running.load(Ordering::Acquire)
+    }
+
+    /// Returns true if a running turn was claimed in a session.
+    pub(crate) fn holds(&self, session: SessionId) -> bool {
+        self.sessions().contains_key(&session)
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, FxHashMap<SessionId, usize>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the number of turns whose code has run to its end since the run began.
+    pub(crate) fn executed(&self) -> usize {
+        self.executed.load(Ordering::Acquire)
+    }
+
+    /// Returns the number of turns to claim if `room` turns may have a slot or wait for one. A turn
+    /// that is only being written does not count against it, but at most `room` turns wait for the
+    /// store.
+    pub(crate) fn claimable(&self, room: usize) -> usize {
+        let unwritten = room.saturating_mul(2).saturating_sub(self.running());
+        room.saturating_sub(self.executing.load(Ordering::Acquire)).min(unwritten)
+    }
+
+    /// Starts a turn.
+    pub(crate) fn start_turn(run: &Arc<Run>, task: ClaimedTask) {
+        run.instances.running.fetch_add(1, Ordering::AcqRel);
+        run.instances.executing.fetch_add(1, Ordering::AcqRel);
+        let session = task.lease.session;
+        *run.instances.sessions().entry(session).or_default() += 1;
+        let (run, mut slot) = (Arc::clone(run), TurnSlot { run: Arc::clone(run), permit: None });
+        tokio::spawn(async move {
+            let _ending = TurnGuard { run: Arc::clone(&run), session };
+            if slot.take(&run).await {
+                run_turn(&run, task, slot).await;
+            } else {
+                release(&run, task.lease).await;
+            }
+        });
+    }
+
+    /// Takes the instance of an orchestration if it is at the end of its history. If its turn is
+    /// being written, it waits for that.
+    pub(super) async fn check_out(&self, task: TaskId, generation: u32, length: u64) -> Option<Box<Instance>> {
+        let (parked, checking_in) = {
+            let mut cached = self.cached();
+            let found = (cached.parked.pop(&task), cached.checking_in.remove(&task));
+            self.measure(&cached);
+            found
+        };
+        let instance = match (parked, checking_in) {
+            (Some(instance), _) => instance,
+            (None, Some(checking_in)) => checking_in.await.ok()?,
+            (None, None) => return None,
+        };
+        instance.is_at(generation, length).then_some(instance)
+    }
+
+    /// Returns the parked orchestrations.
+    pub(super) fn parked(&self) -> BTreeSet<TaskId> {
+        self.cached().parked.iter().map(|(task, _)| *task).collect()
+    }
+
+    /// Evicts orchestrations that have ended. One whose turn is being written is not kept
+    /// afterwards.
+    pub(super) fn evict(&self, ended: impl Iterator<Item = TaskId>) {
+        let evicted: Vec<Box<Instance>> = {
+            let mut cached = self.cached();
+            if cached.parked.is_empty() && cached.checking_in.is_empty() {
+                return;
+            }
+            let evicted = ended.filter_map(|task| {
+                cached.checking_in.remove(&task);
+                cached.parked.pop(&task)
+            });
+            let evicted = evicted.collect();
+            self.measure(&cached);
+            evicted
+        };
+        // Dropped one by one after the lock is released: the destructors are user code and may
+        // panic.
+        for instance in evicted {
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(instance)));
+        }
+    }
+
+    /// Announces that an orchestration is about to be parked.
+    pub(super) fn begin_check_in(&self, task: TaskId) -> CheckIn<'_> {
+        let (sender, receiver) = oneshot::channel();
+        self.cached().checking_in.insert(task, receiver);
+        CheckIn { instances: self, task, sender: Some(sender) }
+    }
+
+    /// Submits the last write of a turn. Claims in the same commit see its effects, such as the
+    /// tasks that it submits.
+    pub(super) fn submit_turn(&self, turn: Box<Turn>) -> oneshot::Receiver<onward_store::Result<Outcome>> {
+        let (reply, receiver) = oneshot::channel();
+        self.unwritten.lock().unwrap_or_else(PoisonError::into_inner).push(TurnWrite { turn, reply });
+        receiver
+    }
+
+    /// Takes the submitted writes.
+    pub(crate) fn take_unwritten(&self) -> Vec<TurnWrite> {
+        std::mem::take(&mut self.unwritten.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn count(&self, state: TaskState) {
+        self.summary.lock().unwrap_or_else(PoisonError::into_inner).count(state);
+    }
+
+    /// Returns the ends of orchestrations in this run.
+    pub(crate) fn summary(&self) -> DrainSummary {
+        *self.summary.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes turns that run steps give up.
+    pub(crate) fn abort(&self) {
+        self.abort.cancel();
+    }
+}
+
+/// A guard that uncounts a turn when it is dropped, and wakes the dispatcher.
+struct TurnGuard {
+    run: Arc<Run>,
+    session: SessionId,
+}
+
+impl Drop for TurnGuard {
+    fn drop(&mut self) {
+        let instances = &self.run.instances;
+        if let Entry::Occupied(mut turns) = instances.sessions().entry(self.session) {
+            *turns.get_mut() -= 1;
+            if *turns.get() == 0 {
+                turns.remove();
+            }
+        }
+        instances.running.fetch_sub(1, Ordering::AcqRel);
+        self.run.state.wake();
+    }
+}
+
+/// The slot of a turn, or its position among the turns that wait for one.
+pub(super) struct TurnSlot {
+    run: Arc<Run>,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl TurnSlot {
+    /// Waits for another slot, for a turn whose end was deferred. Returns `None` if the run is
+    /// over.
+    pub(super) async fn reacquire(run: &Arc<Run>) -> Option<Self> {
+        run.instances.executing.fetch_add(1, Ordering::AcqRel);
+        let mut slot = Self { run: Arc::clone(run), permit: None };
+        tokio::select! {
+            biased;
+            permit = Arc::clone(&run.instances.slots).acquire_owned() => slot.permit = permit.ok(),
+            () = run.instances.abort.cancelled() => {}
+        }
+        slot.permit.is_some().then_some(slot)
+    }
+
+    /// Waits for a slot, and returns true if there is one. The wait is short: a turn that was
+    /// claimed ahead is not kept from other engines for long.
+    async fn take(&mut self, run: &Run) -> bool {
+        let slots = Arc::clone(&run.instances.slots);
+        self.permit = match Arc::clone(&slots).try_acquire_owned() {
+            Ok(permit) => Some(permit),
+            Err(_) => {
+                let clock = &*run.inner.clock;
+                let give_up_at = clock.steady().saturating_add(bounds::BUFFER_WAIT);
+                tokio::select! {
+                    biased;
+                    permit = slots.acquire_owned() => permit.ok(),
+                    () = timer::reached(clock, give_up_at) => None,
+                    () = run.instances.abort.cancelled() => None,
+                }
+            }
+        };
+        self.permit.is_some()
+    }
+}
+
+impl Drop for TurnSlot {
+    fn drop(&mut self) {
+        let instances = &self.run.instances;
+        if self.permit.take().is_some() {
+            instances.executed.fetch_add(1, Ordering::AcqRel);
+        }
+        let executing = instances.executing.fetch_sub(1, Ordering::AcqRel);
+        // Only if every slot was taken may a turn have waited for this one.
+        if executing >= self.run.inner.settings.turns {
+            self.run.state.wake();
+        }
+    }
+}
+
+/// An orchestration whose turn is being written. If this is dropped before `finish`, the
+/// orchestration is evicted.
+pub(super) struct CheckIn<'a> {
+    instances: &'a InstanceCache,
+    task: TaskId,
+    sender: Option<oneshot::Sender<Box<Instance>>>,
+}
+
+impl CheckIn<'_> {
+    /// Parks the orchestration until its next turn, or passes it to that turn if it has begun. If
+    /// the cache is full, it evicts the one whose last turn is oldest.
+    pub(super) fn finish(mut self, instance: Box<Instance>) {
+        let Some(sender) = self.sender.take() else { return };
+        let mut cached = self.instances.cached();
+        // Dropped after the lock is released: the destructors are user code.
+        let _evicted = match cached.checking_in.remove(&self.task) {
+            Some(_no_turn_waits) => cached.parked.push(self.task, instance).map(|(_, instance)| instance),
+            None => sender.send(instance).err(),
+        };
+        self.instances.measure(&cached);
+        drop(cached);
+    }
+}
+
+impl Drop for CheckIn<'_> {
+    fn drop(&mut self) {
+        if self.sender.is_some() {
+            self.instances.cached().checking_in.remove(&self.task);
+        }
+    }
+}

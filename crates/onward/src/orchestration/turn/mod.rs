@@ -1,0 +1,18 @@
+//! Turns: a claimed orchestration is loaded, run and written.
+
+mod deferred_end;
+mod evictor;
+mod fork_origin;
+mod instance;
+mod instance_cache;
+mod missing_code;
+mod pending_turn;
+mod run_turn;
+mod steps;
+mod telemetry;
+
+pub(crate) use evictor::Evictor;
+pub(super) use fork_origin::{FORKED_FROM, ForkOrigin, numbered};
+pub(super) use instance::{History, Instance, InstanceStart, ReplayError, read_history};
+pub(crate) use instance_cache::{InstanceCache, TurnWrite};
+pub(crate) use telemetry::OrchestrationTelemetry;

@@ -1,0 +1,4 @@
+//! Workflows: graphs of steps that a template describes.
+
+pub mod expression;
+pub mod template;

@@ -1,0 +1,103 @@
+//! The one form of a template that its hash is made of.
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+use super::yaml::{Entry, Node, Value};
+
+/// The SHA-256 of a template's canonical form.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TemplateHash([u8; 32]);
+
+/// The number of hexadecimal digits in the label of a template without `version`.
+const LABEL_DIGITS: usize = 12;
+
+impl TemplateHash {
+    /// Makes the hash of a canonical form.
+    #[must_use]
+    pub fn of(canonical: &str) -> Self {
+        Self(Sha256::digest(canonical.as_bytes()).into())
+    }
+
+    /// Returns the bytes of the hash.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Returns the label of a template without `version`: the first 12 digits.
+    #[must_use]
+    pub fn label(&self) -> String {
+        self.to_string().chars().take(LABEL_DIGITS).collect()
+    }
+}
+
+impl fmt::Display for TemplateHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for TemplateHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Writes a template as JSON with sorted keys and without white space.
+pub(super) fn write(root: &Node) -> String {
+    let mut json = String::new();
+    value(root, &mut json);
+    json
+}
+
+fn value(node: &Node, json: &mut String) {
+    match &node.value {
+        Value::Null | Value::Broken => json.push_str("null"),
+        Value::Bool(value) => json.push_str(if *value { "true" } else { "false" }),
+        Value::Number(number) => json.push_str(&number.to_string()),
+        Value::Text(content) => text(content, json),
+        Value::List(items) => list('[', items.iter(), ']', json, value),
+        Value::Map(entries) => {
+            let mut sorted: Vec<&Entry> = entries.iter().collect();
+            sorted.sort_by(|a, b| a.key.cmp(&b.key));
+            list('{', sorted, '}', json, |entry, json| {
+                text(&entry.key, json);
+                json.push(':');
+                value(&entry.value, json);
+            });
+        }
+    }
+}
+
+fn list<T>(
+    open: char,
+    items: impl IntoIterator<Item = T>,
+    close: char,
+    json: &mut String,
+    write: impl Fn(T, &mut String),
+) {
+    json.push(open);
+    for (at, item) in items.into_iter().enumerate() {
+        if at > 0 {
+            json.push(',');
+        }
+        write(item, json);
+    }
+    json.push(close);
+}
+
+/// Writes a text so that JSON and YAML read the same one.
+fn text(content: &str, json: &mut String) {
+    let quoted = serde_json::Value::from(content).to_string();
+    // JSON leaves these as they are; YAML takes some for line breaks and refuses others.
+    for character in quoted.chars() {
+        match character {
+            '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
+                json.push_str(&format!("\\u{:04x}", u32::from(character)));
+            }
+            other => json.push(other),
+        }
+    }
+}
