@@ -178,7 +178,7 @@ fn a_run_that_halts_soon_lets_what_runs_come_to_its_end(sandbox: Sandbox) {
     sandbox.await_writer("failing");
     sandbox.write("hold", "");
     let ran = run.wait();
-    assert!(ran.code == Some(1) && ran.stderr.contains("halted, as --halt says"), "{}", ran.stderr);
+    assert!(ran.code == Some(1) && ran.stderr.contains("halted by --halt"), "{}", ran.stderr);
     assert!(ran.stdout.contains("one\n") && ran.stderr.contains("line 2 (2) is dead"), "{}{}", ran.stdout, ran.stderr);
     assert!(sandbox.read("ran").lines().count() < 8, "{}", sandbox.read("ran"));
 }

@@ -159,8 +159,8 @@ fn conclude(options: &GlobalOptions, lines: &Lines, identity: &Identity, outcome
         }
         RunEnd::Halted => {
             remark(format_args!(
-                "halted, as --halt says; what finished is kept in {}. Run the same command on the same input to go on, with --retry-failed \
-                 to try again what failed",
+                "halted by --halt; finished lines are kept in {}. Run the same command on the same input to continue, with --retry-failed \
+                 to retry failed lines",
                 options.store
             ));
             ExitCode::Failed
@@ -252,7 +252,7 @@ impl Lines {
                 () = interrupts.next() => return Ok(RunEnd::Interrupted),
                 () = work.failures.reached() => return Ok(RunEnd::Halted),
                 why = work.runner.given_up() => anyhow::bail!("{why}; {RESUME_REMEDY}"),
-                () = stopped.cancelled() => anyhow::bail!("the engine stopped; run the same command again to go on"),
+                () = stopped.cancelled() => anyhow::bail!("the engine stopped; run the same command again to continue"),
             }
         }
         Ok(RunEnd::Finished)

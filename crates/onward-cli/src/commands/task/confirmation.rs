@@ -30,7 +30,7 @@ pub(super) fn ask(change: &str, tasks: u64, is_given: bool) -> anyhow::Result<Co
             "{change}; that is more than {MAX_UNCONFIRMED}: add --yes to do it, or narrow the filter"
         )));
     }
-    write!(anstream::stderr().lock(), "{change}; go on? [y/N] ")?;
+    write!(anstream::stderr().lock(), "{change}; continue? [y/N] ")?;
     let mut typed = String::new();
     io::stdin().lock().read_line(&mut typed)?;
     if matches!(typed.trim(), "y" | "Y" | "yes") {
