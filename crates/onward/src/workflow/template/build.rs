@@ -1,4 +1,4 @@
-//! From a file without errors to a template.
+//! Making the template of a file without errors.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -67,7 +67,7 @@ fn on_failure(run: Fields<'_>) -> OnFailure {
     }
 }
 
-/// What steps take from the template where they have no value of their own.
+/// Values of the template for steps that have none of their own.
 struct Shared {
     queue: Option<String>,
     priority: Option<u8>,
@@ -260,7 +260,7 @@ impl<'n> Fields<'n> {
     }
 
     fn value(self, name: &str) -> Option<ValueTemplate> {
-        self.json(name).map(ValueTemplate::new)
+        ValueTemplate::parse(&self.json(name)?).ok()
     }
 
     fn template(self, name: &str) -> Option<TextTemplate> {

@@ -90,6 +90,11 @@ fn list<T>(
 
 /// Writes a text so that JSON and YAML read the same one.
 fn text(content: &str, json: &mut String) {
+    if content.bytes().all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\')) {
+        json.push('"');
+        json.push_str(content);
+        return json.push('"');
+    }
     let quoted = serde_json::Value::from(content).to_string();
     // JSON leaves these as they are; YAML takes some for line breaks and refuses others.
     for character in quoted.chars() {

@@ -28,6 +28,10 @@ impl Checks<'_, '_> {
     }
 
     fn name(&self, used: &Use, name: &Reference, errors: &mut Errors<'_>) {
+        // Faults have the nearest names in them, which takes long to find.
+        if errors.is_full() {
+            return;
+        }
         let fault = match (name.root, &name.step) {
             (Root::Steps, Some(step)) => self.step_fault(used, step),
             (Root::Item | Root::Index, _) => item_fault(used),
@@ -35,8 +39,7 @@ impl Checks<'_, '_> {
             (Root::Vars | Root::Run | Root::Steps, _) => key_fault(used),
         };
         if let Some(fault) = fault {
-            let span = errors.source().within(used.span, &used.text, name.span.clone());
-            errors.add(span, || fault);
+            errors.add_at(|source| source.within(used.span, &used.text, name.span.clone()), || fault);
         }
     }
 
@@ -100,8 +103,7 @@ impl Checks<'_, '_> {
         let Some(graph) = self.graph else { return };
         let signal = |step: &usize| self.outline.steps[*step].value.get("signal").and_then(Node::as_text);
         let mut steps: Vec<usize> = (0..self.outline.steps.len()).filter(|step| signal(step).is_some()).collect();
-        // By name, and within one name in the order of the graph: then it is enough to compare
-        // neighbours.
+        // Sorted by name, then in the order of the graph: comparing neighbours is enough.
         let mut place = vec![0; self.outline.steps.len()];
         graph.order().iter().enumerate().for_each(|(at, step)| place[*step] = at);
         steps.sort_by_key(|step| (signal(step), place[*step]));

@@ -187,13 +187,28 @@ impl<'s> Errors<'s> {
         self.found.len() + self.left_out
     }
 
+    /// Returns true if further errors are counted and not reported. What only serves a report is
+    /// not computed then.
+    pub(super) fn is_full(&self) -> bool {
+        self.found.len() >= ERRORS_REPORTED
+    }
+
+    /// Counts an error without reporting it.
+    pub(super) fn leave_out(&mut self) {
+        self.left_out += 1;
+    }
+
     /// Adds an error. `fault` is only called while there is room for it.
     pub(super) fn add(&mut self, span: Span, fault: impl FnOnce() -> Fault) {
-        if self.found.len() >= ERRORS_REPORTED {
-            self.left_out += 1;
-            return;
+        self.add_at(|_| span, fault);
+    }
+
+    /// Adds an error whose place is looked up in the source.
+    pub(super) fn add_at(&mut self, span: impl FnOnce(&Source) -> Span, fault: impl FnOnce() -> Fault) {
+        if self.is_full() {
+            return self.leave_out();
         }
-        let fault = fault();
+        let (span, fault) = (span(self.source), fault());
         let (file, position, excerpt) = (self.source.name().clone(), span.start, Excerpt::new(self.source, span));
         let repeated = |found: &TemplateError| found.position == position && found.message == fault.message;
         if !self.found.iter().any(repeated) {

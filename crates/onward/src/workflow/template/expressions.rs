@@ -162,8 +162,8 @@ impl TextTemplate {
 
     /// Returns the names that its expressions use.
     #[must_use]
-    pub fn names(&self) -> &[Reference] {
-        &self.names
+    pub fn names(&self) -> Vec<Reference> {
+        self.names.clone()
     }
 }
 
@@ -174,9 +174,13 @@ pub struct ValueTemplate {
 }
 
 impl ValueTemplate {
-    /// Takes a value whose texts were read as [`TextTemplate`]s before.
-    pub(super) fn new(source: serde_json::Value) -> Self {
-        Self { source }
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// If an expression in one of its texts is empty or has no end.
+    pub fn parse(value: &serde_json::Value) -> Result<Self, ExpressionError> {
+        check(value)?;
+        Ok(Self { source: value.clone() })
     }
 
     /// Returns the source of the value.
@@ -186,8 +190,24 @@ impl ValueTemplate {
     }
 }
 
+/// Checks the texts of a value.
+fn check(value: &serde_json::Value) -> Result<(), ExpressionError> {
+    match value {
+        serde_json::Value::String(text) => TextTemplate::parse(text).map(drop),
+        serde_json::Value::Array(items) => items.iter().try_for_each(check),
+        serde_json::Value::Object(map) => map.values().try_for_each(check),
+        _ => Ok(()),
+    }
+}
+
+/// The most bytes of one expression.
+const EXPRESSION_BYTES: usize = 4 * 1024;
+
 const OPEN: &str = "${{";
 const CLOSE: &str = "}}";
+
+/// The most characters before the comma behind a variable.
+const VARIABLE_CHARACTERS: usize = 128;
 
 /// The functions that take a variable.
 const WITH_VARIABLE: [&str; 5] = ["all", "exists", "exists_one", "filter", "map"];
@@ -197,6 +217,12 @@ const WITH_VARIABLE: [&str; 5] = ["all", "exists", "exists_one", "filter", "map"
 fn scan(text: &str, from: usize, is_wrapped: bool) -> Result<(Vec<Reference>, usize), ExpressionError> {
     let mut scanner = Scanner { text, at: from, depth: 0, names: Vec::new(), variables: Vec::new() };
     while let Some(character) = scanner.peek() {
+        if scanner.at - from > EXPRESSION_BYTES {
+            return Err(ExpressionError::new(
+                from..scanner.at,
+                format!("an expression has at most {EXPRESSION_BYTES} bytes"),
+            ));
+        }
         match character {
             '}' if is_wrapped && scanner.depth == 0 && text[scanner.at..].starts_with(CLOSE) => {
                 return Ok((scanner.names, scanner.at));
@@ -271,7 +297,8 @@ impl<'a> Scanner<'a> {
     /// Notes the variable of a function such as `filter(s, …)`.
     fn variable(&mut self) {
         let Some(rest) = self.text[self.at..].trim_start().strip_prefix('(') else { return };
-        let Some((variable, _)) = rest.split_once(',') else { return };
+        let near = rest.char_indices().nth(VARIABLE_CHARACTERS).map_or(rest, |(end, _)| &rest[..end]);
+        let Some((variable, _)) = near.split_once(',') else { return };
         self.variables.push(variable.trim());
     }
 
@@ -333,12 +360,12 @@ mod tests {
     #[test]
     fn an_expression_ends_at_braces_that_belong_to_it() {
         let text = "${{ {'a': {'b': '}}'}} }} and ${{ steps.x }}";
-        assert_eq!(steps(TextTemplate::parse(text).unwrap().names()), ["x"]);
+        assert_eq!(steps(&TextTemplate::parse(text).unwrap().names()), ["x"]);
     }
 
     #[test]
     fn dollars_are_text_unless_braces_follow() {
-        assert_eq!(TextTemplate::parse("$${{ steps.a }} ${steps.b} $steps").unwrap().names(), []);
+        assert_eq!(TextTemplate::parse("$${{ steps.a }} ${steps.b} $steps").unwrap().names(), Vec::new());
         for text in ["${{", "${{ a", "${{ }}", "${{ 'a }}"] {
             assert!(TextTemplate::parse(text).is_err(), "{text}");
         }

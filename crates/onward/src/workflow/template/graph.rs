@@ -131,8 +131,9 @@ fn cycles(dependencies: &[Vec<Dependency>], order: &[usize]) -> Vec<Vec<usize>> 
 fn ancestors(dependencies: &[Vec<Dependency>], order: &[usize]) -> BitSets {
     let mut ancestors = BitSets::new(dependencies.len());
     for &step in order {
-        for dependency in &dependencies[step] {
-            // What is an ancestor already brought its own ancestors with it.
+        // From the last: often it has most of the others behind it.
+        for dependency in dependencies[step].iter().rev() {
+            // A step that is an ancestor already brought its own ancestors with it.
             if !ancestors.contains(step, dependency.step) {
                 ancestors.add_with_its_own(step, dependency.step);
             }

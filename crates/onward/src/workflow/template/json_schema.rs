@@ -1,5 +1,6 @@
 //! The JSON Schema of templates, for editors: made from the table of fields.
 
+use onward_store::bounds::TAGS;
 use serde_json::{Map, Value, json};
 
 use super::bounds::{DEPENDENCIES_OF_STEP, ENVIRONMENTS, STEPS};
@@ -117,7 +118,9 @@ fn type_schema(kind: FieldType) -> Value {
             let names = json!({ "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" });
             json!({ "type": "object", "propertyNames": names, "additionalProperties": { "type": "string" } })
         }
-        FieldType::Tags => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
+        FieldType::Tags => {
+            json!({ "type": "object", "maxProperties": TAGS, "additionalProperties": { "type": "string" } })
+        }
         FieldType::Schema | FieldType::Constants => json!({ "type": "object" }),
         FieldType::StepNames => step_names(),
         FieldType::Dependencies => dependencies(),

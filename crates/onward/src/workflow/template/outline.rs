@@ -89,11 +89,12 @@ impl<'n> Outline<'n> {
         match self.numbers.get(name) {
             Some(&found) if found != step => return Some(found),
             Some(_) => errors.say(span, format!("step `{}` {verb} itself", shown(&entry.key))),
+            None if errors.is_full() => errors.leave_out(),
             None => {
                 let meant = nearest(name, self.steps.iter().map(|step| &*step.key));
                 let message = || format!("step `{}` {verb} `{}`, which is no step", shown(&entry.key), shown(name));
                 errors.add(span, || Fault::new(message()).mean(meant));
-                // What was meant may be chosen by this step, which is not known now.
+                // This step may choose the one that was meant, whose dependencies are unclear then.
                 meant
                     .and_then(|meant| self.numbers.get(meant))
                     .iter()

@@ -1,4 +1,4 @@
-//! What an environment changes in a template.
+//! Changes to a template by an environment.
 
 use std::collections::HashMap;
 use std::sync::Arc;

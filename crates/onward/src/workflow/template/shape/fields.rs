@@ -74,6 +74,10 @@ impl<'s, 'e> Shape<'s, 'e> {
 
     /// Reports an unknown field, and returns the one that was probably meant.
     fn unknown(&mut self, entry: &Entry, at: &At) -> Option<&'static str> {
+        if self.errors.is_full() {
+            self.errors.leave_out();
+            return None;
+        }
         let known = || at.place.fields().iter().filter(|field| !field.is_listed).map(|field| field.name);
         let meant = nearest(&entry.key, known());
         self.errors.add(entry.span, || {

@@ -1,5 +1,6 @@
 //! Fields that stand together or do not.
 
+use super::super::bounds::ERRORS_REPORTED;
 use super::super::errors::{Errors, Fault};
 use super::super::fields::{Beside, Field};
 use super::super::nearest::nearest;
@@ -57,7 +58,7 @@ pub(super) fn check_kind(span: Span, node: &Node, at: &At, errors: &mut Errors<'
         (Some(first), Some(second)) => errors.add(second.span, || {
             Fault::new(format!("{at} has both `{}` and `{}`; it has exactly one kind", first.key, second.key))
         }),
-        (None, _) if !is_misspelt(node, at) => {
+        (None, _) if errors.is_full() || !is_misspelt(node, at) => {
             errors.add(span, || Fault::new(format!("{at} has no kind; give it one of {}", list(kinds, "or"))))
         }
         _ => {}
@@ -67,6 +68,7 @@ pub(super) fn check_kind(span: Span, node: &Node, at: &At, errors: &mut Errors<'
 fn is_misspelt(node: &Node, at: &At) -> bool {
     let fields = || at.place.fields().iter().map(|field| field.name);
     let unknown = node.entries().iter().filter(|entry| at.place.field(&entry.key).is_none());
+    let unknown = unknown.take(ERRORS_REPORTED);
     unknown.filter_map(|entry| nearest(&entry.key, fields())).any(|meant| at.place.kinds().contains(&meant))
 }
 

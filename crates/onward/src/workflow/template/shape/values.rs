@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use onward_store::bounds::TAGS;
+
 use super::super::bounds::DEPENDENCIES_OF_STEP;
 use super::super::duration;
 use super::super::errors::{Fault, shown};
@@ -49,6 +51,7 @@ pub(super) fn check(shape: &mut Shape<'_, '_>, field: &'static Field, node: &Nod
             Ok(())
         }
         FieldType::Variables => texts_by_key(shape, field, node, at, names::variable),
+        FieldType::Tags if node.entries().len() > TAGS => Err(Fault::new(format!("`{name}` has at most {TAGS} tags"))),
         FieldType::Tags => texts_by_key(shape, field, node, at, names::tag),
         FieldType::Schema => schema::check(name, node, shape.errors),
         FieldType::Constants => constants(shape, name, node),
@@ -239,11 +242,16 @@ fn expression(shape: &mut Shape<'_, '_>, field: &'static Field, node: &Node, at:
 fn templates(shape: &mut Shape<'_, '_>, field: &'static Field, node: &Node, at: &At) {
     match &node.value {
         Value::Text(text) => match TextTemplate::parse(text) {
-            Ok(parsed) => used(shape, field, node.span, text, parsed.names(), at),
+            Ok(parsed) => used(shape, field, node.span, text, &parsed.names(), at),
             Err(error) => report(shape, node.span, text, error, |_| None),
         },
         Value::List(items) => items.iter().for_each(|item| templates(shape, field, item, at)),
-        Value::Map(entries) => entries.iter().for_each(|entry| templates(shape, field, &entry.value, at)),
+        Value::Map(entries) => entries.iter().for_each(|entry| {
+            if entry.key.contains("${{") {
+                shape.errors.say(entry.span, "a key cannot hold `${{ }}`; only values can");
+            }
+            templates(shape, field, &entry.value, at);
+        }),
         _ => {}
     }
 }
@@ -263,17 +271,21 @@ fn report(
     error: ExpressionError,
     write: impl FnOnce(&str) -> Option<String>,
 ) {
-    let span = shape.errors.source().within(span, text, error.span);
-    shape.errors.add(span, || {
-        let correction = error.correction.as_deref().and_then(write);
-        let message = Fault::new(error.message);
-        match correction {
-            Some(correction) => message.with(": ", correction),
-            None => message,
-        }
-    });
+    let part = error.span.clone();
+    shape.errors.add_at(
+        |source| source.within(span, text, part),
+        || {
+            let correction = error.correction.as_deref().and_then(write);
+            let message = Fault::new(error.message);
+            match correction {
+                Some(correction) => message.with(": ", correction),
+                None => message,
+            }
+        },
+    );
 }
 
+/// Checks a map of texts, whose keys have a rule of their own.
 fn texts_by_key(
     shape: &mut Shape<'_, '_>,
     field: &'static Field,

@@ -1,4 +1,4 @@
-//! What environments change.
+//! Environments.
 
 use std::time::Duration;
 

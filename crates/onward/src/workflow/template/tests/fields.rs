@@ -7,7 +7,7 @@ use super::super::fields::Place;
 use super::reading::errors_of;
 use super::schema::fits_schema;
 
-/// Who refuses a bad value.
+/// The checks that refuse a bad value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RefusedBy {
     /// The reader and the JSON Schema.

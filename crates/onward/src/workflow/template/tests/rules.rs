@@ -1,4 +1,4 @@
-//! What steps may say about each other.
+//! The rules of steps among each other.
 
 use super::reading::{error_of, errors_of, read};
 

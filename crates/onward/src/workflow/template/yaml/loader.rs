@@ -1,4 +1,4 @@
-//! From the events of a YAML parser to a tree of values.
+//! Building a tree of values from the events of a YAML parser.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -152,8 +152,7 @@ impl<'s, 'e> Loader<'s, 'e> {
 
     fn scalar(&mut self, text: &str, style: ScalarStyle, anchor: usize, tag: Option<&Tag>, span: Span) {
         if tag.is_some() {
-            let fault = tag_fault(self.errors.source().text_of(span), text, self.key());
-            self.errors.add(span, || fault);
+            self.report_tag(text, span);
         }
         let is_plain = style == ScalarStyle::Plain;
         if self.expects_key() {
@@ -166,6 +165,12 @@ impl<'s, 'e> Loader<'s, 'e> {
             None => Value::Text(text.into()),
         };
         self.complete(Complete { node: Node::new(span, value), size: 1, height: 0 }, anchor);
+    }
+
+    fn report_tag(&mut self, text: &str, span: Span) {
+        let Self { errors, open, .. } = self;
+        let source = errors.source();
+        errors.add(span, || tag_fault(source.text_of(span), text, next_key(open)));
     }
 
     fn plain(&mut self, text: &str, span: Span) -> Value {
@@ -253,13 +258,13 @@ impl<'s, 'e> Loader<'s, 'e> {
     fn expects_key(&self) -> bool {
         matches!(self.open.last(), Some(Frame { kind: Kind::Map(map), .. }) if map.key.is_none())
     }
+}
 
-    /// Returns the key whose value comes next.
-    fn key(&self) -> Option<&str> {
-        match &self.open.last()?.kind {
-            Kind::Map(MapInProgress { key: Some(Key::Text(key, _)), .. }) => Some(key),
-            _ => None,
-        }
+/// Returns the key whose value comes next.
+fn next_key(open: &[Frame]) -> Option<&str> {
+    match &open.last()?.kind {
+        Kind::Map(MapInProgress { key: Some(Key::Text(key, _)), .. }) => Some(key),
+        _ => None,
     }
 }
 
