@@ -139,6 +139,7 @@ fn leaves() -> Sources {
 
 impl Sources {
     /// Returns sources that have these as parts.
+    #[expect(clippy::too_many_lines, reason = "a list of the forms of expressions, one a line")]
     fn deeper(&self) -> Self {
         let Self { int, double, bool, text, ints, texts } = self.clone();
         let any = any_of(vec![
