@@ -126,7 +126,10 @@ impl Socket {
             zmq_msg_init(&mut body);
             ensure!(zmq_msg_recv(&mut identity, self.0, 0) >= 0, "libzmq did not receive who asks");
             ensure!(zmq_msg_recv(&mut body, self.0, 0) >= 0, "libzmq did not receive what is asked");
-            ensure!(zmq_msg_send(&mut identity, self.0, SEND_MORE) >= 0, "libzmq did not send the identity of the peer");
+            ensure!(
+                zmq_msg_send(&mut identity, self.0, SEND_MORE) >= 0,
+                "libzmq did not send the identity of the peer"
+            );
             ensure!(zmq_msg_send(&mut body, self.0, 0) >= 0, "libzmq did not send the reply");
         }
         Ok(())
