@@ -41,7 +41,7 @@ impl Evictor {
             let next = self.is_behind().then_some(self.next);
             tokio::select! {
                 received = self.notifications.next() => match received {
-                    Some(Heard::News(notifications)) => self.run.instances.evict(notifications.iter().filter_map(ended)),
+                    Some(Heard::News(notifications)) => self.run.instances.orchestrations.evict(notifications.iter().filter_map(ended)),
                     Some(Heard::Missed) => self.missed = true,
                     None => return,
                 },
@@ -58,7 +58,7 @@ impl Evictor {
     async fn look_up(&mut self) {
         if self.unchecked.is_empty() {
             self.missed = false;
-            self.unchecked = self.run.instances.parked();
+            self.unchecked = self.run.instances.orchestrations.parked();
         }
         let Some(newest) = self.unchecked.last().copied() else { return };
         let began = Instant::now();
@@ -74,7 +74,7 @@ impl Evictor {
                 None => std::mem::take(&mut self.unchecked),
             };
             let live: BTreeSet<TaskId> = live.tasks.into_iter().collect();
-            self.run.instances.evict(checked.difference(&live).copied());
+            self.run.instances.orchestrations.evict(checked.difference(&live).copied());
         }
         self.next = Instant::now() + pause(began.elapsed());
     }
