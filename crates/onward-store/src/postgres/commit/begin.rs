@@ -197,14 +197,14 @@ impl RequestSources {
                 sources.requested.insert(counted_if(counts, request));
             }
         }
+        // A claim's first requests are orders and counts, which a row cannot validate. Only the
+        // cache can replace them.
         let (cached, claim_requests): (BTreeSet<LoadRequest>, BTreeSet<LoadRequest>) =
             claim_requests.into_iter().partition(is_cached);
         sources.cached.extend(cached);
         sources.claim_requests = claim_requests.into_iter().map(|request| counted_if(counts, request)).collect();
         sources
     }
-// A claim's first requests are orders and counts, which a row cannot validate. Only the cache can
-// replace them.
 
     /// Splits the requests into those that the row cache serves and those that must be loaded after
     /// all.

@@ -39,7 +39,7 @@ pub(super) async fn take_in(
     shared: &Shared,
     items: Option<&(i64, SmallState)>,
 ) -> Result<ConsumedCompletions> {
-    // From here on the stamp changes only through this transaction.
+    // The lock is held, so from here on only this transaction changes the stamp.
     shared.saw(stamp(client, shared).await?);
     let mut taken_in = ConsumedCompletions::default();
     loop {

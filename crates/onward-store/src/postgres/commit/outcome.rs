@@ -19,20 +19,9 @@ pub(in crate::postgres) enum SyncMode {
 /// The outcome of a transaction.
 pub(in crate::postgres) enum CommitOutcome {
     /// The transaction has committed; with [`SyncMode::AfterCommit`] it may not be on disk yet.
-    Committed {
-        applied: Applied,
-        commit_id: CommitId,
-        mode: SyncMode,
-    },
+    Committed { applied: Applied, commit_id: CommitId, mode: SyncMode },
     /// The transaction did not happen. `again` is true if a retry may succeed.
-    Failed {
-        error: Error,
-        again: bool,
-    },
+    Failed { error: Error, again: bool },
     /// The connection was lost during the commit, so the transaction may or may not have happened.
-    Unknown {
-        applied: Applied,
-        commit_id: CommitId,
-        error: Error,
-    },
+    Unknown { applied: Applied, commit_id: CommitId, error: Error },
 }
