@@ -119,7 +119,7 @@ impl Listener {
         tokio::spawn(async move {
             while let Some(Ok(message)) = std::future::poll_fn(|context| connection.poll_message(context)).await {
                 if let AsyncMessage::Notification(notification) = message {
-                    // A full channel already has enough to make this process look at everything.
+                    // A notification that finds the channel full adds nothing to those in it.
                     let _ = sender.try_send(notification.payload().to_owned());
                 }
             }

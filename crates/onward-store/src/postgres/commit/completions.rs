@@ -77,7 +77,7 @@ fn completion(row: &Row) -> Result<Write> {
     Ok(Write::Complete { lease, result })
 }
 
-/// Logs refused completions. `onward_complete` has checked each lease, so a refusal means that
+/// Logs rejected completions. `onward_complete` has checked each lease, so a rejection means that
 /// another program wrote without the lock.
 fn complain(calls: &[&[Write]], outcomes: &[Vec<Outcome>]) {
     for (call, outcomes) in calls.iter().zip(outcomes) {

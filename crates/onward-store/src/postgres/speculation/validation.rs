@@ -43,7 +43,7 @@ pub(in crate::postgres) struct RowValidation {
 }
 
 impl RowValidation {
-    /// Accepts a request that can be answered by a comparison instead of a load. Returns false if
+    /// Accepts a request that can be served by a comparison instead of a load. Returns false if
     /// it cannot.
     pub(in crate::postgres) fn accepts(&mut self, request: &LoadRequest, row_cache: &RowCache) -> bool {
         let LoadRequest::Task(task) = request else { return false };

@@ -42,7 +42,7 @@ pub(in crate::postgres) struct LoadedMeanwhile {
     /// Their unique keys.
     pub(in crate::postgres) keys: Vec<((Name, String), TakenKey)>,
     /// True if other rows than tasks without relations were added. A write decided before may have
-    /// looked for these in vain.
+    /// looked for these without success.
     pub(in crate::postgres) is_related: bool,
 }
 

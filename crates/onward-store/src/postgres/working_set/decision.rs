@@ -165,8 +165,7 @@ impl Decision {
     fn end_call(&mut self) -> Result<()> {
         self.at = (self.at.0 + 1, 0);
         let state = &mut self.state;
-        // The newest entry from before this call is kept, because its number is the store's
-        // counter.
+        // The newest entry from before this call is always kept.
         self.forget_before = self.forget_before.max(std::mem::take(&mut state.forget_before).min(state.entry - 1));
         if !state.changes.is_empty() {
             self.log.push((state.entry, state.last_task + 1, encode(&state.changes)?));

@@ -111,8 +111,8 @@ pub(in crate::postgres) struct LoadedTask {
     pub(in crate::postgres) relations: Option<Box<Relations>>,
 }
 
-/// Decodes a task from its row.
 impl LoadedTask {
+    /// Decodes a task from its row.
     pub(crate) fn of(row: TaskRow, relations: Relations) -> Result<Self> {
         let mut task = row.into_task()?;
         set_messages(&mut task, &relations.messages)?;
@@ -259,7 +259,7 @@ impl TaskRow {
         let state = TaskState::from_code(self.state.into()).ok_or_else(|| damaged(self.id, "its state is unknown"))?;
         let plain = self.plain()?;
         let new = match body.new {
-            // The columns are newer than the body if the task was moved or its priority changed.
+            // The columns take precedence: they may be newer than the body.
             Some(new) => NewTask { queue: plain.queue, priority: plain.priority, payload: plain.payload, ..new },
             None => plain,
         };
