@@ -264,8 +264,6 @@ pub(super) async fn begin_to_write<'c>(
     started.map_err(classified)?;
     let WriterNumbers { server_numbers, numbers, batch, has_completions } =
         WriterNumbers::of(shared, &rows.map_err(classified)?)?;
-    // While completions are consumed, or after that, the table is known to be handled in this
-    // transaction.
     if matches!(state.completions, CompletionPhase::None | CompletionPhase::Found) {
         state.completions = if has_completions { CompletionPhase::Found } else { CompletionPhase::None };
     }
