@@ -38,7 +38,9 @@ const UNCHANGED: &str = "SELECT array_agg(t.id) FROM {s}.task t WHERE t.id = ANY
 /// The tasks to compare, and the transactions that wrote them.
 #[derive(Debug, Default)]
 pub(in crate::postgres) struct RowValidation {
+    /// The numbers of the tasks.
     tasks: BTreeSet<i64>,
+    /// The own transactions that wrote any of them last.
     transactions: BTreeSet<i64>,
 }
 

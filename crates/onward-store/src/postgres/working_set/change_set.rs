@@ -22,9 +22,13 @@ use crate::rules::history::first_day;
 /// The holder of a unique key, and the time until which the key stays taken after the holder's end.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyRow {
+    /// The kind, within which keys are unique.
     pub(crate) kind: String,
+    /// The key.
     pub(crate) key: Vec<u8>,
+    /// The holder.
     pub(crate) task: i64,
+    /// The time in microseconds; `None` while the holder is live.
     pub(crate) until: Option<i64>,
 }
 
@@ -44,16 +48,22 @@ pub(crate) struct TurnRow {
 /// An unread message for an orchestration.
 #[derive(Debug, Clone)]
 pub(crate) struct MessageRow {
+    /// The orchestration.
     pub(crate) task: i64,
+    /// The message's number, counted per orchestration from 1.
     pub(crate) number: i64,
+    /// The encoded message.
     pub(crate) body: Vec<u8>,
 }
 
 /// The number of tasks of a queue that ended on a day.
 #[derive(Debug, Clone)]
 pub(crate) struct DayCounts {
+    /// The day, counted from 1970-01-01 UTC.
     pub(crate) day: i64,
+    /// The queue.
     pub(crate) queue: String,
+    /// The tasks by final state; an addition to the counts in the store.
     pub(crate) ended: EndedCounts,
 }
 
@@ -464,8 +474,11 @@ fn split<Row>(
 
 /// Tasks with one of the three changes that most tasks of a batch undergo.
 pub(in crate::postgres) struct ColumnarCandidates {
+    /// New tasks.
     new: SimilarTasks,
+    /// Tasks whose attempt begins.
     started: SimilarTasks,
+    /// Tasks that end.
     finished: SimilarTasks,
 }
 

@@ -23,6 +23,7 @@ use crate::postgres::working_set::task_row::{LoadedTask, Relations, set_messages
 /// so that it can begin again after more was loaded.
 #[derive(Debug)]
 pub(in crate::postgres) struct WorkingSet {
+    /// The loaded tasks, the small state, and the coverage.
     pub(in crate::postgres) state: State,
     /// The number of running tasks in the store, if it was requested.
     running: Option<RunningCounts>,
@@ -38,6 +39,7 @@ pub(in crate::postgres) struct WorkingSet {
 /// The rows that were added while writes were being decided.
 #[derive(Debug, Default)]
 pub(in crate::postgres) struct LoadedMeanwhile {
+    /// Tasks.
     pub(in crate::postgres) tasks: Vec<Arc<Task>>,
     /// Their unique keys.
     pub(in crate::postgres) keys: Vec<((Name, String), TakenKey)>,

@@ -19,6 +19,7 @@ use crate::postgres::working_set::log_entry::encode;
 /// The tasks whose rows were sent before everything was decided, as they were sent.
 #[derive(Debug, Default)]
 pub(crate) struct SentTasks {
+    /// The tasks by number.
     tasks: NumberMap<TaskId, Arc<Task>>,
     /// The tasks that are new.
     new: Vec<TaskId>,

@@ -24,16 +24,22 @@ use crate::rules::share::VirtualTime;
 /// A row of the small state: its sort, its name within the sort, and a body in JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SmallStateRow {
+    /// The sort, such as `queue` or `limit`; [`take`] has all of them.
     pub(crate) sort: String,
+    /// The name, unique within the sort: plain text, or an encoded value.
     pub(crate) name: String,
+    /// The value in JSON.
     pub(crate) body: String,
 }
 
 /// The settings of which a store has one each.
 #[derive(Debug, Default, PartialEq, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct StoreSettings {
+    /// The order in which queues are served.
     pub(crate) mode: QueueMode,
+    /// The number of changes to the configuration.
     pub(crate) configuration: u64,
+    /// The number of changes to schedules.
     pub(crate) schedule_revision: u64,
 }
 
@@ -49,13 +55,21 @@ pub(crate) struct SharesBody {
 /// A pending batch.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct CollectionBody {
+    /// The first item.
     pub(crate) began_with: TaskId,
+    /// The number of items.
     pub(crate) members: u32,
+    /// The size of their payloads.
     pub(crate) bytes: u64,
+    /// The time of the first item.
     pub(crate) began_at: Timestamp,
+    /// The number of items that makes the batch ready.
     pub(crate) size: u32,
+    /// The time at which the batch becomes ready at the latest.
     pub(crate) deadline: Timestamp,
+    /// The time at which the batch becomes ready if nothing more is added.
     pub(crate) ripe_at: Timestamp,
+    /// The items.
     pub(crate) tasks: BTreeSet<TaskId>,
 }
 

@@ -13,7 +13,9 @@ use crate::rules::order::Place;
 /// Waiting tasks by sub-queue and sort key, at most `limit` of each sub-queue.
 #[derive(Debug)]
 pub(in crate::postgres) struct SubQueueRows {
+    /// The tasks, those of a sub-queue one after another.
     pub(crate) tasks: Vec<LoadedTask>,
+    /// The limit: a sub-queue with fewer tasks has no more.
     pub(crate) limit: usize,
 }
 
@@ -21,7 +23,9 @@ pub(in crate::postgres) struct SubQueueRows {
 /// first.
 #[derive(Debug)]
 pub(in crate::postgres) struct SubQueueHead {
+    /// The sub-queue.
     pub(crate) sub_queue: SubQueue,
+    /// The sort key of its first task.
     pub(crate) sort_key: Place,
 }
 

@@ -20,6 +20,7 @@ use crate::model::{AwaitedCompletion, End, Task};
 #[derive(Debug, Clone)]
 pub(crate) struct TaskRow {
     pub(crate) id: i64,
+    /// The code of the state.
     pub(crate) state: i16,
     pub(crate) queue: String,
     pub(crate) kind: String,
@@ -30,15 +31,20 @@ pub(crate) struct TaskRow {
     /// The position within the sub-queue.
     pub(crate) sort_key: i64,
     pub(crate) priority: i16,
+    /// The due time, like all times in microseconds.
     pub(crate) run_at: i64,
+    /// The time at which it expires; `None` if it does not.
     pub(crate) expires_at: Option<i64>,
     /// The time by which a task must be completed externally. For an ended task, the time until
     /// which it is retained, if it has a retention of its own.
     pub(in crate::postgres) overdue_at: Option<i64>,
+    /// The session that runs it.
     pub(crate) session: Option<i64>,
+    /// True if it is asked to stop.
     pub(crate) cancel_requested: bool,
     pub(crate) parent: Option<i64>,
     pub(crate) submitted_at: i64,
+    /// The unique key.
     pub(crate) key: Option<Vec<u8>>,
     /// The payload; `None` keeps the stored one.
     pub(crate) payload: Option<Bytes>,
@@ -61,9 +67,11 @@ pub(crate) struct TaskRow {
 pub(in crate::postgres) struct ChangedRow {
     pub(crate) id: i64,
     pub(crate) state: i16,
+    /// The position within the sub-queue, which a retry may change.
     pub(crate) sort_key: i64,
     pub(crate) run_at: i64,
     pub(crate) expires_at: Option<i64>,
+    /// A time as in [`TaskRow::overdue_at`].
     pub(in crate::postgres) overdue_at: Option<i64>,
     pub(crate) session: Option<i64>,
     pub(crate) cancel_requested: bool,
@@ -106,6 +114,7 @@ pub(in crate::postgres) struct Relations {
 /// the last one has arrived.
 #[derive(Debug)]
 pub(in crate::postgres) struct LoadedTask {
+    /// The task, shared with the row cache.
     pub(in crate::postgres) task: Arc<Task>,
     /// The relations; `None` if there are none.
     pub(in crate::postgres) relations: Option<Box<Relations>>,
@@ -152,30 +161,43 @@ struct Body {
     /// The submission without its payload, if the columns do not cover it.
     #[serde(skip_serializing_if = "Option::is_none")]
     new: Option<NewTask>,
+    /// The attempts that count toward the retry limit.
     #[serde(skip_serializing_if = "is_default")]
     attempts: u32,
+    /// The claims; with the session they are the fence.
     #[serde(skip_serializing_if = "is_default")]
     claims: u32,
+    /// The lost leases.
     #[serde(skip_serializing_if = "is_default")]
     lost: u32,
+    /// The start of the last attempt, in microseconds.
     #[serde(skip_serializing_if = "is_default")]
     started_at: Option<i64>,
+    /// The time at which it would expire if it were not claimed.
     #[serde(skip_serializing_if = "is_default")]
     expiry_before_claim: Option<i64>,
+    /// The errors of attempts.
     #[serde(skip_serializing_if = "is_default")]
     errors: Vec<AttemptError>,
+    /// The progress that the handler last reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<Progress>,
+    /// The recorded I/O.
     #[serde(skip_serializing_if = "is_default")]
     io: Option<Io>,
+    /// The checkpoint.
     #[serde(skip_serializing_if = "is_default")]
     memo: Option<Bytes>,
+    /// The external completion that is awaited.
     #[serde(skip_serializing_if = "Option::is_none")]
     awaited: Option<AwaitedCompletion>,
+    /// The queue to which it moves after its attempt.
     #[serde(skip_serializing_if = "is_default")]
     move_to: Option<Name>,
+    /// The number of its items, if it is a batch.
     #[serde(skip_serializing_if = "is_default")]
     members: u32,
+    /// The task to submit when it ends, under the same unique key.
     #[serde(skip_serializing_if = "Option::is_none")]
     follower: Option<Box<NewTask>>,
 }
