@@ -103,6 +103,7 @@ fn buckets(connection: &Connection, items: &mut Vec<SmallStateRow>) -> Result<()
     Ok(())
 }
 
+/// Reads the virtual times of groups, one row of the small state for each queue.
 fn shares(connection: &Connection, queues: &BTreeMap<i64, Name>, items: &mut Vec<SmallStateRow>) -> Result<()> {
     let sql = "SELECT s.queue, s.task_group, g.name, s.guaranteed, s.shared FROM fair_share s \
                LEFT JOIN task_group g ON g.id = s.task_group ORDER BY s.queue, s.task_group";

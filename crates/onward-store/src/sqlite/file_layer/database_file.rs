@@ -21,7 +21,9 @@ const WRITE_LOCK: c_int = 0;
 /// field. SQLite uses a file in one thread at a time.
 #[repr(C)]
 pub(super) struct Methods {
+    /// The table of methods, to which SQLite has a pointer.
     own: ffi::sqlite3_io_methods,
+    /// The methods of the system's VFS, which do the work.
     system: *const ffi::sqlite3_io_methods,
     /// True if checksums are verified.
     looks: bool,

@@ -31,7 +31,9 @@ const FRAME_HEADER: usize = 24;
 /// SQLite uses a file in one thread at a time.
 #[repr(C)]
 pub(super) struct LogFile {
+    /// The table of methods, to which SQLite has a pointer.
     own: ffi::sqlite3_io_methods,
+    /// The methods of the system's VFS, which do the work.
     system: *const ffi::sqlite3_io_methods,
     /// The database file to which the log belongs, while that is open.
     database: Cell<*mut ffi::sqlite3_file>,

@@ -12,9 +12,11 @@ use rusqlite::{Connection, ffi};
 /// The result of reading from a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) enum RawRead {
+    /// All bytes were read.
     Whole,
     /// The file ends before.
     Short,
+    /// The read failed.
     Failed,
 }
 

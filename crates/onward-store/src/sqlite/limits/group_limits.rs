@@ -12,6 +12,7 @@ use crate::sqlite::commit::transaction::Transaction;
 use crate::sqlite::ready::claimable_heads::ClaimableHead;
 
 impl Transaction<'_> {
+    /// Settles the group of a list, if it has one.
     pub(in crate::sqlite) fn settle_group_of(&mut self, list: i64) -> Result<()> {
         self.cache.names.group_of(list).map_or(Ok(()), |group| self.settle_group(group))
     }
@@ -40,6 +41,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Takes the heads of a group's lists out of the claimable heads, or puts them back.
     fn move_heads(&mut self, group: i64, held_back: bool) -> Result<()> {
         for at in 0..self.cache.names.sub_queues_of_group(group).len() {
             let Some(list) = self.cache.names.sub_queues_of_group(group).get(at).copied() else { break };
@@ -59,6 +61,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Returns true if any task of a group is due.
     pub(in crate::sqlite) fn has_due_tasks(&mut self, group: i64) -> Result<bool> {
         for at in 0..self.cache.names.sub_queues_of_group(group).len() {
             let Some(list) = self.cache.names.sub_queues_of_group(group).get(at).copied() else { break };
@@ -69,6 +72,8 @@ impl Transaction<'_> {
         Ok(!self.affinity_lists_of_group(group)?.is_empty())
     }
 
+    /// Records the time at which a group gets its next token. A new time is a hint for sleeping
+    /// workers.
     fn note_token_due(&mut self, group: i64, before: Option<i64>, token_at: Option<i64>) -> Result<()> {
         if let Some(at) = before {
             self.cache.heads.remove_token_due(self.connection, at, group)?;

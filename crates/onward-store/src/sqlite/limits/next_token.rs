@@ -26,6 +26,8 @@ impl Transaction<'_> {
         Ok([next, self.next_token_of_groups(claim)?].into_iter().flatten().min())
     }
 
+    /// Returns the time until a group with due tasks gets a token; with a claim, only groups that
+    /// it serves count.
     fn next_token_of_groups(&mut self, claim: Option<&Claim>) -> Result<Option<Duration>> {
         if !self.cache.names.has_groups() {
             return Ok(None);
@@ -58,6 +60,7 @@ impl Transaction<'_> {
         self.any_ready(&lists)
     }
 
+    /// Returns true if a due task waits in a scope; with a claim, only tasks that it serves count.
     fn something_waits(&mut self, scope: ScopeNumber, claim: Option<&Claim>) -> Result<bool> {
         let lists = self.cache.names.ungrouped_sub_queues().filter(|(_, list)| match scope {
             ScopeNumber::All => true,
@@ -74,6 +77,7 @@ impl Transaction<'_> {
         Ok(self.any_reserved(&lists)? || self.any_ready(&lists)?)
     }
 
+    /// Returns true if a list has a due task.
     fn any_ready(&mut self, lists: &[i64]) -> Result<bool> {
         for list in lists {
             if self.cache.index.first_ready(self.connection, *list)?.is_some() {

@@ -36,10 +36,12 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Returns the steady time of the transaction.
     pub(in crate::sqlite) fn steady_time(&self) -> Duration {
         Duration::from_micros(self.steady.unsigned_abs())
     }
 
+    /// Returns the scopes of a list, other than its group; `None` for an unknown list.
     pub(in crate::sqlite) fn scopes_of(&self, list: i64) -> Option<[ScopeNumber; 3]> {
         let list = self.cache.names.sub_queue(list)?;
         Some([ScopeNumber::All, ScopeNumber::Queue(list.queue), ScopeNumber::Kind(list.kind)])

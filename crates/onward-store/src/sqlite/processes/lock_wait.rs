@@ -26,8 +26,11 @@ pub(super) const MAX_POLLS: u32 = 30;
 /// The last progress of the holders of the lock, and the polls without progress since.
 #[derive(Debug, Default)]
 struct RetryBudget {
+    /// The progress at the last poll.
     seen: Option<Progress>,
+    /// The time since the last poll.
     since_poll: Duration,
+    /// The number of polls without progress.
     polls: u32,
 }
 
@@ -59,6 +62,7 @@ pub(in crate::sqlite) fn wait_for_locks(connection: &mut Connection, store: &Pat
     Ok(())
 }
 
+/// Returns the pause after a number of tries: short at first, because most commits are short.
 fn pause_after(tries: u32) -> Duration {
     let mut before = 0;
     let pause = PAUSES.iter().find_map(|(count, pause)| {
@@ -68,6 +72,7 @@ fn pause_after(tries: u32) -> Duration {
     pause.unwrap_or(LAST_PAUSE)
 }
 
+/// Pauses between two tries.
 #[expect(clippy::disallowed_methods, reason = "SQLite tells nobody when a lock becomes free")]
 pub(in crate::sqlite) fn sleep(pause: Duration) {
     std::thread::sleep(pause);

@@ -40,15 +40,20 @@ enum ProcessKind {
 
 /// This process's lock file beside the store, and those of its peers.
 pub(in crate::sqlite) struct PeerProcesses {
+    /// The directory of lock files.
     directory: PathBuf,
+    /// The name of this process's lock file.
     name: String,
+    /// The kind of this process, lasting or brief.
     process_kind: ProcessKind,
     /// Held locked; the lock is the lock file.
     _lock: File,
+    /// The lock files of peers.
     wakers: PeerWakers,
     /// True if lock files of brief processes were there at the last look.
     has_brief: bool,
     ticket_lock: TicketLock,
+    /// The lock by which processes take turns to write.
     /// `None` for a brief process, and where the system has no watch left.
     watcher: Option<notify::RecommendedWatcher>,
 }
@@ -57,6 +62,7 @@ pub(in crate::sqlite) struct PeerProcesses {
 /// never held while something waits for SQLite.
 #[derive(Debug, Clone, Default)]
 pub(in crate::sqlite) struct PeerWakers {
+    /// The open lock files by name.
     lock_files: Arc<Mutex<BTreeMap<String, File>>>,
     /// The directory where a brief process looks for them before it wakes them; it looks at no
     /// other time.
@@ -64,6 +70,7 @@ pub(in crate::sqlite) struct PeerWakers {
 }
 
 impl PeerWakers {
+    /// Locks the list.
     fn lock_files(&self) -> MutexGuard<'_, BTreeMap<String, File>> {
         self.lock_files.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -112,6 +119,7 @@ impl PeerProcesses {
         Ok(peers)
     }
 
+    /// Creates and locks a lock file for this process.
     fn with_lock_file(store: &Path, inode: u64, process_kind: ProcessKind) -> Result<Self> {
         let directory = lock_directory(store);
         fs::create_dir_all(&directory).map_err(|error| failed(&directory, error))?;
@@ -130,14 +138,17 @@ impl PeerProcesses {
         })
     }
 
+    /// Returns the name of this process's lock file.
     pub(in crate::sqlite) fn name(&self) -> &str {
         &self.name
     }
 
+    /// Returns true if this process makes a few calls and ends.
     pub(in crate::sqlite) fn is_brief(&self) -> bool {
         self.process_kind == ProcessKind::Brief
     }
 
+    /// Returns true if no lasting peer was known at the last look.
     pub(in crate::sqlite) fn is_alone(&self) -> bool {
         self.wakers.lock_files().is_empty()
     }
@@ -186,6 +197,7 @@ impl PeerProcesses {
         Ok(changed)
     }
 
+    /// Returns the wakers, which another thread can use.
     pub(in crate::sqlite) fn wakers(&self) -> &PeerWakers {
         &self.wakers
     }
@@ -238,6 +250,7 @@ fn is_held(lock_file: &Path) -> bool {
     File::open(lock_file).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
+/// Returns the directory of lock files beside a store.
 fn lock_directory(store: &Path) -> PathBuf {
     with_suffix(store, "-sessions")
 }
@@ -294,6 +307,7 @@ fn held_lock_file(path: &Path) -> Option<File> {
     }
 }
 
+/// Watches the lock file of this process and the directory, and calls `woken` on each change.
 fn watch(
     directory: &Path,
     name: &str,
@@ -356,6 +370,8 @@ pub(in crate::sqlite) enum Woken {
 }
 
 impl Woken {
+    /// Distinguishes a write to the lock file from a change of the directory, in which case peers
+    /// came or went.
     fn since(seen: &mut Option<SystemTime>, directory: &Path) -> Self {
         let now = fs::metadata(directory).and_then(|metadata| metadata.modified()).ok();
         let before = std::mem::replace(seen, now);
@@ -363,6 +379,7 @@ impl Woken {
     }
 }
 
+/// The error for a directory or lock file that cannot be used.
 #[cold]
 fn failed(path: &Path, error: std::io::Error) -> Error {
     let text = format!("{} cannot be used: {error}", path.display());

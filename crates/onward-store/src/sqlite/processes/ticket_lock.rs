@@ -31,18 +31,26 @@ const POLLS_BEFORE_ASKING: u32 = 2;
 /// The number of times that the ticket lock is bypassed without a look after it did not open.
 const MAX_PASSES: u32 = 100;
 
+/// The queue of processes for the write lock.
 #[derive(Debug)]
 pub(in crate::sqlite) struct TicketLock {
+    /// The file that is locked, shared with the waiting thread.
     lock_file: Arc<LockFile>,
+    /// The write lock, by whose progress a stopped holder is noticed.
     lock: WriteLock,
+    /// The number of further writes for which this process takes no ticket, because the holder of
+    /// the ticket lock has stopped.
     passes: Cell<u32>,
 }
 
 /// The locked file and the thread that waits for it; each open store has opened it for itself.
 #[derive(Debug)]
 struct LockFile {
+    /// The directory of lock files, which serves as the lock.
     file: File,
+    /// The state of the thread in the kernel's queue.
     queue: Mutex<KernelQueue>,
+    /// Notified when the thread has left the kernel's queue.
     changed: Condvar,
 }
 
@@ -64,21 +72,29 @@ pub(in crate::sqlite) struct Ticket<'t>(&'t File);
 /// The decision after a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
+    /// Wait for the holder.
     Wait,
+    /// Go to SQLite's lock without the ticket: its holder has stopped.
     PassBy,
+    /// Give up: the holder of the write lock makes no progress.
     GiveUp,
 }
 
 /// The time for which other processes have made no progress.
 #[derive(Debug)]
 struct StallWatch {
+    /// The progress at the last poll.
     seen: Progress,
+    /// The number of polls without progress.
     polls: u32,
+    /// The number of polls after which to ask for the holder.
     ask_at: u32,
+    /// The process that held the lock when asked last.
     holder: Option<u32>,
 }
 
 impl TicketLock {
+    /// Creates a ticket lock over an open directory.
     pub(in crate::sqlite) fn new(file: File, lock: WriteLock) -> Self {
         let lock_file = LockFile { file, queue: Mutex::default(), changed: Condvar::new() };
         Self { lock_file: Arc::new(lock_file), lock, passes: Cell::new(0) }
@@ -141,6 +157,7 @@ impl TicketLock {
 }
 
 impl LockFile {
+    /// Locks the state of the waiting thread.
     fn queue(&self) -> MutexGuard<'_, KernelQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -163,6 +180,8 @@ impl LockFile {
         thread.is_ok()
     }
 
+    /// Waits in the kernel's queue, on a thread of its own, and gives the lock back if it is no
+    /// longer wanted.
     fn wait_in_kernel_queue(&self) {
         let is_in = loop {
             match self.file.lock() {
@@ -182,6 +201,7 @@ impl LockFile {
 }
 
 impl StallWatch {
+    /// Begins to watch.
     fn new(seen: Progress) -> Self {
         Self { seen, polls: 0, ask_at: POLLS_BEFORE_ASKING, holder: None }
     }

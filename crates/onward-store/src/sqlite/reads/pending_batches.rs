@@ -8,6 +8,7 @@ use crate::api::name::Name;
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
 
+/// Returns the pending batches.
 pub(in crate::sqlite) fn collections(
     connection: &Connection,
     which: &CollectionSelection,
@@ -22,6 +23,7 @@ pub(in crate::sqlite) fn collections(
     Ok(records)
 }
 
+/// Decodes a row.
 fn record(row: &Row<'_>) -> Result<CollectionRecord> {
     Ok(CollectionRecord {
         members: row.get(0)?,

@@ -126,6 +126,7 @@ fn add_results_of_batches(connection: &Connection, records: &mut [TaskRecord]) -
     Ok(())
 }
 
+/// Reads the result of an ended task.
 fn result_of(connection: &Connection, ended: TaskId) -> Result<Option<Bytes>> {
     let mut statement = connection.prepare_cached("SELECT result FROM history WHERE id = ?")?;
     let result: Option<Option<Vec<u8>>> = statement.query_row([ended.0], |row| row.get(0)).optional()?;
@@ -181,6 +182,7 @@ pub(in crate::sqlite) fn errors(
     Ok(errors)
 }
 
+/// Reads the progress of tasks.
 pub(in crate::sqlite) fn progress(connection: &Connection, ids: &Rc<Vec<Value>>) -> Result<HashMap<TaskId, Progress>> {
     let mut statement = connection.prepare_cached(include_str!("../sql/reads/progress_of_tasks.sql"))?;
     let mut rows = statement.query([ids])?;
@@ -193,6 +195,7 @@ pub(in crate::sqlite) fn progress(connection: &Connection, ids: &Rc<Vec<Value>>)
     Ok(progress)
 }
 
+/// Decodes the progress in bytes.
 fn bytes_done(row: &Row<'_>) -> rusqlite::Result<Option<ByteProgress>> {
     let total: Option<i64> = row.get(5)?;
     let done: Option<i64> = row.get(4)?;

@@ -21,12 +21,16 @@ use crate::sqlite::commit::names::FIRST_WITH_AFFINITY;
 /// whose turn it is, all others in that of their sort keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::sqlite) struct ClaimableHead {
+    /// The fair-share tag; the default if groups do not share.
     pub(in crate::sqlite) share_tag: Rank,
+    /// The sort key of the task.
     pub(in crate::sqlite) sort_key: Place,
+    /// The list's number.
     pub(in crate::sqlite) list: i64,
 }
 
 impl ClaimableHead {
+    /// Decodes a row.
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let sort_key = Place { at: row.get(1)?, task: TaskId(row.get(2)?) };
         Ok(Self { share_tag: Rank(row.get(0)?), sort_key, list: row.get(3)? })
@@ -37,7 +41,9 @@ impl ClaimableHead {
 /// get their next token.
 #[derive(Debug)]
 pub(in crate::sqlite) enum ClaimableHeads {
+    /// This process is alone: heads by list without a group, and times by group.
     Memory { heads: FxHashMap<i64, BTreeSet<ClaimableHead>>, tokens_due: BTreeSet<(i64, i64)> },
+    /// Several processes share the file: everything is in the tables.
     Tables,
 }
 
@@ -48,6 +54,7 @@ impl Default for ClaimableHeads {
 }
 
 impl ClaimableHeads {
+    /// Adds a head.
     pub(in crate::sqlite) fn insert(
         &mut self,
         connection: &Database<'_>,
@@ -159,6 +166,7 @@ impl ClaimableHeads {
         Ok(around)
     }
 
+    /// Adds the time of a group's next token.
     pub(in crate::sqlite) fn add_token_due(&mut self, connection: &Database<'_>, at: i64, group: i64) -> Result<()> {
         match self {
             Self::Memory { tokens_due, .. } => {
@@ -173,6 +181,7 @@ impl ClaimableHeads {
         Ok(())
     }
 
+    /// Removes the time of a group's next token.
     pub(in crate::sqlite) fn remove_token_due(&mut self, connection: &Database<'_>, at: i64, group: i64) -> Result<()> {
         match self {
             Self::Memory { tokens_due, .. } => {
@@ -229,6 +238,7 @@ impl ClaimableHeads {
         if memory { self.move_to_memory(connection) } else { self.move_to_tables(connection) }
     }
 
+    /// Moves the heads to the tables, when another process comes.
     fn move_to_tables(&mut self, connection: &Database<'_>) -> Result<()> {
         let Self::Memory { heads, tokens_due } = std::mem::replace(self, Self::Tables) else { return Ok(()) };
         for (head_list, heads) in heads {
@@ -242,6 +252,7 @@ impl ClaimableHeads {
         Ok(())
     }
 
+    /// Moves the heads to memory, when this process is alone again.
     fn move_to_memory(&mut self, connection: &Database<'_>) -> Result<()> {
         if matches!(self, Self::Memory { .. }) {
             return Ok(());

@@ -86,6 +86,7 @@ impl Transaction<'_> {
         self.heads_of_lists(lists)
     }
 
+    /// Returns the heads of lists with their present tags, to be moved when the tags change.
     fn heads_of_lists(&mut self, lists: Vec<i64>) -> Result<Vec<(i64, ClaimableHead)>> {
         let mut heads = Vec::new();
         for list in lists {

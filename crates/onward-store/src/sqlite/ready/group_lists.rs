@@ -71,6 +71,8 @@ impl Transaction<'_> {
         Ok(self.cache.limits.group(self.connection, group)?.held_back)
     }
 
+    /// Updates the heads after an entry. Only a new first task of a list that is not held back
+    /// changes them.
     fn note_entry(&mut self, list: i64, sort_key: Place, first: Option<Place>) -> Result<()> {
         let Some(group) = self.cache.names.group_of(list) else { return Ok(()) };
         if self.cache.limits.group(self.connection, group)?.held_back {

@@ -120,6 +120,7 @@ pub(in crate::sqlite) fn prepare(connection: &Connection, durability: Durability
     Ok(())
 }
 
+/// Sets how far commits are synced, and checks that SQLite has accepted it.
 pub(super) fn set_synchronous(connection: &Connection, durability: Durability) -> Result<()> {
     let (synchronous, expected) = match durability {
         Durability::Full => ("FULL", 2),
@@ -156,6 +157,7 @@ pub(in crate::sqlite) fn check_place(path: &Path, create: bool) -> Result<()> {
     check_writable(path, directory_of(path))
 }
 
+/// Returns the directory of a path.
 fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -214,11 +216,13 @@ fn network_file_system(directory: &Path) -> Option<&'static str> {
     }
 }
 
+/// Returns the name of the network file system of a directory; only Linux reports it.
 #[cfg(not(target_os = "linux"))]
 fn network_file_system(_directory: &Path) -> Option<&'static str> {
     None
 }
 
+/// Adds the store's path to an error.
 pub(in crate::sqlite) fn named(path: &Path, error: Error) -> Error {
     error.about(&path.display().to_string())
 }
