@@ -309,8 +309,8 @@ impl Committer {
         self.file.as_mut().map_or(Ok(()), |file| file.check(&self.connection, CommitOutcome::NotWritten))
     }
 
-    /// Has the next checkpoint change the generation of the file, if the transaction has changed a
-    /// row since the connection had made `changes` changes.
+    /// Marks the next checkpoint to change the generation of the file, if the transaction has
+    /// changed a row since the connection had made `changes` changes.
     fn raise_generation(&self, changes: u64) -> Result<Option<i64>> {
         let is_to_be_raised = self.file.as_ref().is_some_and(StoreFiles::is_to_be_raised);
         if !is_to_be_raised || self.connection.total_changes() == changes {

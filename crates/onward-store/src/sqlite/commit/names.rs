@@ -11,8 +11,8 @@ use crate::rules::orchestration;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::prepared_statements;
 
-/// Sub-queues with a group have numbers from this one up, so that the others can be told from them
-/// and walked without them.
+/// Sub-queues with a group have numbers from this one up, so that the others can be recognized and
+/// walked without them.
 pub(in crate::sqlite) const FIRST_GROUPED: i64 = 1 << 32;
 
 /// Lists of affinity keys have numbers from this one up: the number of the affinity key, and in the
@@ -42,8 +42,8 @@ pub(in crate::sqlite) struct SubQueue {
     pub(in crate::sqlite) group: i64,
     /// True for a sub-queue of orchestrations, which claims may leave out.
     pub(in crate::sqlite) orchestration: bool,
-    /// The sub-queue without a group of the same queue and kind, of orchestrations or of others as
-    /// this one.
+    /// The sub-queue without a group of the same queue and kind; both are of orchestrations or both
+    /// are not.
     ungrouped: i64,
     /// The queue's name.
     pub(in crate::sqlite) queue_name: Name,

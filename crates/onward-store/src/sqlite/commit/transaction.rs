@@ -357,7 +357,7 @@ impl Transaction<'_> {
     fn all(&mut self, members: &[Write]) -> VerbResult<Outcome> {
         rules::all::check(members)?;
         // Everything that can be rejected is known before anything is written, unless names run out
-        // on the way. So these members need no savepoint.
+        // on the way. So these writes need no savepoint.
         if members.iter().all(is_refused_for_its_input_alone) && self.cache.names.has_room_for(members.len()) {
             self.check_submits(members)?;
             return Ok(Outcome::All(self.members(members)?));
@@ -397,7 +397,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Takes back what members of an `All` have done since the savepoint.
+    /// Undoes the writes of an `All` since the savepoint.
     fn undo_to(&mut self, savepoint: Savepoint) -> Result<()> {
         self.connection.prepare_cached("ROLLBACK TO all_members")?.execute([])?;
         self.completions.clear();
@@ -562,7 +562,7 @@ pub(in crate::sqlite) fn id_values(ids: impl Iterator<Item = TaskId>) -> Rc<Vec<
     Rc::new(ids.map(|id| Value::Integer(id.0)).collect())
 }
 
-/// Returns the same refusal as that of a member of several writes.
+/// Returns the refusal with the position of the write that was rejected.
 pub(in crate::sqlite) fn in_member(index: usize, stop: VerbError) -> VerbError {
     match stop {
         VerbError::Refused(refusal) => VerbError::Refused(Refusal::Member { index, refusal: Box::new(refusal) }),

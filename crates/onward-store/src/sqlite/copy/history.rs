@@ -1,7 +1,7 @@
-//! Counts of ended tasks. The specification counts by kind, and by day and queue; a file counts by
-//! queue and kind together, and has what was counted when a day began. So each kind's count is
-//! shared out among the queues, as much to each as its days say, which any read of the file then
-//! tells.
+//! Counts of ended tasks. The specification counts by kind, and by day and queue. A file counts by
+//! queue and kind together, and stores the counts at the beginning of each day. So the count of
+//! each kind is divided among the queues in proportion to their days. Every read of the file then
+//! returns the counts of the specification.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -60,7 +60,7 @@ pub(in crate::sqlite) fn read(connection: &Connection, now: Timestamp, piece: &m
     Ok(())
 }
 
-/// Names of queues, kinds and groups; answers the queues, deleted ones too.
+/// Adds the names of queues, kinds and groups; returns the queues, including deleted ones.
 fn names(connection: &Connection, items: &mut Vec<SmallStateRow>) -> Result<BTreeMap<i64, Name>> {
     let mut queues = BTreeMap::new();
     for (sort, sql) in [

@@ -21,7 +21,7 @@ use crate::sqlite::store::connect::{connect_first, prepare};
 use crate::sqlite::store::open::SqliteOptions;
 use crate::sqlite::verbs::tasks::removal::ended_tasks;
 
-/// Puts tasks that ended in one call in the order in which they did, which the log alone tells.
+/// Sorts tasks that ended in one call by their ends, which only the log records.
 fn order_within_calls(connection: &Connection) -> Result<()> {
     let mut calls =
         connection.prepare("SELECT call, first, changes FROM temp.end_of_several JOIN log ON log.id = call")?;
@@ -40,8 +40,7 @@ fn order_within_calls(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Has the tables have the counts of groups as well, which a process that was alone may have kept
-/// back.
+/// Writes the counts of groups to the tables. A process that was alone may have deferred them.
 fn write_out_counts(connection: &Database<'_>, now: ClockReading) -> Result<()> {
     let names = Names::load(connection, None)?;
     let configuration = Queues::load(connection)?.configuration();

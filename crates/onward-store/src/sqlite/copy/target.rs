@@ -236,7 +236,7 @@ impl SqliteTarget {
         )
     }
 
-    /// Writes what few tasks have, each in a table of its own; answers the links that say so.
+    /// Writes the details that few tasks have, each in its own table; returns the links to them.
     fn details(&self, task: &Task) -> Result<u8> {
         let id = task.id.0;
         let mut links = if task.members > 0 { BATCH } else { 0 };
@@ -337,8 +337,8 @@ impl SqliteTarget {
     }
 }
 
-/// The numbers given last, where no row has them: a log that begins anew says nothing. No row where
-/// there need be none, since a prune keeps the newest.
+/// The numbers assigned last, which no other row holds when a log is empty. No row is written if it
+/// is not needed, because a prune keeps the newest.
 const NUMBERS: &str = "
     INSERT INTO log (id, at, next_task, changes)
     SELECT max(?1, coalesce((SELECT max(id) FROM log), 0) + 1), ?3, ?2, x''
@@ -346,8 +346,8 @@ const NUMBERS: &str = "
        OR ?2 > max(coalesce((SELECT next_task FROM log ORDER BY id DESC LIMIT 1), 1), coalesce((SELECT max(id) FROM task), 0) + 1)
 ";
 
-/// A task whose key another has is asked to stop for that, if it is live. Blocked tasks are counted
-/// as they come.
+/// A live task whose key belongs to another task is asked to stop. Blocked tasks are counted as
+/// they are inserted.
 const SETTLE: &str = "
     UPDATE task SET cancel_requested = 2 WHERE key IS NOT NULL AND id NOT IN (SELECT task FROM temp.key_owner);
     UPDATE task SET links = links | 1 WHERE id IN (SELECT task FROM dependency);

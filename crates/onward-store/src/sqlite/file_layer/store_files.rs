@@ -102,7 +102,7 @@ impl Loss {
     }
 }
 
-/// The names of the files, and what was at them. Shared with those who read.
+/// The paths of the files, and the files that were found there. Shared with readers.
 #[derive(Debug)]
 pub(in crate::sqlite) struct FilePaths {
     /// The path of the database file.

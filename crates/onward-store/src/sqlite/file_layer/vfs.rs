@@ -23,8 +23,8 @@ pub(in crate::sqlite) const NAME: &str = "onward";
 /// The name of the layer that verifies checksums.
 const C_NAME: &CStr = c"onward";
 
-/// The name under which SQLite knows the layer that takes pages as they are, and writes them with
-/// checksums all the same.
+/// The name under which SQLite knows the layer that accepts pages without a check and writes them
+/// with checksums.
 pub(in crate::sqlite) const TRUSTING_NAME: &str = "onward-trusting";
 
 /// The name of the layer that does not verify them.
@@ -92,8 +92,9 @@ fn register_as(name: &'static CStr, below: Option<&CStr>, looks: bool) -> c_int 
     if system.is_null() {
         return ffi::SQLITE_CANTOPEN;
     }
-    // SAFETY: what `sqlite3_vfs_find` answers, other than null, is a registered VFS. None is ever
-    // unregistered here, so it is valid for reads; the struct is plain data and may be copied.
+    // SAFETY: `sqlite3_vfs_find` returned a pointer other than null, which is a registered VFS. No
+    // VFS is ever unregistered here, so it is valid for reads; the struct is plain data and may be
+    // copied.
     let copy = unsafe { ptr::read(system) };
     let own = ffi::sqlite3_vfs { zName: name.as_ptr(), pNext: ptr::null_mut(), xOpen: Some(open), ..copy };
     let layer = Box::into_raw(Box::new(Layer { own, system, looks }));
@@ -127,8 +128,8 @@ pub(in crate::sqlite) fn reserved(connection: &Connection) -> Result<u8> {
 /// Reads and sets the number of reserved bytes at the end of a page; a negative number only reads
 /// it.
 fn control_reserved(connection: &Connection, mut bytes: c_int) -> Result<c_int> {
-    // SAFETY: the connection is open as long as it is borrowed, and used by this thread alone
-    // meanwhile; the request takes a pointer to an `int`, which is read and written during the call
+    // SAFETY: the connection is open as long as it is borrowed, and only this thread uses it during
+    // the call. The request takes a pointer to an `int`, which is read and written during the call
     // only.
     let code = unsafe {
         let argument = (&raw mut bytes).cast();

@@ -21,7 +21,8 @@ use crate::sqlite::commit::names::Names;
 use crate::sqlite::commit::transition_log;
 use crate::sqlite::limits::limit_usage::Limits;
 
-/// For how many rows of the log counts are deferred: so many are read again after a crash.
+/// The number of rows of the log for which counts are deferred. As many are read again after a
+/// crash.
 const MAX_DEFERRED_ROWS: i64 = 1024;
 
 /// The drift allowed between steady time and the time of day, in microseconds: the log has the

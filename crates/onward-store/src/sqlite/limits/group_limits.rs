@@ -17,8 +17,8 @@ impl Transaction<'_> {
         self.cache.names.group_of(list).map_or(Ok(()), |group| self.settle_group(group))
     }
 
-    /// Holds a group back or lets it go on, as its limit and its pause say, and notes when it gets
-    /// a token if it waits for one.
+    /// Holds a group back or releases it, according to its limit and its pause, and stores the time
+    /// of its next token if it waits for one.
     pub(in crate::sqlite) fn settle_group(&mut self, group: i64) -> Result<()> {
         let now = self.steady_time();
         self.settle_minimum(group)?;
@@ -80,7 +80,7 @@ impl Transaction<'_> {
         }
         if let Some(at) = token_at {
             self.cache.heads.add_token_due(self.connection, at, group)?;
-            // Whoever sleeps has a new moment to wake at.
+            // A worker that sleeps has to compute its wake-up again.
             self.hint.work += 1;
         }
         self.cache.limits.group(self.connection, group)?.token_at = token_at;
@@ -88,12 +88,12 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Lets groups go on that have got a token.
+    /// Releases groups that have received a token.
     pub(in crate::sqlite) fn release_groups(&mut self) -> Result<()> {
         if !self.cache.names.has_groups() {
             return Ok(());
         }
-        // Steady time may have begun anew since what was read from the file was noted.
+        // Steady time may have restarted since the times in the file were stored.
         let anew = std::mem::take(&mut self.cache.settle_groups);
         let (up_to, limit) = if anew { (i64::MAX, bounds::GROUPS) } else { (self.steady, bounds::SWEEP) };
         for (_, group) in self.cache.heads.tokens_due(self.connection, up_to, limit)? {

@@ -55,7 +55,7 @@ pub(in crate::sqlite) struct GroupState {
     pub(in crate::sqlite) name: Name,
     /// The usage of its limit.
     pub(in crate::sqlite) usage: Usage,
-    /// Whether its ready lists are out of the claimable heads.
+    /// True if its ready lists are out of the claimable heads.
     pub(in crate::sqlite) held_back: bool,
     /// The steady time at which it gets the next token, if due tasks of it wait for that.
     pub(in crate::sqlite) token_at: Option<i64>,

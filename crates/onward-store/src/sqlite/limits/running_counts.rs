@@ -47,7 +47,7 @@ impl Transaction<'_> {
         Some([ScopeNumber::All, ScopeNumber::Queue(list.queue), ScopeNumber::Kind(list.kind)])
     }
 
-    /// Whether tasks of a list fall under a rate.
+    /// Returns whether a rate applies to the tasks of a list.
     pub(in crate::sqlite) fn is_rated(&mut self, list: i64) -> Result<bool> {
         let scopes = self.scopes_of(list).into_iter().flatten();
         let has_rate = |scope| self.cache.limits.usage(scope).is_some_and(|usage| usage.limit.rate.is_some());

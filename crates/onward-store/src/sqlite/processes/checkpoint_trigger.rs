@@ -1,5 +1,5 @@
-//! What wakes the housekeeping thread: a write-ahead log that has grown long, and anything else
-//! that it is to look at.
+//! The trigger that wakes the housekeeping thread: for a write-ahead log that has grown long, and
+//! for every other check that it makes.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -51,7 +51,7 @@ pub(in crate::sqlite) struct CheckpointTrigger {
 /// The reason for which the thread looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) enum Reason {
-    /// It was fired by one who has told the engine what there is to tell.
+    /// It was fired by a caller that has already notified the engine.
     Fired,
     /// The poll interval has passed.
     Time,

@@ -8,9 +8,9 @@ use rusqlite::Connection;
 use crate::api::error::Result;
 use crate::sqlite::processes::write_lock::{Progress, WriteLock};
 
-/// Pauses between tries: so many of so long, one after the other. SQLite's own grow to a tenth of a
-/// second. In such a pause a process that commits again and again lets the lock go hundreds of
-/// times, and who sleeps through that waits for seconds.
+/// The pauses between attempts: the number of pauses of each length. SQLite's own pauses grow to a
+/// tenth of a second. In such a pause a process that commits repeatedly releases the lock hundreds
+/// of times, and a connection that sleeps through that waits for seconds.
 const PAUSES: [(u32, Duration); 2] = [(100, Duration::from_micros(100)), (2000, Duration::from_micros(500))];
 
 /// The pause after those.
@@ -50,8 +50,8 @@ impl RetryBudget {
     }
 }
 
-/// Has a connection wait for locks that others hold: for as long as those commit, and half a minute
-/// without a commit.
+/// Makes a connection wait for locks that other processes hold: as long as they commit, and half a
+/// minute without a commit.
 pub(in crate::sqlite) fn wait_for_locks(connection: &mut Connection, store: &Path) -> Result<()> {
     let (lock, mut budget) = (WriteLock::of(store), RetryBudget::default());
     connection.busy_handler(Some(move |tries: i32| {

@@ -21,11 +21,11 @@ use crate::api::error::Result;
 use crate::sqlite::processes::lock_wait::MAX_POLLS;
 use crate::sqlite::processes::write_lock::{Progress, WriteLock};
 
-/// The time between two looks whether other processes go on.
+/// The time between two checks whether other processes make progress.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The looks in a row without a commit after which it is asked who holds the write lock. It doubles
-/// with each time.
+/// The number of checks in a row without a commit after which the holder of the write lock is
+/// determined. It doubles each time.
 const POLLS_BEFORE_ASKING: u32 = 2;
 
 /// The number of times that the ticket lock is bypassed without a look after it did not open.
@@ -105,8 +105,8 @@ impl TicketLock {
         &self.lock
     }
 
-    /// Waits until it is this process's turn, for as long as others go on. Returns `None` where the
-    /// lock is to be tried for without one.
+    /// Waits until it is this process's turn, as long as other processes make progress. Returns
+    /// `None` if the write lock is to be tried without a ticket.
     ///
     /// # Errors
     /// If another process has held the write lock for 30 s and nothing was committed.
@@ -162,15 +162,15 @@ impl LockFile {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether the thread stands in the queue still, whose turn is then wanted again.
+    /// Returns whether the thread is still in the kernel's queue, whose turn is then wanted again.
     fn is_queued(&self) -> bool {
         let mut queue = self.queue();
         queue.is_wanted = queue.is_queued;
         queue.is_queued
     }
 
-    /// Has a thread stand in the kernel's queue, since nothing ends such a wait; returns whether it
-    /// does.
+    /// Makes a thread wait in the kernel's queue, since nothing ends such a wait; returns whether
+    /// it does.
     fn queue_up(self: Arc<Self>) -> bool {
         *self.queue() = KernelQueue { is_queued: true, is_wanted: true, ended: None };
         let lock_file = Arc::clone(&self);
@@ -206,8 +206,8 @@ impl StallWatch {
         Self { seen, polls: 0, ask_at: POLLS_BEFORE_ASKING, holder: None }
     }
 
-    /// Judges what there is to see now. Asks seldom who holds the lock: that has the system list
-    /// all locks.
+    /// Judges the current progress. It rarely determines the holder of the lock, because the system
+    /// then lists all locks.
     fn poll(&mut self, now: Progress, holder: impl FnOnce() -> Option<u32>) -> Verdict {
         if now != self.seen {
             *self = Self::new(now);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[cfg(target_os = "linux")]
-    /// Waits until so many wait for the lock of this directory.
+    /// Waits until `count` threads wait for the lock of this directory.
     fn await_waiting(directory: &Path, count: usize) {
         use std::os::unix::fs::MetadataExt as _;
         let inode = format!(":{} ", std::fs::metadata(directory).unwrap().ino());
@@ -347,7 +347,7 @@ mod tests {
         }
     }
 
-    /// A store on a file that others have open; it knows of them.
+    /// Opens a store on a file that other stores have open.
     async fn open(path: &Path) -> SqliteStore {
         SqliteStore::open(path).await.unwrap()
     }

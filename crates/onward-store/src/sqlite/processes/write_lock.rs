@@ -1,5 +1,5 @@
-//! The write lock of a store's file as other processes see it: who holds it, and whether work goes
-//! on behind it.
+//! The write lock of a store's file as other processes see it: its holder, and whether commits make
+//! progress.
 
 use std::fmt;
 use std::fs;
@@ -20,7 +20,7 @@ const WRITE_LOCK: u64 = 120;
 pub struct LockHolder {
     /// The number of the process.
     pub process: u32,
-    /// The name of its program, if the system tells it.
+    /// The name of its program, if the system provides it.
     pub program: Option<String>,
 }
 

@@ -95,7 +95,7 @@ impl Reader<'_> {
         Ok(row.optional()?)
     }
 
-    /// Adds the submissions of tasks up to a number, told from the tasks that are still known.
+    /// Adds the submissions of tasks up to a number, derived from the tasks that still exist.
     fn submissions(&mut self, before: i64) -> Result<()> {
         let left = self.limit - self.events.len();
         let mut statement = self.connection.prepare_cached(include_str!("../sql/reads/submissions.sql"))?;

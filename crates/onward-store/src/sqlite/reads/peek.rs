@@ -1,4 +1,4 @@
-//! The task that a claim would hand out first.
+//! The task that a claim would take first.
 
 use std::time::Duration;
 

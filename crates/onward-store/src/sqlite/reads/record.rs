@@ -33,8 +33,8 @@ pub(super) const FROM_LIVE: &str = "task t LEFT JOIN lease l ON l.first = (SELEC
 /// Ended tasks.
 pub(super) const FROM_ENDED: &str = "history t";
 
-/// Reads a record without its errors and progress; payload and result are the last two columns
-/// where they were asked for.
+/// Reads a record without its errors and progress. Payload and result are the last two columns, if
+/// the query selects them.
 pub(in crate::sqlite) fn read(
     row: &Row<'_>,
     sub_queues: &mut SubQueueNames<'_>,
@@ -133,7 +133,7 @@ fn result_of(connection: &Connection, ended: TaskId) -> Result<Option<Bytes>> {
     Ok(result.flatten().map(Bytes::from))
 }
 
-/// The batches of those among the records that are or were collected.
+/// Returns the batches of the records that are or were batch items.
 fn batches_of(connection: &Connection, records: &[TaskRecord]) -> Result<HashMap<TaskId, TaskId>> {
     let aggregated = records.iter().filter(|record| record.aggregate.is_some());
     let ids = id_values(aggregated.map(|record| record.id));

@@ -90,7 +90,7 @@ fn orchestration(connection: &Database<'_>, record: &TaskRecord) -> Result<Optio
     Ok(Some(OrchestrationFacts { awaits: names(awaits.as_deref())?, tasks, ..facts }))
 }
 
-/// The first tasks whose ends an orchestration hears of and that have not ended.
+/// Returns the first live tasks whose ends an orchestration receives.
 fn awaited_tasks(connection: &Database<'_>, parent: TaskId) -> Result<Vec<TaskId>> {
     let mut statement = connection.prepare_cached(
         "SELECT c.child FROM child c CROSS JOIN task t ON t.id = c.child
@@ -101,7 +101,7 @@ fn awaited_tasks(connection: &Database<'_>, parent: TaskId) -> Result<Vec<TaskId
     Ok(tasks.collect::<rusqlite::Result<_>>()?)
 }
 
-/// What a task waits for that is collected with others, or is an item of a batch.
+/// Returns why an item waits: it is in a pending batch, or in a batch that has not ended.
 fn why_aggregated(connection: &Database<'_>, record: &TaskRecord) -> Result<Option<WaitReason>> {
     if record.aggregate.is_none() || record.state != TaskState::Blocked {
         return Ok(None);

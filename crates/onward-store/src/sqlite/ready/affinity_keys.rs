@@ -21,8 +21,8 @@ use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::AFFINITY_SHIFT;
 use crate::sqlite::commit::transaction::{Transaction, VerbResult};
 
-/// The highest number of an affinity key: so many bits are left beside a sub-queue's, less one that
-/// has a meaning of its own.
+/// The highest number of an affinity key. The bits beside those of a sub-queue limit it, less one
+/// number with a special meaning.
 const LAST_NUMBER: i64 = (1 << (62 - AFFINITY_SHIFT)) - 1;
 
 /// The cached state of affinity keys.

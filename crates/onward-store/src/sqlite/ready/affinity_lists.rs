@@ -215,8 +215,8 @@ impl Transaction<'_> {
         Ok(lists)
     }
 
-    /// Whether something is reserved, for any session, in the same queue and kind as one of these
-    /// lists.
+    /// Returns whether any list is reserved, for any session, in the same queue and kind as one of
+    /// these lists.
     pub(in crate::sqlite) fn any_reserved(&self, sub_queues: &[i64]) -> Result<bool> {
         if !self.cache.affinity.any() {
             return Ok(false);
@@ -267,7 +267,7 @@ impl Transaction<'_> {
     }
 
     /// Ends the reservations whose time is over. If the clock was set back, or no process has
-    /// looked so far, every list is looked at.
+    /// checked so far, every list is checked.
     pub(in crate::sqlite) fn release_reservations(&mut self) -> Result<()> {
         if !self.cache.affinity.any() {
             return Ok(());

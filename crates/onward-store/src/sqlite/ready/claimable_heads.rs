@@ -17,8 +17,8 @@ use crate::rules::share::Rank;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::FIRST_WITH_AFFINITY;
 
-/// The first task of a group's list. Those of groups that share their queue are in the order of
-/// whose turn it is, all others in that of their sort keys.
+/// The first task of a group's list. Heads of groups that share their queue are ordered by
+/// fair-share tag, all others by sort key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::sqlite) struct ClaimableHead {
     /// The fair-share tag; the default if groups do not share.
@@ -109,8 +109,8 @@ impl ClaimableHeads {
         }
     }
 
-    /// How many of a head list's heads have a smaller fair-share tag, those of affinity keys not
-    /// counted; counted up to [`bounds::AHEAD`].
+    /// Returns the number of heads in a head list with a smaller fair-share tag, without those of
+    /// affinity keys; at most [`bounds::AHEAD`].
     pub(in crate::sqlite) fn count_before(
         &self,
         connection: &Database<'_>,

@@ -48,9 +48,9 @@ impl Transaction<'_> {
         self.settle_group_of(entry.list)
     }
 
-    /// Takes a task out of a list of a group or an affinity key that a session is about to start,
-    /// and counts it; answers whether that holds the group back. What is known of the task is kept
-    /// for the start.
+    /// Removes a task from a list of a group or an affinity key because a session is about to start
+    /// it, and counts the start. Returns whether that holds the group back. The cached row of the
+    /// task is kept for the start.
     pub(in crate::sqlite) fn start_from_list(
         &mut self,
         session: SessionId,

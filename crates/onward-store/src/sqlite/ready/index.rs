@@ -32,8 +32,8 @@ pub(in crate::sqlite) const ALL_IN_TABLES: i64 = i64::MAX;
 /// The numbers of tasks that may wait in memory before they move to the tables.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct MemoryTasks {
-    /// The bound where the tables have no due tasks: a backlog that comes and goes never touches
-    /// them. Moving so many takes a tenth of a second.
+    /// The bound if the tables have no due tasks: a backlog that comes and goes never touches them.
+    /// Moving that many takes a tenth of a second.
     pub(in crate::sqlite) alone: usize,
     /// The bound where the tables have due tasks, so that submitters do not wait long for a move.
     pub(in crate::sqlite) beside_tables: usize,
@@ -110,8 +110,8 @@ pub(in crate::sqlite) struct Index {
     idle_rows: IdleOrchestrations,
     /// The scheduled tasks in memory: due time and number, with their list.
     scheduled: BTreeMap<(i64, i64), i64>,
-    /// How many blocked tasks came since the index watermark was last moved: whoever loads this
-    /// reads them too.
+    /// The number of tasks that became blocked since the index watermark last moved. A process that
+    /// loads the index reads them too.
     blocked: usize,
     /// The times at which tasks in memory expire.
     expiry: BTreeSet<(i64, i64)>,
@@ -666,8 +666,7 @@ impl Index {
     }
 }
 
-/// Where a task in a list stands that has the affinity key of that number, if it has one and tasks
-/// of it wait.
+/// Returns the list of a task: if the task is ready and has an affinity key, that of the key.
 fn list(list: i64, has_affinity_keys: bool, affinity_key: Option<i64>, is_ready: bool) -> Result<i64> {
     match affinity_key {
         _ if !has_affinity_keys => Ok(list),

@@ -2,14 +2,14 @@
 //! store's file.
 //!
 //! Nothing here may wait for the store's writing connection. The caller's transaction may hold
-//! SQLite's write lock, and whoever has the [`Committer`] may be waiting for that very lock: a
-//! caller who waited for the `Committer` in turn would wait until that one's retry budget ends. So
-//! what is needed after the commit (hints, the peers' lock files, the trigger) is reached without
-//! it, and what is needed before (the index, the names) is read from the file, as every process
-//! does that finds it changed.
+//! SQLite's write lock, and the thread that holds the [`Committer`] may wait for that lock. A
+//! caller that waited for the `Committer` would then wait until the thread's retry budget ends. So
+//! everything needed after the commit (hints, the peers' lock files, the trigger) is reached
+//! without it. Everything needed before (the index, the names) is read from the file, as in every
+//! process that finds the file changed.
 //!
-//! The store learns of these writes as it learns of another process's commits: `PRAGMA
-//! data_version` differs, and the store reloads its cache.
+//! The store detects these writes like another process's commits: `PRAGMA data_version` differs,
+//! and the store reloads its cache.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

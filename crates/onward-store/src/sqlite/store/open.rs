@@ -37,7 +37,7 @@ use crate::sqlite::store::connect::{
 use crate::sqlite::store::read_pool::ReadPool;
 use crate::sqlite::store::sqlite_store::{OpenFile, SqliteStore};
 
-/// How a SQLite store is opened.
+/// The options with which a SQLite store is opened.
 ///
 /// ```no_run
 /// # async fn example() -> onward_store::Result<()> {
@@ -326,8 +326,8 @@ impl SqliteOptions {
         Ok(SqliteStore::new(writer, Some(file), info, self.clock, sizes))
     }
 
-    /// Opens the writing connection and makes this process's lock file; nobody else's work is
-    /// touched yet.
+    /// Opens the writing connection and makes this process's lock file. It does not change the work
+    /// of other processes yet.
     fn enter_file(&self, path: &Path) -> Result<(Committer, Arc<CheckpointTrigger>)> {
         self.check()?;
         check_place(path, self.create)?;
@@ -442,8 +442,8 @@ mod tests {
     use crate::api::task::NewTask;
     use crate::api::write::{Claim, OpenSession, Write};
 
-    /// A process looks who is here, and before it can act on it another one comes and begins to
-    /// work.
+    /// Another process starts between a process's check of its peers and the action that follows
+    /// the check.
     #[tokio::test]
     async fn a_process_that_came_after_the_look_keeps_its_sessions() {
         let directory = tempfile::tempdir().unwrap();

@@ -169,9 +169,9 @@ impl SqliteStore {
         })
     }
 
-    /// The processes that have ended and whose sessions nobody has ended yet. Their names are never
-    /// used again. Whoever opens a session has its lock file before: so who is here is looked at
-    /// behind the sessions.
+    /// Returns the processes that have ended and whose sessions are still open. Their names are
+    /// never used again. A process makes its lock file before it opens a session, so the peers are
+    /// read after the sessions.
     fn ended_processes(&self) -> Result<BTreeSet<String>> {
         let mut processes = self.read(reads::sessions::processes)?;
         let mut committer = self.committer();

@@ -48,7 +48,7 @@ pub(in crate::sqlite) struct CandidateSource {
     queue: i64,
     /// The kind's number.
     kind: i64,
-    /// What the source's queue takes turns with, or is in strict mode one source with.
+    /// The candidate for turns: the source's queue, or in strict mode all queues of its weight.
     pub(in crate::sqlite) turn: i64,
     /// The head that is among the heads.
     head: Option<ClaimableHead>,
@@ -103,13 +103,13 @@ pub(in crate::sqlite) struct Remaining {
     all: Option<usize>,
 }
 
-/// Where a claim goes on that has to look for its sources again.
+/// The position at which a claim continues that has to find its sources again.
 pub(in crate::sqlite) struct Resumed {
     /// The tasks that may still start.
     pub(in crate::sqlite) remaining: Remaining,
     /// The queues' turns so far.
     pub(in crate::sqlite) choice: QueueChoice,
-    /// Up to where each turn's source has been looked at.
+    /// The sort key up to which each turn's source was examined.
     pub(in crate::sqlite) passed: FxHashMap<i64, Place>,
 }
 
@@ -345,13 +345,13 @@ impl Transaction<'_> {
         Ok(next)
     }
 
-    /// Has the heads of groups' sources be those of groups that may still give a task.
+    /// Updates the heads of groups' sources to groups that may still give a task.
     pub(super) fn refresh_groups(&mut self, candidates: &mut Candidates) -> Result<()> {
         self.refresh(candidates, |_, source| matches!(source.heads, Heads::HeadList(_)))
     }
 
-    /// Has sources stand where they do after a start from a queue that groups share: those of the
-    /// same group, or of tasks without one.
+    /// Updates the sources after a start from a queue that groups share: those of the same group,
+    /// or of tasks without one.
     pub(super) fn refresh_shares(&mut self, candidates: &mut Candidates, started: Candidate) -> Result<()> {
         let (group, queue) = (self.cache.names.group_of(started.list), candidates.sources[started.source].queue);
         self.refresh(candidates, |names, source| match group {

@@ -124,8 +124,9 @@ impl Transaction<'_> {
         Ok(tasks)
     }
 
-    /// Notes that a candidate is taken. One of a group or an affinity key leaves its list at once,
-    /// for that may hold back others of the group, and changes whom the affinity key prefers.
+    /// Records that a candidate is taken. A task of a group or an affinity key leaves its list at
+    /// once, because its start may hold back the group and changes the preferred session of the
+    /// affinity key.
     fn take_candidate(&mut self, claim: &Claim, candidates: &mut Candidates, candidate: Candidate) -> Result<()> {
         candidates.took(candidate.source);
         let is_held_back =

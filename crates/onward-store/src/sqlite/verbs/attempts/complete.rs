@@ -181,8 +181,8 @@ pub(in crate::sqlite) struct Completion {
 /// The shortest range for which a statement of its own costs less than its tasks one by one.
 const LONG: usize = 4;
 
-/// Tasks, divided into ranges without gaps and alike in something, which SQLite walks at half the
-/// cost, and others.
+/// Tasks, divided into ranges and single tasks. The tasks of a range have consecutive numbers and
+/// one property in common, and SQLite walks them at half the cost.
 #[derive(Debug, PartialEq, Eq)]
 struct Ranges<T> {
     /// The ranges that are long enough.

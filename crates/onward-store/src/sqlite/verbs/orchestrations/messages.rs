@@ -65,7 +65,8 @@ impl Transaction<'_> {
         Ok(statement.query_row([task.0], |row| row.get(0)).optional()?.unwrap_or_default())
     }
 
-    /// Notifies the orchestration that submitted a task of its end, if it asked for that.
+    /// Notifies the orchestration that submitted a task of its end, if the task has a reference for
+    /// it.
     pub(in crate::sqlite::verbs) fn report_end(
         &mut self,
         task: &LiveTask,
@@ -110,7 +111,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Has an idle orchestration wait for a turn.
+    /// Makes an idle orchestration wait for a turn.
     pub(in crate::sqlite) fn wake(&mut self, task: &LiveTask) -> Result<()> {
         let run_at = self.now.as_microseconds();
         self.leave_list(&task.entry())?;

@@ -19,7 +19,7 @@ use crate::sqlite::commit::cache::next_ready_batch;
 use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 use crate::sqlite::verbs::tasks::control::EndedTask;
 
-/// Whether a live task is collected with others, or is an item of a batch.
+/// Returns whether a live task is in a pending batch or is an item of a batch.
 pub(in crate::sqlite::verbs) fn is_batch_item(task: &LiveTask) -> bool {
     task.blocked && task.options.aggregate.is_some()
 }
@@ -163,8 +163,8 @@ impl Transaction<'_> {
         Ok(sub_queues.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Takes a task out of what is collected in its sub-queue; answers how many bytes its payload
-    /// has, if it was there.
+    /// Removes a task from the pending batch of its sub-queue; returns the size of its payload in
+    /// bytes if it was there.
     pub(in crate::sqlite::verbs) fn leave_pending_batch(&mut self, task: &LiveTask) -> Result<Option<u64>> {
         let bytes: Option<i64> = self
             .connection

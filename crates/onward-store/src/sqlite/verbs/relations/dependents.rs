@@ -1,9 +1,9 @@
 //! Dependencies between tasks, and the effects of a task's end on its dependents.
 //!
-//! An edge is a row of `dependency`. A task that others depend on has [`DEPENDENTS`] among the
-//! links of its row, so that the end of any other asks for nothing. A task that is over stands in
-//! line in [`Transaction::unpropagated_ends`] until its dependents were told, which the write does
-//! last; what it leaves is kept in `unpropagated_end` for the next sweeps.
+//! An edge is a row of `dependency`. A task with dependents has [`DEPENDENTS`] among the links of
+//! its row, so that the end of any other task needs no lookup. A task that is over is queued in
+//! [`Transaction::unpropagated_ends`] until its dependents are notified, which a write does last.
+//! The rest is stored in `unpropagated_end` for the next sweeps.
 
 use std::collections::VecDeque;
 
