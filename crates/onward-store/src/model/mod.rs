@@ -31,9 +31,9 @@
 //!   that ends. A dependency that is gone by then did not complete.
 //! * A write tells dependents what ended by it after it has done all else, the dependents of one
 //!   task by their numbers.
-//! * Bundles that time makes ripe are handed over after all else that a sweep does, the longest
-//!   overdue first, until one sweep has moved [`SWEEP`](crate::bounds::SWEEP) members.
-//! * A bundle that is over ends its members after it has told its dependents, by their numbers;
+//! * Batches that time makes ripe are handed over after all else that a sweep does, the longest
+//!   overdue first, until one sweep has moved [`SWEEP`](crate::bounds::SWEEP) items.
+//! * A batch that is over ends its items after it has told its dependents, by their numbers;
 //!   then it cancels its children.
 //! * A claim takes from a line of an affinity key if that is reserved for nobody else when the
 //!   claim begins to look, and not if it is, whatever the claim itself changes of who is preferred.
@@ -80,4 +80,4 @@ pub(crate) use {
     tasks::task::{End, Task},
 };
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
-pub(crate) use {batches::index::BatchKey, dependencies::dependents::UnsettledEnd};
+pub(crate) use {batches::index::BatchKey, dependencies::dependents::UnpropagatedEnd};

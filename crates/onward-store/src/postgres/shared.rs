@@ -9,7 +9,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
 use crate::api::error::{Error, Result};
-use crate::api::news::{NewsSender, TaskNews};
+use crate::api::notification::{NotificationSender, TaskNotification};
 use crate::api::store::Hint;
 use crate::api::timestamp::Timestamp;
 use crate::clock::Clock;
@@ -43,7 +43,7 @@ pub(super) struct Shared {
     pub(super) stamp: AtomicI64,
     pub(super) server_clock: Arc<ServerClock>,
     pub(super) hints: watch::Sender<Hint>,
-    pub(super) news: NewsSender,
+    pub(super) notifications: NotificationSender,
     /// Rung when there may be something in the inbox.
     pub(super) inbox: Arc<Notify>,
     /// Whether the role may look into the inbox.
@@ -66,7 +66,7 @@ impl Shared {
 
     /// The time by the store's clock, where the server's says `microseconds`.
     pub(super) fn now(&self, microseconds: i64) -> Now {
-        let server = self.server_clock.heard(microseconds);
+        let server = self.server_clock.received(microseconds);
         match &self.options.clock {
             Some(clock) => Now { wall: clock.now(), steady: clock.steady() },
             None => server,
@@ -89,8 +89,8 @@ impl Shared {
     }
 
     /// Tells those who wait here what is on disk.
-    pub(super) fn tell(&self, news: Vec<TaskNews>) {
-        self.news.tell(news);
+    pub(super) fn notify(&self, notifications: Vec<TaskNotification>) {
+        self.notifications.notify(notifications);
     }
 
     /// Counts transactions that wait for the disk.
@@ -131,7 +131,7 @@ impl Shared {
 
     /// Somebody else wrote: anything may have happened.
     pub(super) fn others_wrote(&self, hint: Hint) {
-        self.news.tell_missed();
+        self.notifications.notify_missed();
         self.hint(hint);
     }
 

@@ -1,20 +1,20 @@
-//! What is collected, and which task is a member of which bundle.
+//! What is collected, and which task is an item of which batch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::name::Name;
 use crate::api::task::{NewTask, TaskId};
-use crate::rules::aggregate::Collection;
+use crate::rules::aggregate::PendingBatchState;
 
 /// Queue, kind and group: what is collected together.
 pub(crate) type BatchKey = (Name, Name, Option<Name>);
 
-/// What is being collected, and who is a member of which bundle.
+/// What is being collected, and who is an item of which batch.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Batches {
-    pub(crate) pending: BTreeMap<BatchKey, (Collection, BTreeSet<TaskId>)>,
+    pub(crate) pending: BTreeMap<BatchKey, (PendingBatchState, BTreeSet<TaskId>)>,
     pub(crate) batch_of: BTreeMap<TaskId, TaskId>,
-    /// A bundle and a member, live or ended.
+    /// A batch and an item, live or ended.
     pub(crate) items: BTreeSet<(TaskId, TaskId)>,
 }
 
@@ -28,14 +28,14 @@ impl Batches {
         self.items.insert((batch, item));
     }
 
-    /// A task is a member of its bundle no more.
+    /// A task is an item of its batch no more.
     pub(in crate::model) fn forget(&mut self, item: TaskId) {
         if let Some(batch) = self.batch_of.remove(&item) {
             self.items.remove(&(batch, item));
         }
     }
 
-    /// The first member of a bundle from a number on.
+    /// The first item of a batch from a number on.
     pub(super) fn item_from(&self, batch: TaskId, from: TaskId) -> Option<TaskId> {
         let next = self.items.range((batch, from)..).next();
         next.filter(|(of, _)| *of == batch).map(|(_, item)| *item)

@@ -1,19 +1,19 @@
-//! Tasks that are collected, and bundles of them.
+//! Tasks that are collected, and batches of them.
 
 use crate::api::event::Change;
-use crate::api::news::TaskNews;
+use crate::api::notification::TaskNotification;
 use crate::api::outcome::Refusal;
 use crate::api::reason::WaitReason;
 use crate::api::task::{NewTask, TaskId, TaskState};
 use crate::model::batches::index::batch_key_of;
-use crate::model::dependencies::dependents::UnsettledEnd;
+use crate::model::dependencies::dependents::UnpropagatedEnd;
 use crate::model::state::State;
 use crate::model::tasks::task::Task;
-use crate::rules::aggregate::{self, Collection};
+use crate::rules::aggregate::{self, PendingBatchState};
 
 impl State {
     /// A task that was to be collected has ended or was removed: it leaves what is being collected,
-    /// or its bundle, unless it ended with that.
+    /// or its batch, unless it ended with that.
     pub(in crate::model) fn leave_batch(&mut self, id: TaskId, new: &NewTask, is_removed: bool) {
         let Some(batch) = self.batches.batch_of(id) else { return self.leave_pending_batch(id, new) };
         let is_live = self.live_state(batch).is_some();
@@ -35,13 +35,13 @@ impl State {
         self.live_state(id) == Some(TaskState::Running)
     }
 
-    /// Where a task stands; a member runs while its bundle does.
+    /// Where a task stands; an item runs while its batch does.
     pub(in crate::model) fn effective_state(&self, task: &Task) -> TaskState {
         let batch = self.batches.batch_of(task.id).filter(|_| !task.state.is_ended());
         if batch.is_some_and(|batch| self.is_running(batch)) { TaskState::Running } else { task.state }
     }
 
-    /// The bundle of a member, if that has not ended.
+    /// The batch of an item, if that has not ended.
     pub(in crate::model) fn live_batch_of(&self, item: TaskId) -> Option<&Task> {
         let batch = self.tasks.get(self.batches.batch_of(item)?)?;
         (!batch.state.is_ended()).then_some(batch)
@@ -53,12 +53,12 @@ impl State {
         self.batches.items_of(batch).into_iter().filter(is_to_cancel).collect()
     }
 
-    /// Whether somebody wants members of a bundle cancelled.
+    /// Whether somebody wants items of a batch cancelled.
     pub(in crate::model) fn has_items_to_cancel(&self, batch: TaskId) -> bool {
         !self.items_to_cancel(batch).is_empty()
     }
 
-    /// A bundle waits again: members that somebody wanted cancelled while it ran are taken out of
+    /// A batch waits again: items that somebody wanted cancelled while it ran are taken out of
     /// it.
     pub(in crate::model) fn cancel_marked_items(&mut self, batch: TaskId) {
         for item in self.items_to_cancel(batch) {
@@ -66,7 +66,7 @@ impl State {
         }
     }
 
-    /// Whether the time to live of a member is over for good; then it is forgotten.
+    /// Whether the time to live of an item is over for good; then it is forgotten.
     pub(in crate::model) fn clear_expiry_if_started(&mut self, item: TaskId) -> bool {
         let started = self.live_batch_of(item).is_some_and(|batch| aggregate::has_started(batch.state, batch.attempts));
         if started {
@@ -75,13 +75,13 @@ impl State {
         started
     }
 
-    /// The next member that is to end with a bundle that is over.
-    pub(in crate::model) fn next_batch_item(&self, over: UnsettledEnd) -> Option<TaskId> {
-        self.batches.item_from(over.task, over.next_member)
+    /// The next item that is to end with a batch that is over.
+    pub(in crate::model) fn next_batch_item(&self, over: UnpropagatedEnd) -> Option<TaskId> {
+        self.batches.item_from(over.task, over.next_item)
     }
 
-    /// Ends a member with its bundle.
-    pub(in crate::model) fn end_item(&mut self, item: TaskId, over: UnsettledEnd) {
+    /// Ends an item with its batch.
+    pub(in crate::model) fn end_item(&mut self, item: TaskId, over: UnpropagatedEnd) {
         if self.live_state(item).is_none() {
             return;
         }
@@ -91,15 +91,15 @@ impl State {
             let now = self.now.wall;
             self.tasks.change(item, |task| task.push_error_between(now, error));
         }
-        self.end(item, aggregate::end_of_member(over.ended));
+        self.end(item, aggregate::end_of_item(over.ended));
     }
 
-    /// The members that wait again with a bundle that is tried again after its end: those that have
+    /// The items that wait again with a batch that is tried again after its end: those that have
     /// ended.
     pub(in crate::model) fn items_to_retry(&self, batch: &Task) -> Result<Vec<TaskId>, Refusal> {
         let items = self.batches.items_of(batch.id);
-        if batch.members > 0 && items.is_empty() {
-            return Err(aggregate::without_members(batch.id));
+        if batch.items > 0 && items.is_empty() {
+            return Err(aggregate::without_items(batch.id));
         }
         let ended: Vec<TaskId> = items.into_iter().filter(|item| self.live_state(*item).is_none()).collect();
         for item in &ended {
@@ -111,7 +111,7 @@ impl State {
         Ok(ended)
     }
 
-    /// Has what ended with a bundle wait with it again.
+    /// Has what ended with a batch wait with it again.
     pub(in crate::model) fn retry_items(&mut self, batch: TaskId, items: Vec<TaskId>) {
         self.dependencies.keep_items(batch);
         for item in items {
@@ -120,7 +120,7 @@ impl State {
             self.keys.take(item, &new);
             self.reset(item);
             self.log(item, Change::Retried);
-            self.news.push(TaskNews::Retried { task: item });
+            self.notifications.push(TaskNotification::Retried { task: item });
         }
     }
 
@@ -128,10 +128,10 @@ impl State {
     pub(in crate::model) fn why_aggregated(&self, task: &Task) -> Option<WaitReason> {
         task.new.aggregate.filter(|_| task.state == TaskState::Blocked)?;
         if let Some(batch) = self.batches.batch_of(task.id) {
-            return Some(WaitReason::InBundle { bundle: batch });
+            return Some(WaitReason::InBatch { batch });
         }
         let (pending_batch, _) = self.batches.pending.get(&batch_key_of(&task.new))?;
-        let Collection { members, size, ripe_at, .. } = *pending_batch;
-        Some(WaitReason::Collecting { members, size, ripe_at })
+        let PendingBatchState { items, size, ready_at, .. } = *pending_batch;
+        Some(WaitReason::PendingBatch { items, size, ready_at })
     }
 }

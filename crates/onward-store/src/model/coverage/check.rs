@@ -18,7 +18,7 @@ use crate::model::coverage::partial_sub_queues::PartialSubQueues;
 use crate::model::limits::running::RunningCounts;
 use crate::model::tasks::sub_queue::SubQueue;
 use crate::model::tasks::task::Task;
-use crate::rules::order::Place;
+use crate::rules::order::SortKey;
 
 /// What a state knows of the store. A clone notes what it wants in the same place.
 #[derive(Debug, Clone, Default)]
@@ -135,7 +135,7 @@ impl Coverage {
 
     /// Sub-queues of which more waits than is loaded: behind which place, and a task as all of the
     /// sub-queue are.
-    pub(in crate::model) fn partial_sub_queues(&self) -> impl Iterator<Item = (&SubQueue, Place, &Task)> {
+    pub(in crate::model) fn partial_sub_queues(&self) -> impl Iterator<Item = (&SubQueue, SortKey, &Task)> {
         self.request_unless(|loaded| loaded.sub_queues.is_some(), || LoadRequest::SubQueues);
         let sub_queues = self.loaded().and_then(|loaded| loaded.sub_queues.as_ref());
         sub_queues.into_iter().flat_map(PartialSubQueues::iter)
@@ -144,10 +144,10 @@ impl Coverage {
     /// Those of them of which more may wait before a place, if one is named.
     pub(in crate::model) fn partial_sub_queues_before(
         &self,
-        end: Option<Place>,
-    ) -> impl Iterator<Item = (Place, &Task)> {
+        end: Option<SortKey>,
+    ) -> impl Iterator<Item = (SortKey, &Task)> {
         self.request_unless(|loaded| loaded.sub_queues.is_some(), || LoadRequest::SubQueues);
-        let is_before = move |sort_key: Place| end.is_none_or(|end| sort_key < end);
+        let is_before = move |sort_key: SortKey| end.is_none_or(|end| sort_key < end);
         let sub_queues = self.loaded().and_then(|loaded| loaded.sub_queues.as_ref());
         // Asked for each task that a claim takes, and mostly there is none.
         let sub_queues = sub_queues.filter(|sub_queues| sub_queues.first.is_some_and(is_before));

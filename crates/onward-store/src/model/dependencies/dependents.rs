@@ -18,12 +18,12 @@ pub(crate) struct DependencyIndex {
     /// A blocked task and one that it depends on.
     pub(crate) open: BTreeSet<(TaskId, TaskId)>,
     /// Tasks that are over and whose dependents do not all know yet, in the order of their ends.
-    pub(crate) unsettled: VecDeque<UnsettledEnd>,
+    pub(crate) unpropagated_ends: VecDeque<UnpropagatedEnd>,
 }
 
 /// A task that is over.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct UnsettledEnd {
+pub(crate) struct UnpropagatedEnd {
     pub(crate) task: TaskId,
     pub(crate) ended: Ended,
     /// The highest number that a task had by then: later ones depend on what it does when it is
@@ -31,8 +31,8 @@ pub(crate) struct UnsettledEnd {
     pub(crate) up_to: TaskId,
     /// Which of its children is the next to be cancelled, if they are.
     pub(crate) next_child: TaskId,
-    /// Which of its members is the next to end.
-    pub(crate) next_member: TaskId,
+    /// Which of its items is the next to end.
+    pub(crate) next_item: TaskId,
 }
 
 impl DependencyIndex {
@@ -51,7 +51,7 @@ impl DependencyIndex {
     }
 
     /// The first dependent that does not know that a task is over.
-    fn next_dependent(&self, over: UnsettledEnd) -> Option<TaskId> {
+    fn next_dependent(&self, over: UnpropagatedEnd) -> Option<TaskId> {
         self.first_dependent(over.task).filter(|dependent| *dependent <= over.up_to)
     }
 
@@ -61,21 +61,21 @@ impl DependencyIndex {
         of.map(|(_, task)| *task).collect()
     }
 
-    /// A bundle that is over is tried again: its members do not end with it any more.
+    /// A batch that is over is tried again: its items do not end with it any more.
     pub(in crate::model) fn keep_items(&mut self, batch: TaskId) {
-        let of_bundle = self.unsettled.iter_mut().filter(|over| over.task == batch);
-        of_bundle.for_each(|over| over.next_member = TaskId(i64::MAX));
+        let of_batch = self.unpropagated_ends.iter_mut().filter(|over| over.task == batch);
+        of_batch.for_each(|over| over.next_item = TaskId(i64::MAX));
     }
 
     /// Whether some dependents do not know yet.
-    pub(in crate::model) fn is_unsettled(&self) -> bool {
-        !self.unsettled.is_empty()
+    pub(in crate::model) fn has_unpropagated_ends(&self) -> bool {
+        !self.unpropagated_ends.is_empty()
     }
 }
 
 impl State {
     /// A task is over: it waits for nothing, and its dependents are to be told.
-    pub(in crate::model) fn settle_links(&mut self, task: TaskId, ended: Ended) {
+    pub(in crate::model) fn propagate_end(&mut self, task: TaskId, ended: Ended) {
         for open in self.dependencies.open_of(task) {
             self.dependencies.remove(open, task);
         }
@@ -84,12 +84,12 @@ impl State {
         if self.dependencies.first_dependent(task).is_some() || leaves_others {
             let up_to = TaskId(self.last_task);
             let next_child = if leaves_children { TaskId(0) } else { TaskId(i64::MAX) };
-            self.dependencies.unsettled.push_back(UnsettledEnd {
+            self.dependencies.unpropagated_ends.push_back(UnpropagatedEnd {
                 task,
                 ended,
                 up_to,
                 next_child,
-                next_member: TaskId(0),
+                next_item: TaskId(0),
             });
         }
     }
@@ -99,7 +99,7 @@ impl State {
         dependencies.tasks.iter().try_for_each(|dependency| match *dependency {
             Dependency::Task(task) if self.tasks.get(task).is_some() => Ok(()),
             Dependency::Task(task) => Err(Refusal::DependencyNotFound(task)),
-            Dependency::Member(position) => Err(dependencies::no_member(position)),
+            Dependency::Position(position) => Err(dependencies::no_position(position)),
         })
     }
 
@@ -124,7 +124,7 @@ impl State {
         let state = self.tasks.get(id).map(|task| task.state);
         Some(match state {
             Some(state) if !state.is_ended() => Dependent::On(id),
-            ended => Dependent::Settled(id, ended),
+            ended => Dependent::Ended(id, ended),
         })
     }
 
@@ -136,14 +136,14 @@ impl State {
 
     /// Tells dependents of tasks that are over, in the order of the ends; what is left is for the
     /// next sweep.
-    pub(in crate::model) fn settle_dependents(&mut self) {
+    pub(in crate::model) fn propagate_ends(&mut self) {
         for _ in 0..bounds::CASCADE {
-            let Some(over) = self.dependencies.unsettled.front().copied() else { return };
+            let Some(over) = self.dependencies.unpropagated_ends.front().copied() else { return };
             // Who waits for it is known once it was looked for, though it may be gone.
             self.tasks.require(over.task);
             match self.dependencies.next_dependent(over) {
-                Some(dependent) => self.settle_dependent(over, dependent),
-                None => self.settle_next_item(over),
+                Some(dependent) => self.propagate_to_dependent(over, dependent),
+                None => self.propagate_to_next_item(over),
             }
         }
     }
@@ -155,24 +155,28 @@ impl State {
         self.dependencies.open_of(task)
     }
 
-    fn settle_next_item(&mut self, over: UnsettledEnd) {
-        let Some(item) = self.next_batch_item(over) else { return self.settle_next_child(over) };
-        self.dependencies.unsettled.iter_mut().take(1).for_each(|front| front.next_member = TaskId(item.0 + 1));
+    fn propagate_to_next_item(&mut self, over: UnpropagatedEnd) {
+        let Some(item) = self.next_batch_item(over) else { return self.propagate_to_next_child(over) };
+        self.dependencies.unpropagated_ends.iter_mut().take(1).for_each(|front| front.next_item = TaskId(item.0 + 1));
         self.end_item(item, over);
     }
 
-    fn settle_next_child(&mut self, over: UnsettledEnd) {
+    fn propagate_to_next_child(&mut self, over: UnpropagatedEnd) {
         match self.next_child(over) {
             Some(child) => {
-                self.dependencies.unsettled.iter_mut().take(1).for_each(|front| front.next_child = TaskId(child.0 + 1));
+                self.dependencies
+                    .unpropagated_ends
+                    .iter_mut()
+                    .take(1)
+                    .for_each(|front| front.next_child = TaskId(child.0 + 1));
                 self.cancel_child(child, over.task, over.ended);
             }
-            None => drop(self.dependencies.unsettled.pop_front()),
+            None => drop(self.dependencies.unpropagated_ends.pop_front()),
         }
     }
 
-    fn settle_dependent(&mut self, over: UnsettledEnd, dependent: TaskId) {
-        let UnsettledEnd { task, ended, .. } = over;
+    fn propagate_to_dependent(&mut self, over: UnpropagatedEnd, dependent: TaskId) {
+        let UnpropagatedEnd { task, ended, .. } = over;
         self.dependencies.remove(task, dependent);
         let Some(on_failure) = self.tasks.get(dependent).map(|task| task.new.depends_on.on_failure) else { return };
         if let Some(state) = dependencies::end_of_dependent(ended, on_failure) {

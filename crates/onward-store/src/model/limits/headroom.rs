@@ -11,7 +11,7 @@ use crate::model::tasks::task::Task;
 
 /// How many more tasks may start at a moment, by what limits them. Each scope is worked out when it
 /// is first asked for and counted down from then on, for a claim of thousands asks for most of them
-/// again and again. The tokens of what has started are taken [at the end](Self::settle).
+/// again and again. The tokens of what has started are taken [at the end](Self::take_tokens).
 #[derive(Debug)]
 pub(in crate::model) struct Headroom {
     now: Duration,
@@ -72,7 +72,7 @@ impl Headroom {
     }
 
     /// Takes the tokens of what has started from the buckets.
-    pub(in crate::model) fn settle(self, state: &mut State) {
+    pub(in crate::model) fn take_tokens(self, state: &mut State) {
         let all = self.all.map(|headroom| (LimitScope::All, headroom));
         let queues = self.queues.into_iter().map(|(queue, headroom)| (LimitScope::Queue(queue), headroom));
         let kinds = self.kinds.into_iter().map(|(kind, headroom)| (LimitScope::Kind(kind), headroom));

@@ -5,7 +5,7 @@ use crate::api::timestamp::Timestamp;
 use crate::model::batches::index::Batches;
 use crate::model::tasks::task::Task;
 
-/// Whether a listing under `filter` shows a task; `batches` says of which bundle it is a member.
+/// Whether a listing under `filter` shows a task; `batches` says of which batch it is an item.
 pub(in crate::model) fn shows(filter: &TaskFilter, task: &Task, batches: &Batches) -> bool {
     let within = |at: Option<Timestamp>, from: Option<Timestamp>, before: Option<Timestamp>| {
         from.is_none_or(|from| at.is_some_and(|at| at >= from))
@@ -26,7 +26,7 @@ pub(in crate::model) fn shows(filter: &TaskFilter, task: &Task, batches: &Batche
             .is_none_or(|prefix| task.new.unique.as_ref().is_some_and(|unique| unique.key.starts_with(prefix)))
         && filter.priority_from.is_none_or(|from| task.new.priority >= from)
         && filter.priority_to.is_none_or(|to| task.new.priority <= to)
-        && filter.bundle.is_none_or(|bundle| batches.batch_of(task.id) == Some(bundle))
+        && filter.batch.is_none_or(|batch| batches.batch_of(task.id) == Some(batch))
         && filter.orchestration.is_none_or(|is_one| task.new.orchestration == is_one)
         && filter.cancel_requested.is_none_or(|requested| task.cancel_requested == requested)
         && filter

@@ -10,7 +10,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::api::error::Result;
-use crate::api::news::TaskNews;
+use crate::api::notification::TaskNotification;
 use crate::api::outcome::Outcome;
 use crate::api::store::Hint;
 use crate::api::task::{Lease, SessionId, TaskId};
@@ -29,7 +29,7 @@ use crate::postgres::working_set::small_state::SmallState;
 #[derive(Debug, Default)]
 pub(super) struct ConsumedCompletions {
     pub(in crate::postgres) hint: Hint,
-    pub(in crate::postgres) news: Vec<TaskNews>,
+    pub(in crate::postgres) notifications: Vec<TaskNotification>,
 }
 
 /// Takes in all there are, in a transaction under the store's lock; `items` is what may be known of
@@ -51,7 +51,7 @@ pub(super) async fn take_in(
             let applied = apply_completions(client, shared, &calls, items.cloned()).await?;
             complain(&calls, &applied.outcomes);
             taken_in.hint.add(applied.hint);
-            taken_in.news.extend(applied.news);
+            taken_in.notifications.extend(applied.notifications);
         }
         if rows.len() < bounds::COMPLETIONS {
             return Ok(taken_in);

@@ -22,7 +22,7 @@ pub(in crate::postgres) struct ServerClock {
 
 impl ServerClock {
     /// Takes what the server said.
-    pub(in crate::postgres) fn heard(&self, microseconds: i64) -> Now {
+    pub(in crate::postgres) fn received(&self, microseconds: i64) -> Now {
         self.offset.store(microseconds.saturating_sub(here()), Ordering::Relaxed);
         now(microseconds)
     }

@@ -14,7 +14,7 @@
 --   loaded. So a column is here because something is looked for by it, or because it changes
 --   often; the rest of a task is in `task.body`.
 -- * Queues, kinds and groups are named by their names. The number of a task is `task.id` or
---   `ended.id`. Numbers of tasks and sessions are never used again.
+--   `history.id`. Numbers of tasks and sessions are never used again.
 -- * Moments are microseconds since 1970-01-01 UTC, by the server's clock. Durations are
 --   microseconds.
 -- * Names sort by their bytes (`COLLATE "C"`), as they do in the program.
@@ -44,15 +44,15 @@ CREATE SEQUENCE {schema}.last_session MINVALUE 0 START 0;
 CREATE SEQUENCE {schema}.ends MINVALUE 0 START 0;
 -- Of entries of the log.
 CREATE SEQUENCE {schema}.last_entry MINVALUE 0 START 0;
--- Counts the changes of `item`. A process whose copy has this number need not read the table.
-CREATE SEQUENCE {schema}.last_item MINVALUE 0 START 0;
+-- Counts the changes of `small_state`. A process whose copy has this number need not read the table.
+CREATE SEQUENCE {schema}.last_small_state MINVALUE 0 START 0;
 -- Counts the transactions that wrote. A process that finds the number of its own last one knows
 -- that no other process has written since.
 CREATE SEQUENCE {schema}.last_write MINVALUE 0 START 0;
 -- The number in `last_write` of the last transaction that changed what runs in a session which
 -- its writer had not opened. A process that finds the number it knows need not read its running
 -- tasks again.
-CREATE SEQUENCE {schema}.last_interference MINVALUE 0 START 0;
+CREATE SEQUENCE {schema}.last_invalidation MINVALUE 0 START 0;
 
 -- Processes that write, each with its last batch: after a lost connection it shows whether that
 -- was committed. Opening a store removes rows that are older than a day. Half-empty pages let
@@ -69,15 +69,15 @@ CREATE TABLE {schema}.writer (
 -- * `settings`: of a queue (weight, concurrency, affinity wait)
 -- * `limit`, `pause`: by their scope
 -- * `bucket`: token buckets, by what they limit: when each is full, in steady time
--- * `shares`: how far groups have come in the virtual time of a queue
+-- * `fair_share`: how far groups have come in the virtual time of a queue
 -- * `session`: workers that are registered with the store, and their leases
 -- * `affinity`: affinity keys and the session that each prefers
 -- * `schedule`: tasks that recur
--- * `collection`: pending batches and their items
--- * `unsettled`: one list, of tasks that are over and whose end has not reached all dependents
+-- * `pending_batch`: pending batches and their items
+-- * `unpropagated_ends`: one list, of tasks that are over and whose end has not reached all dependents
 --   yet
 -- * `store`: one piece, with the queue mode and two counters
-CREATE TABLE {schema}.item (
+CREATE TABLE {schema}.small_state (
     sort text COLLATE "C" NOT NULL,
     -- Plain for the first three sorts; empty where there is one piece; else JSON.
     name text COLLATE "C" NOT NULL,
@@ -89,7 +89,7 @@ CREATE TABLE {schema}.item (
 -- Tasks -----------------------------------------------------------------------------------------
 
 -- Live tasks: scheduled, waiting, running and blocked ones. A submission inserts a row, and the
--- end of the task moves it to `ended`. Vacuum comes early and does not pause, for rows leave as
+-- end of the task moves it to `history`. Vacuum comes early and does not pause, for rows leave as
 -- fast as they come.
 CREATE TABLE {schema}.task (
     id bigint NOT NULL PRIMARY KEY,
@@ -98,10 +98,10 @@ CREATE TABLE {schema}.task (
     state smallint NOT NULL,
     queue text COLLATE "C" NOT NULL,
     kind text COLLATE "C" NOT NULL,
-    grp text COLLATE "C" NOT NULL, -- the group; empty for none
-    series text COLLATE "C" NOT NULL, -- the affinity key; empty for none
+    task_group text COLLATE "C" NOT NULL, -- the group; empty for none
+    affinity text COLLATE "C" NOT NULL, -- the affinity key; empty for none
     -- The sort key: when it was due, and 60 s later for each level of priority below 255.
-    place bigint NOT NULL,
+    sort_key bigint NOT NULL,
     priority smallint NOT NULL, -- 0 to 255; the highest goes first
     run_at bigint NOT NULL, -- when it is due, or was
     expires_at bigint, -- when it expires unless an attempt has started
@@ -117,7 +117,7 @@ CREATE TABLE {schema}.task (
     result bytea, -- of a completed task, if its handler returned one
     finished_at bigint, -- this and the next two of ended tasks only
     end_number bigint, -- orders tasks by when they ended
-    end_entry bigint, -- the entry of the log with its end
+    ended_in bigint, -- the entry of the log with its end
     body json NOT NULL, -- the rest, without what is as by default (`memory/partial/row.rs`)
     -- Of an orchestration: CBOR of what it has beside history and messages
     -- (`orchestration/encoding.rs`).
@@ -127,7 +127,7 @@ CREATE TABLE {schema}.task (
 
 -- The ready list: a claim walks it sub-queue by sub-queue. Only waiting tasks are in it.
 -- Orchestrations have sub-queues of their own: an engine claims those whose code it has.
-CREATE INDEX task_waiting ON {schema}.task (queue, kind, grp, orchestration, series, place, id) WHERE state = 2;
+CREATE INDEX task_waiting ON {schema}.task (queue, kind, task_group, orchestration, affinity, sort_key, id) WHERE state = 2;
 
 -- Finds tasks that become due.
 CREATE INDEX task_scheduled ON {schema}.task (run_at, id) WHERE state = 1;
@@ -147,30 +147,30 @@ CREATE INDEX task_parent ON {schema}.task (parent) WHERE parent IS NOT NULL;
 
 -- Ended tasks, with the columns of `task`. The end of a task inserts a row, a prune or a purge
 -- removes it, and a retry moves it back.
-CREATE TABLE {schema}.ended (LIKE {schema}.task INCLUDING DEFAULTS, PRIMARY KEY (id));
+CREATE TABLE {schema}.history (LIKE {schema}.task INCLUDING DEFAULTS, PRIMARY KEY (id));
 
 -- Finds the oldest ends, for a prune.
-CREATE INDEX ended_end ON {schema}.ended (end_number) WHERE overdue_at IS NULL;
+CREATE INDEX history_end ON {schema}.history (end_number) WHERE overdue_at IS NULL;
 
 -- Finds tasks whose own retention is over.
-CREATE INDEX ended_overdue ON {schema}.ended (overdue_at, id) WHERE overdue_at IS NOT NULL;
+CREATE INDEX history_overdue ON {schema}.history (overdue_at, id) WHERE overdue_at IS NOT NULL;
 
 -- Finds children.
-CREATE INDEX ended_parent ON {schema}.ended (parent) WHERE parent IS NOT NULL;
+CREATE INDEX history_parent ON {schema}.history (parent) WHERE parent IS NOT NULL;
 
 -- Live and ended tasks by tag.
-CREATE TABLE {schema}.tag (
+CREATE TABLE {schema}.task_tag (
     tag bytea NOT NULL, -- `key=value`
     task bigint NOT NULL,
     PRIMARY KEY (tag, task)
 );
 
 -- Removes the tags of a task.
-CREATE INDEX tag_task ON {schema}.tag (task);
+CREATE INDEX task_tag_task ON {schema}.task_tag (task);
 
 -- Unique keys, each with the task that has it. The end of the task removes the row, unless the
 -- submitter asked to keep the key longer.
-CREATE TABLE {schema}.taken (
+CREATE TABLE {schema}.unique_key (
     kind text COLLATE "C" NOT NULL,
     key bytea NOT NULL,
     task bigint NOT NULL,
@@ -179,27 +179,27 @@ CREATE TABLE {schema}.taken (
 );
 
 -- Finds keys whose time is over.
-CREATE INDEX taken_until ON {schema}.taken (until) WHERE until IS NOT NULL;
+CREATE INDEX unique_key_until ON {schema}.unique_key (until) WHERE until IS NOT NULL;
 
 -- Blocked tasks and the live ones that they depend on. The end of one of them removes the row.
-CREATE TABLE {schema}.wait (
+CREATE TABLE {schema}.dependency (
     task bigint NOT NULL, -- the one to end first
     dependent bigint NOT NULL, -- the one that is blocked
     PRIMARY KEY (task, dependent)
 );
 
 -- Finds what a task still depends on.
-CREATE INDEX wait_dependent ON {schema}.wait (dependent, task);
+CREATE INDEX dependency_dependent ON {schema}.dependency (dependent, task);
 
 -- Batch items, with the batch, a task of its own. The row stays as long as the item does. Items
--- of pending batches are in `item`.
-CREATE TABLE {schema}.member (
-    member bigint NOT NULL PRIMARY KEY,
-    bundle bigint NOT NULL -- the batch
+-- of pending batches are in `small_state`.
+CREATE TABLE {schema}.batch_item (
+    task bigint NOT NULL PRIMARY KEY,
+    batch bigint NOT NULL -- the batch
 );
 
 -- Finds the items of a batch.
-CREATE INDEX member_bundle ON {schema}.member (bundle, member);
+CREATE INDEX batch_item_batch ON {schema}.batch_item (batch, task);
 
 
 -- Orchestrations --------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ CREATE TABLE {schema}.inbox (
     on_duplicate text NOT NULL, -- `skip`, `supersede` or `requeue`
     keep_key_for bigint NOT NULL,
     run_at bigint,
-    grp text,
+    task_group text,
     tags text NOT NULL, -- a JSON object
     ttl bigint,
     timeout bigint,
@@ -431,7 +431,7 @@ BEGIN
     PERFORM {schema}.onward_check_name('kind', kind);
     PERFORM {schema}.onward_check_name('queue', queue);
     IF task_group IS NOT NULL THEN PERFORM {schema}.onward_check_name('group', task_group); END IF;
-    IF affinity IS NOT NULL THEN PERFORM {schema}.onward_check_name('series', affinity); END IF;
+    IF affinity IS NOT NULL THEN PERFORM {schema}.onward_check_name('affinity key', affinity); END IF;
     PERFORM {schema}.onward_check(octet_length(bytes) <= most,
         format('the payload of a task of kind `%s` has %s bytes and the limit is %s', kind, octet_length(bytes), most),
         'Keep the data elsewhere and pass a reference.');
@@ -444,7 +444,7 @@ BEGIN
     PERFORM {schema}.onward_check(cardinality(depends_on) <= 1000, 'a task depends on more than 1000 others',
         'Have it depend on a task that depends on them.');
     PERFORM {schema}.onward_check_tags(tags);
-    INSERT INTO {schema}.inbox (kind, payload, queue, priority, key, on_duplicate, keep_key_for, run_at, grp, tags, ttl, timeout,
+    INSERT INTO {schema}.inbox (kind, payload, queue, priority, key, on_duplicate, keep_key_for, run_at, task_group, tags, ttl, timeout,
                                 deadline, affinity, parent, depends_on, heartbeat_timeout, retention)
     VALUES (onward_submit.kind, bytes, onward_submit.queue, onward_submit.priority, onward_submit.key, onward_submit.on_duplicate,
             coalesce({schema}.onward_microseconds('time for which a key is kept', keep_key_for, 0), 0),
@@ -491,7 +491,7 @@ BEGIN
     END IF;
     -- Each statement sees what was committed before it, and so all that was written before the
     -- lock.
-    PERFORM 1 FROM {schema}.task t JOIN {schema}.item i ON i.sort = 'session' AND i.name = onward_complete.session::text
+    PERFORM 1 FROM {schema}.task t JOIN {schema}.small_state i ON i.sort = 'session' AND i.name = onward_complete.session::text
     WHERE t.id = onward_complete.task AND t.session = onward_complete.session AND (t.body ->> 'claims')::bigint = onward_complete.claim
       AND NOT EXISTS (SELECT 1 FROM {schema}.completion c WHERE c.task = onward_complete.task);
     IF NOT FOUND THEN

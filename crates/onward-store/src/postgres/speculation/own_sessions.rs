@@ -2,7 +2,7 @@
 //! written, as long as nobody has interfered.
 //!
 //! Whoever changes a task that runs in a session of another writer, or anything that has to do with
-//! it, sets the sequence `last_interference` to the number of its transaction, under the lock. Most
+//! it, sets the sequence `last_invalidation` to the number of its transaction, under the lock. Most
 //! who write beside a node concern nothing that it runs: they submit, and end what they run
 //! themselves.
 //!

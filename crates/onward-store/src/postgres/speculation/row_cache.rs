@@ -12,7 +12,7 @@ use crate::postgres::working_set::applied::Applied;
 use crate::postgres::working_set::contents::WorkingSet;
 
 /// Tasks that run and have nothing to do with others: nobody waits for them, they wait for nobody,
-/// are in no bundle, have no children, and no message waits for them; and how many run in all. It
+/// are in no batch, have no children, and no message waits for them; and how many run in all. It
 /// is brought up to date with what each batch changes. Once somebody else has written, nothing of
 /// it is sure: how many run is forgotten, and tasks are what they were if [nobody has
 /// interfered](Self::validity_of), or if [their rows are](Self::written_by).
@@ -97,7 +97,7 @@ impl RowCache {
                 _ => {}
             }
         }
-        working_set.settle();
+        working_set.count_unloaded();
     }
 
     /// Follows what a batch has changed in a transaction, if its number is known, with this last
@@ -146,7 +146,7 @@ impl RowCache {
         });
     }
 
-    /// Who waits for a task, or is a member of one, may change where the task itself is not looked
+    /// Who waits for a task, or is an item of one, may change where the task itself is not looked
     /// at.
     fn forget_related(&mut self, before: &State, after: &State) {
         for state in [before, after] {
@@ -227,5 +227,5 @@ fn bytes_of(task: &Task) -> usize {
         let values = instance.values.iter().map(|(key, value)| key.len() + value.len());
         bytes(&instance.status) + values.sum::<usize>()
     });
-    task.new.payload.len() + bytes(&task.memo) + shown
+    task.new.payload.len() + bytes(&task.checkpoint) + shown
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::api::error::Result;
-use crate::api::news::TaskNews;
+use crate::api::notification::TaskNotification;
 use crate::api::outcome::Outcome;
 use crate::api::store::Hint;
 use crate::api::write::Write;
@@ -20,7 +20,7 @@ use crate::postgres::working_set::small_state::SmallState;
 pub(in crate::postgres) struct Applied {
     pub(crate) outcomes: Vec<Vec<Outcome>>,
     pub(crate) hint: Hint,
-    pub(crate) news: Vec<TaskNews>,
+    pub(crate) notifications: Vec<TaskNotification>,
     pub(in crate::postgres) stamp: i64,
     pub(in crate::postgres) log: Vec<(i64, i64, String)>,
     pub(in crate::postgres) forget_before: i64,

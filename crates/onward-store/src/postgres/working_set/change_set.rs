@@ -95,8 +95,8 @@ pub(crate) struct ChangeSet {
     pub(in crate::postgres) freed_keys: Vec<(String, Vec<u8>)>,
     pub(crate) waits: Vec<(i64, i64)>,
     pub(in crate::postgres) ended_waits: Vec<(i64, i64)>,
-    pub(crate) members: Vec<(i64, i64)>,
-    pub(in crate::postgres) ended_members: Vec<i64>,
+    pub(crate) batch_items: Vec<(i64, i64)>,
+    pub(in crate::postgres) ended_batch_items: Vec<i64>,
     pub(crate) items: Vec<SmallStateRow>,
     /// Items that are there under their names already.
     pub(in crate::postgres) changed_small_state: Vec<SmallStateRow>,
@@ -154,8 +154,8 @@ impl ChangeSet {
             freed_keys,
             waits,
             ended_waits,
-            members,
-            ended_members,
+            batch_items,
+            ended_batch_items,
             items,
             changed_small_state,
             removed_small_state,
@@ -172,7 +172,7 @@ impl ChangeSet {
         let gone = [revived.len(), moved.len(), removed_live.len(), removed_ended.len(), dropped_turns.len()];
         let tags = gone_tags.len() + tags.len();
         let await_in_order = [messages.len(), taken_messages.len(), tags, keys.len(), freed_keys.len(), log.len()];
-        let links = [waits.len(), ended_waits.len(), members.len(), ended_members.len()];
+        let links = [waits.len(), ended_waits.len(), batch_items.len(), ended_batch_items.len()];
         let items = items.len() + changed_small_state.len() + removed_small_state.len();
         let rest = [items, statistics.len(), days.len()];
         let others: [&[usize]; 6] = [&tasks, &similar, &gone, &await_in_order, &links, &rest];
@@ -390,11 +390,11 @@ impl ChangeSet {
         self.waits = pairs(new.difference(old).collect());
         self.ended_waits = pairs(old.difference(new).collect());
         let batches = |state: &State| -> BTreeSet<(TaskId, TaskId)> {
-            state.batches.batch_of.iter().map(|(member, bundle)| (*member, *bundle)).collect()
+            state.batches.batch_of.iter().map(|(item, batch)| (*item, *batch)).collect()
         };
         let (old, new) = (batches(before), batches(after));
-        self.members = pairs(new.difference(&old).collect());
-        self.ended_members = old.difference(&new).map(|(member, _)| member.0).collect();
+        self.batch_items = pairs(new.difference(&old).collect());
+        self.ended_batch_items = old.difference(&new).map(|(item, _)| item.0).collect();
     }
 
     fn counts(&mut self, before: &State, after: &State) {

@@ -8,7 +8,7 @@ use crate::api::task::TaskId;
 use crate::model::{PartialSubQueues, SubQueue};
 use crate::postgres::working_set::contents::WorkingSet;
 use crate::postgres::working_set::task_row::LoadedTask;
-use crate::rules::order::Place;
+use crate::rules::order::SortKey;
 
 /// Waiting tasks by sub-queue, in each by their places, at most `limit` of a sub-queue.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(in crate::postgres) struct SubQueueRows {
 #[derive(Debug)]
 pub(in crate::postgres) struct SubQueueHead {
     pub(crate) sub_queue: SubQueue,
-    pub(crate) sort_key: Place,
+    pub(crate) sort_key: SortKey,
 }
 
 impl WorkingSet {
@@ -42,7 +42,7 @@ impl WorkingSet {
     /// Takes the first tasks of sub-queues, and those sub-queues of which there are none: of the
     /// others of their queue and kind everything is here up to the first of these.
     pub(crate) fn sub_queues(&mut self, sub_queues: SubQueueRows, heads: Vec<SubQueueHead>) {
-        let mut bounds: BTreeMap<(Name, Name), Place> = BTreeMap::new();
+        let mut bounds: BTreeMap<(Name, Name), SortKey> = BTreeMap::new();
         for SubQueueHead { sub_queue, sort_key } in &heads {
             let bound = bounds.entry((sub_queue.queue.clone(), sub_queue.kind.clone())).or_insert(*sort_key);
             *bound = (*bound).min(*sort_key);

@@ -57,7 +57,7 @@ enum Part {
     ActiveKeys { after: i64 },
     KeptKeys { after: i64 },
     DependentOf { after: (i64, i64) },
-    Members { after: i64 },
+    BatchItems { after: i64 },
     Live { after: i64 },
     Ended { after: i64 },
     Turns { after: (i64, i64) },
@@ -136,11 +136,14 @@ impl SqliteSource {
             }
             Part::DependentOf { after } => {
                 piece.waits = self.pairs(WAITS, after, |task, dependent| (task, dependent))?;
-                piece.waits.last().map_or(Part::Members { after: 0 }, |after| Part::DependentOf { after: *after })
+                piece.waits.last().map_or(Part::BatchItems { after: 0 }, |after| Part::DependentOf { after: *after })
             }
-            Part::Members { after } => {
-                piece.members = self.pairs(MEMBERS, (after, 0), |member, bundle| (member, bundle))?;
-                piece.members.last().map_or(Part::Live { after: 0 }, |(after, _)| Part::Members { after: *after })
+            Part::BatchItems { after } => {
+                piece.batch_items = self.pairs(BATCH_ITEMS, (after, 0), |item, batch| (item, batch))?;
+                piece
+                    .batch_items
+                    .last()
+                    .map_or(Part::Live { after: 0 }, |(after, _)| Part::BatchItems { after: *after })
             }
             Part::Live { after } => {
                 piece.live = rows(tasks::live(&self.connection, after)?)?;
@@ -201,7 +204,7 @@ const KEPT_KEYS: &str = "SELECT e.task, k.name, e.key, e.task, e.until FROM reta
 const WAITS: &str =
     "SELECT task, dependent FROM dependency WHERE (task, dependent) > (?1, ?2) ORDER BY task, dependent LIMIT ?3";
 
-const MEMBERS: &str = "SELECT task, batch FROM batch_item WHERE task > ?1 AND ?2 = 0 ORDER BY task LIMIT ?3";
+const BATCH_ITEMS: &str = "SELECT task, batch FROM batch_item WHERE task > ?1 AND ?2 = 0 ORDER BY task LIMIT ?3";
 
 fn count(connection: &Connection) -> Result<u64> {
     let all = "SELECT (SELECT count(*) FROM task) + (SELECT count(*) FROM history)";

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::api::error::Result;
-use crate::rules::order::Place;
+use crate::rules::order::SortKey;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::ready::index::Index;
 
@@ -11,14 +11,14 @@ use crate::sqlite::ready::index::Index;
 #[derive(Debug)]
 pub(in crate::sqlite) struct ListCursor {
     pub(in crate::sqlite) list: i64,
-    buffered: VecDeque<Place>,
-    last: Option<Place>,
+    buffered: VecDeque<SortKey>,
+    last: Option<SortKey>,
     exhausted: bool,
 }
 
 impl ListCursor {
     /// The tasks of a list behind a sort key, or all.
-    pub(in crate::sqlite) fn behind(list: i64, sort_key: Option<Place>) -> Self {
+    pub(in crate::sqlite) fn behind(list: i64, sort_key: Option<SortKey>) -> Self {
         Self { list, buffered: VecDeque::new(), last: sort_key, exhausted: false }
     }
 
@@ -28,7 +28,7 @@ impl ListCursor {
         connection: &Database<'_>,
         index: &mut Index,
         want: usize,
-    ) -> Result<Option<Place>> {
+    ) -> Result<Option<SortKey>> {
         if self.buffered.is_empty() && !self.exhausted {
             let sort_keys = index.next_ready(connection, self.list, self.last, want)?;
             self.exhausted = sort_keys.len() < want;

@@ -51,11 +51,11 @@ impl Transaction<'_> {
         for dependency in &dependencies.tasks {
             match *dependency {
                 Dependency::Task(task) => {
-                    if self.dependent(task)? == Dependent::Settled(task, None) {
+                    if self.dependent(task)? == Dependent::Ended(task, None) {
                         return Err(Refusal::DependencyNotFound(task).into());
                     }
                 }
-                Dependency::Member(position) => return Err(dependencies::no_member(position).into()),
+                Dependency::Position(position) => return Err(dependencies::no_position(position).into()),
             }
         }
         Ok(())
@@ -81,7 +81,7 @@ impl Transaction<'_> {
         if is_known || self.is_live(task)? {
             return Ok(Dependent::On(task));
         }
-        Ok(Dependent::Settled(task, self.ended_state(task)?))
+        Ok(Dependent::Ended(task, self.ended_state(task)?))
     }
 
     pub(super) fn is_live(&self, task: TaskId) -> Result<bool> {
@@ -125,7 +125,7 @@ impl Transaction<'_> {
 
     /// Settles the links of an ended task: it waits for nothing, and its dependents are to be
     /// updated.
-    pub(in crate::sqlite::verbs) fn settle_links(&mut self, task: &LiveTask, ended: Ended) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn propagate_end(&mut self, task: &LiveTask, ended: Ended) -> Result<()> {
         if task.blocked {
             self.connection.prepare_cached("DELETE FROM dependency WHERE dependent = ?")?.execute([task.id.0])?;
         }
