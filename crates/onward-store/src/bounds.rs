@@ -37,7 +37,7 @@ pub const SWEEP: usize = 1024;
 
 /// The number of commits that a receiver of notifications can be behind. A slower receiver has to
 /// read everything instead.
-pub const NEWS: usize = 1024;
+pub const NOTIFICATIONS: usize = 1024;
 
 /// The waiting time that one level of priority is worth. A task goes before a task that is one
 /// level more urgent and became due later by more than this.
@@ -255,14 +255,14 @@ pub const ID_PAGE: usize = 10_000;
 pub const HISTORY_DAYS: u32 = 90;
 
 /// The largest number of items of one [batch](crate::Aggregate).
-pub const BUNDLE: u32 = 1000;
+pub const BATCH_ITEMS: u32 = 1000;
 
 /// The size of the payloads of one [batch](crate::Aggregate), in bytes, at which it is ready: 16
 /// MiB. Only a single larger item exceeds it.
-pub const BUNDLE_BYTES: u64 = 16 * 1024 * 1024;
+pub const BATCH_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The longest time for which tasks are collected into one [batch](crate::Aggregate): 30 days.
-pub const BUNDLE_DELAY: Duration = Duration::from_secs(30 * 24 * 3600);
+pub const BATCH_DELAY: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The time for which a task waits for the session that its affinity key prefers, unless its queue
 /// sets another.
 pub const AFFINITY_WAIT: Duration = Duration::from_secs(5);

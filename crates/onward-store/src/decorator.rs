@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::api::news::NewsReceiver;
+use crate::api::notification::NotificationReceiver;
 use crate::api::outcome::Outcome;
 use crate::api::read::{Read, ReadReply};
-use crate::api::store::{Answer, Changes, Store, StoreInfo};
+use crate::api::store::{Changes, Store, StoreFuture, StoreInfo};
 use crate::api::write::Write;
 use crate::clock::Clock;
 
@@ -19,7 +19,7 @@ use crate::clock::Clock;
 /// use std::sync::Arc;
 /// use std::sync::atomic::{AtomicU64, Ordering};
 ///
-/// use onward_store::{Answer, Outcome, Store, Write};
+/// use onward_store::{StoreFuture, Outcome, Store, Write};
 ///
 /// #[derive(Debug)]
 /// struct Counting {
@@ -32,7 +32,7 @@ use crate::clock::Clock;
 ///         &*self.inner
 ///     }
 ///
-///     fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+///     fn apply(&self, writes: Vec<Write>) -> StoreFuture<'_, Vec<Outcome>> {
 ///         self.calls.fetch_add(1, Ordering::Relaxed);
 ///         self.inner.apply(writes)
 ///     }
@@ -51,12 +51,12 @@ pub trait StoreDecorator: fmt::Debug + Send + Sync + 'static {
     fn inner(&self) -> &dyn Store;
 
     /// Applies writes, as [`Store::apply`]; by default the inner store does.
-    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+    fn apply(&self, writes: Vec<Write>) -> StoreFuture<'_, Vec<Outcome>> {
         self.inner().apply(writes)
     }
 
     /// Reads, as [`Store::read`]; by default the inner store does.
-    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+    fn read(&self, read: Read) -> StoreFuture<'_, ReadReply> {
         self.inner().read(read)
     }
 
@@ -65,9 +65,9 @@ pub trait StoreDecorator: fmt::Debug + Send + Sync + 'static {
         self.inner().changes()
     }
 
-    /// Returns the ends of tasks, as [`Store::news`]; by default those of the inner store.
-    fn news(&self) -> NewsReceiver {
-        self.inner().news()
+    /// Returns the ends of tasks, as [`Store::notifications`]; by default those of the inner store.
+    fn notifications(&self) -> NotificationReceiver {
+        self.inner().notifications()
     }
 
     /// Returns the clock, as [`Store::clock`]; by default that of the inner store.
@@ -88,11 +88,11 @@ pub trait StoreDecorator: fmt::Debug + Send + Sync + 'static {
 }
 
 impl<D: StoreDecorator> Store for D {
-    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+    fn apply(&self, writes: Vec<Write>) -> StoreFuture<'_, Vec<Outcome>> {
         StoreDecorator::apply(self, writes)
     }
 
-    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+    fn read(&self, read: Read) -> StoreFuture<'_, ReadReply> {
         StoreDecorator::read(self, read)
     }
 
@@ -100,8 +100,8 @@ impl<D: StoreDecorator> Store for D {
         StoreDecorator::changes(self)
     }
 
-    fn news(&self) -> NewsReceiver {
-        StoreDecorator::news(self)
+    fn notifications(&self) -> NotificationReceiver {
+        StoreDecorator::notifications(self)
     }
 
     fn clock(&self) -> Arc<dyn Clock> {

@@ -53,9 +53,9 @@ pub mod rules;
 mod sqlite;
 pub mod text;
 
-pub use api::aggregate::{Aggregate, CollectionRecord, CollectionSelection};
+pub use api::aggregate::{Aggregate, PendingBatch, PendingBatchSelection};
 pub use api::bulk::{Bulk, BulkDone, BulkVerb, StateCounts};
-pub use api::completion::{CompletionToken, CompletionWait, Finish};
+pub use api::completion::{CompletionToken, CompletionWait, ExternalCompletion};
 pub use api::dependency::{Dependencies, Dependency, OnDependencyFailure};
 pub use api::error::{Error, Result};
 pub use api::event::{Change, Event, EventCursor, EventPage};
@@ -63,7 +63,9 @@ pub use api::history::QueueDay;
 pub use api::io::{Io, IoKind, IoStatistics};
 pub use api::limit::{GroupShare, Limit, LimitRecord, LimitScope, Rate, RateLimit, SetLimit};
 pub use api::name::Name;
-pub use api::news::{Heard, NewsMap, NewsReceiver, NewsSender, TaskNews};
+pub use api::notification::{
+    Notification, NotificationMap, NotificationReceiver, NotificationSender, TaskNotification,
+};
 pub use api::orchestration::{
     AfterTurn, ClaimedInstance, HistoryChunk, Hold, InstanceRecord, Message, MessageBody, Recipient, Signal, Turn,
     Turned,
@@ -79,8 +81,8 @@ pub use api::schedule::{
 };
 pub use api::served::{Served, ServedCode};
 pub use api::store::{
-    Answer, Changes, Durability, EndedCounts, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord,
-    Store, StoreInfo, TaskFilter, TaskIdPage, TaskPage,
+    Changes, Durability, EndedCounts, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store,
+    StoreFuture, StoreInfo, TaskFilter, TaskIdPage, TaskPage,
 };
 pub use api::tag::{TagKeyPage, TagPage, TagValue, TagValuePage, Tags};
 pub use api::task::{

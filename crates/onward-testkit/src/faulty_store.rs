@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use onward_store::{Answer, Error, Outcome, Read, ReadReply, Store, Write};
+use onward_store::{Error, Outcome, Read, ReadReply, Store, StoreFuture, Write};
 use tokio::sync::Notify;
 
 /// The time that a call with [`Fault::Timeout`] takes, by the store's clock. A SQLite store waits
@@ -184,7 +184,7 @@ impl onward_store::StoreDecorator for FaultyStore {
         &*self.inner
     }
 
-    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+    fn apply(&self, writes: Vec<Write>) -> StoreFuture<'_, Vec<Outcome>> {
         let next = self.next();
         if let Some((Side::Before, fault)) = next {
             return Box::pin(async move { Err(self.error(fault).await) });
@@ -199,7 +199,7 @@ impl onward_store::StoreDecorator for FaultyStore {
         })
     }
 
-    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+    fn read(&self, read: Read) -> StoreFuture<'_, ReadReply> {
         let is_of_task = matches!(
             read,
             Read::Task { .. } | Read::Tasks { .. } | Read::Instance { .. } | Read::InstanceHistory { .. }

@@ -176,7 +176,7 @@ pub const TURNS: usize = 100_000;
 pub const TURN_PREFETCH: usize = 256;
 
 /// The largest number of orchestrations that one engine keeps in memory between their turns.
-pub const ORCHESTRATIONS_KEPT: usize = 10_000_000;
+pub const ORCHESTRATIONS_CACHED: usize = 10_000_000;
 
 /// The number of orchestrations in memory that an engine looks up at once to free those that
 /// another process has ended.

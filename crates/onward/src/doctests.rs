@@ -32,8 +32,8 @@ mod exactly_once {
     #![doc = include_str!("../../../docs/guides/exactly-once.md")]
 }
 
-mod finishing_elsewhere {
-    #![doc = include_str!("../../../docs/guides/finishing-elsewhere.md")]
+mod external_completion {
+    #![doc = include_str!("../../../docs/guides/external-completion.md")]
 }
 
 mod queues {

@@ -141,10 +141,10 @@ pub use submit::{Handle, Submission, Task, TaskError};
 
 pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 pub use onward_store::{
-    Aggregate, AttemptError, ByteProgress, CatchUp, Change, Clock, CollectionRecord, CollectionSelection,
-    CompletionToken, ConcurrencyLimit, Dependencies, Dependency, Durability, EndedCounts, Event, EventCursor, Firing,
-    GroupShare, Io, IoKind, IoStatistics, KindStatistics, LastFiring, Limit, LimitRecord, LimitScope, MemoryStore,
-    Name, NewSchedule, NewTask, NextFiring, OnDependencyFailure, OnDuplicate, Overlap, Page, PauseRecord, PayloadCodec,
+    Aggregate, AttemptError, ByteProgress, CatchUp, Change, Clock, CompletionToken, ConcurrencyLimit, Dependencies,
+    Dependency, Durability, EndedCounts, Event, EventCursor, Firing, GroupShare, Io, IoKind, IoStatistics,
+    KindStatistics, LastFiring, Limit, LimitRecord, LimitScope, MemoryStore, Name, NewSchedule, NewTask, NextFiring,
+    OnDependencyFailure, OnDuplicate, Overlap, Page, PauseRecord, PayloadCodec, PendingBatch, PendingBatchSelection,
     Priority, Progress, QueueDay, QueueMode, QueueRecord, QueueSettings, Rate, RateLimit, Recurrence, Refusal,
     ScheduleError, ScheduleRecord, ScheduleSet, Scope, Served, ServedCode, SessionId, SessionRecord, SetLimit,
     SetQueue, SqliteStore, StateCounts, Store, StoreInfo, StoreReads, Submitted, SystemClock, TagKeyPage, TagPage,

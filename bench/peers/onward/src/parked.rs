@@ -60,7 +60,7 @@ fn when_parked(count: usize) -> i64 {
 }
 
 async fn engine(store: &Arc<dyn Store>, kept: usize) -> Result<Engine> {
-    let builder = Engine::builder().store(store.clone()).turns(TURNS).orchestrations_kept(kept);
+    let builder = Engine::builder().store(store.clone()).turns(TURNS).orchestrations_cached(kept);
     let engine = builder.shutdown_limit(Duration::ZERO).open().await?;
     engine.orchestrate(sleep);
     Ok(engine)

@@ -28,7 +28,7 @@ pub(crate) fn show_instance(instance: &InstanceRecord, unread: Option<u64>) -> S
     fact("messages", format!("{left}, of {} received", instance.received));
     match instance.hold {
         Hold::None => {}
-        Hold::Paused | Hold::Aside => fact("paused", "until it is resumed".to_owned()),
+        Hold::Paused | Hold::PausedDue => fact("paused", "until it is resumed".to_owned()),
         Hold::Unstarted => {
             fact("unstarted", "it keeps messages to its key until an orchestration starts with it".to_owned())
         }

@@ -189,10 +189,10 @@ impl Readiness {
             none => *none = Some(Fault::new(message.clone())),
         }
         let is_over = state.fault.as_ref().is_some_and(|fault| fault.idle >= PATIENCE);
-        let is_news = state.noticed.as_ref() != Some(&message);
+        let is_new = state.noticed.as_ref() != Some(&message);
         state.noticed = Some(message.clone());
         drop(state);
-        if is_news {
+        if is_new {
             (self.notice)(&format!("{message}; no attempt is charged for it, and it is retried"));
         }
         if is_over {

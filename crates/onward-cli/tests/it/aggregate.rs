@@ -24,7 +24,7 @@ fn a_command_gets_a_line_for_each_item_of_a_batch(sandbox: Sandbox) {
     let script = "printf '%s %s\\n' $ONWARD_TASK_ID $ONWARD_BATCH_ITEMS; cat";
     sandbox.onward(&["work", "--kind", "k", "--until-idle", "--", "sh", "-c", script]);
     let task = &sandbox.json(&["task", "show", "1"])[0];
-    assert_eq!((&task["state"], &task["bundle"]), (&"completed".into(), &3.into()));
+    assert_eq!((&task["state"], &task["batch"]), (&"completed".into(), &3.into()));
     let expected = r#"3 2
 {"payload":"one","task":1}
 {"payload":"two \"three\"","task":2}
@@ -54,7 +54,7 @@ fn pending_batches_are_listed(sandbox: Sandbox) {
     submit(&sandbox, "one");
     let listed = sandbox.json(&["queue", "batches", "default"]);
     let of = |field: &str| listed[0][field].clone();
-    assert_eq!((listed.len(), of("kind"), of("members"), of("size")), (1, "k".into(), 1.into(), 2.into()));
+    assert_eq!((listed.len(), of("kind"), of("items"), of("size")), (1, "k".into(), 1.into(), 2.into()));
     let shown = sandbox.onward(&["queue", "batches"]).stdout;
     assert!(shown.contains("READY AT") && shown.contains("default"), "{shown}");
     submit(&sandbox, "two");

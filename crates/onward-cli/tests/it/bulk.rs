@@ -44,7 +44,7 @@ fn a_filter_selects_the_tasks_to_cancel_retry_and_delete(sandbox: Sandbox) {
         ("retried 1 task: 1 cancelled\n", vec!["waiting".to_owned(); 3])
     );
     let deleted = sandbox.json(&["task", "delete", "--tag-key-prefix", "cust"]);
-    assert_eq!(deleted, [json!({ "deleted": 3, "states": { "waiting": 3 }, "asked": 0, "passed_over": 0 })]);
+    assert_eq!(deleted, [json!({ "deleted": 3, "states": { "waiting": 3 }, "cancel_requested": 0, "skipped": 0 })]);
     assert!(states(&sandbox).is_empty());
 }
 
@@ -58,7 +58,10 @@ fn a_dry_run_counts_the_tasks_and_changes_nothing(sandbox: Sandbox) {
         "would delete 2 tasks: 1 waiting, 1 cancelled\n"
     );
     let preview = sandbox.json(&["task", "retry", "--all", "--dry-run"]);
-    assert_eq!(preview, [json!({ "would_retry": 1, "states": { "cancelled": 1 }, "asked": 0, "passed_over": 0 })]);
+    assert_eq!(
+        preview,
+        [json!({ "would_retry": 1, "states": { "cancelled": 1 }, "cancel_requested": 0, "skipped": 0 })]
+    );
     assert_eq!(states(&sandbox), ["cancelled", "waiting", "waiting"]);
 }
 
@@ -126,7 +129,7 @@ fn a_filter_selects_the_tasks_to_move_to_another_queue(sandbox: Sandbox) {
         ("moved 1 task: 1 waiting\n", vec![json!("default"), json!("default"), json!("slow")])
     );
     let moved = sandbox.json(&["task", "move", "--queue", "slow", "--to", "slower"]);
-    assert_eq!(moved, [json!({ "moved": 1, "states": { "waiting": 1 }, "asked": 0, "passed_over": 0 })]);
+    assert_eq!(moved, [json!({ "moved": 1, "states": { "waiting": 1 }, "cancel_requested": 0, "skipped": 0 })]);
     assert_eq!(queues()[2], "slower");
 }
 

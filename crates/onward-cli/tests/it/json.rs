@@ -73,7 +73,7 @@ pub(crate) const COMMANDS: &[&str] = &[
     "orchestration delete 4",
     "schedule set day --every 1h --kind k",
     "schedule backfill day --from 2026-01-01T00:00:00Z --until 2026-01-01T03:00:00Z",
-    "submit --kind bundle --aggregate-size 5 --aggregate-delay 1h three",
+    "submit --kind batch --aggregate-size 5 --aggregate-delay 1h three",
     "queue batches",
     "each --input lines -- echo",
     "store prune --keep 0",

@@ -13,15 +13,15 @@ use crate::bounds;
 /// The terms under which a task is collected with others into a batch.
 ///
 /// Tasks of one queue, kind and group are collected together; so are those of one queue and kind
-/// without a group. A **batch** (`bundle` in identifiers) is a task of that queue, kind and group
-/// with an empty payload. The collected tasks are its **items** (`members` in identifiers).
+/// without a group. A **batch** is a task of that queue, kind and group
+/// with an empty payload. The collected tasks are its **items**.
 ///
 /// A pending batch is ready for workers as soon as one of these conditions holds:
 ///
 /// * it has `size` items;
 /// * `delay` has passed since its first item arrived;
 /// * `grace` has passed since its newest item arrived;
-/// * the payloads of its items have [`bounds::BUNDLE_BYTES`] bytes.
+/// * the payloads of its items have [`bounds::BATCH_BYTES`] bytes.
 ///
 /// If items have different terms, the size and the grace of the newest item and the shortest delay
 /// apply.
@@ -45,9 +45,9 @@ use crate::bounds;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Aggregate {
-    /// The number of items that makes the batch ready: 1 to [`bounds::BUNDLE`].
+    /// The number of items that makes the batch ready: 1 to [`bounds::BATCH_ITEMS`].
     pub size: u32,
-    /// The longest time since the first item: more than zero, at most [`bounds::BUNDLE_DELAY`].
+    /// The longest time since the first item: more than zero, at most [`bounds::BATCH_DELAY`].
     pub delay: Duration,
     /// The longest time since the newest item: more than zero, at most `delay`.
     pub grace: Duration,
@@ -59,7 +59,7 @@ impl Aggregate {
         match self.wrong().or_else(|| wrong_with(task)) {
             None => Ok(()),
             Some((what, remedy)) => Err(Error::invalid(format!(
-                "a task of kind `{}` is to be collected in a bundle and has {what}; {remedy}",
+                "a task of kind `{}` is to be collected in a batch and has {what}; {remedy}",
                 task.kind
             ))),
         }
@@ -67,10 +67,10 @@ impl Aggregate {
 
     fn wrong(&self) -> Option<(String, &'static str)> {
         let Self { size, delay, grace } = *self;
-        if size == 0 || size > bounds::BUNDLE {
-            return Some((format!("a size of {size}"), "a bundle has 1 to 1000 members"));
+        if size == 0 || size > bounds::BATCH_ITEMS {
+            return Some((format!("a size of {size}"), "a batch has 1 to 1000 items"));
         }
-        if delay.is_zero() || delay > bounds::BUNDLE_DELAY {
+        if delay.is_zero() || delay > bounds::BATCH_DELAY {
             return Some((format!("a delay of {delay:?}"), "give it more than nothing and at most 30 days"));
         }
         if grace.is_zero() || grace > delay {
@@ -83,7 +83,7 @@ impl Aggregate {
 /// A pending batch: the tasks of one queue, kind and group that are being collected. See
 /// [`Aggregate`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CollectionRecord {
+pub struct PendingBatch {
     /// The queue of the items.
     pub queue: Name,
     /// The kind of the items.
@@ -91,7 +91,7 @@ pub struct CollectionRecord {
     /// The group of the items; `None` for items without one.
     pub group: Option<Name>,
     /// The number of items.
-    pub members: u32,
+    pub items: u32,
     /// The number of items that makes the batch ready, as its newest item states.
     pub size: u32,
     /// The size of the payloads of all items, in bytes.
@@ -99,20 +99,20 @@ pub struct CollectionRecord {
     /// The time at which the first item arrived.
     pub began_at: Timestamp,
     /// The time at which the batch is ready if no more items arrive.
-    pub ripe_at: Timestamp,
+    pub ready_at: Timestamp,
 }
 
 /// The pending batches that a listing returns, ordered by the time at which they are ready.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct CollectionSelection {
+pub struct PendingBatchSelection {
     /// The queue of the batches; `None`, the default, for all queues.
     pub queue: Option<Name>,
     /// The largest number of batches, clamped to 1 to [`bounds::PAGE`]. Default: 50.
     pub limit: usize,
 }
 
-impl Default for CollectionSelection {
+impl Default for PendingBatchSelection {
     fn default() -> Self {
         Self { queue: None, limit: 50 }
     }
@@ -129,10 +129,10 @@ fn wrong_with(task: &NewTask) -> Option<(String, &'static str)> {
         return wrong("dependencies", "it is collected at once; have one of those tasks submit it");
     }
     if task.affinity.is_some() {
-        return wrong("an affinity", "a bundle goes to any worker; leave one of the two out");
+        return wrong("an affinity", "a batch goes to any worker; leave one of the two out");
     }
     if task.deadline.is_some() {
-        return wrong("a deadline", "a bundle has none; give it a timeout or a time to live");
+        return wrong("a deadline", "a batch has none; give it a timeout or a time to live");
     }
     if task.ttl.is_some_and(|ttl| ttl.from == TtlFrom::FirstAttempt) {
         return wrong("a time to live from its first attempt", "it has none of its own; count from the submission");

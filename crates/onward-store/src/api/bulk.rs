@@ -107,9 +107,9 @@ pub struct BulkDone {
     /// The number of changed tasks for each state that they had before.
     pub states: StateCounts,
     /// The changed tasks that were asked to stop instead of ending at once, newest first.
-    pub asked: Vec<TaskId>,
+    pub cancel_requested: Vec<TaskId>,
     /// The number of selected tasks to which the verb could not be applied.
-    pub passed_over: u64,
+    pub skipped: u64,
     /// The value for [`Bulk::before`] of the next chunk; `None` if this was the last chunk.
     pub next: Option<TaskId>,
 }
@@ -118,11 +118,11 @@ impl BulkDone {
     /// Counts the outcome of one task, which was in the state `before`.
     pub(crate) fn count(&mut self, task: TaskId, before: TaskState, outcome: &Result<Outcome, Refusal>) {
         match outcome {
-            Err(_) => self.passed_over += 1,
+            Err(_) => self.skipped += 1,
             Ok(outcome) => {
                 self.tasks += 1;
                 self.states.add(before, 1);
-                self.asked.extend(matches!(outcome, Outcome::CancelRequested).then_some(task));
+                self.cancel_requested.extend(matches!(outcome, Outcome::CancelRequested).then_some(task));
             }
         }
     }

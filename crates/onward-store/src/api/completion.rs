@@ -83,7 +83,7 @@ pub struct CompletionWait {
 
 /// A report about an attempt that waits for external completion.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Finish {
+pub enum ExternalCompletion {
     /// The attempt succeeded, and the task completes.
     Complete {
         /// The result of the task; at most as large as a payload.

@@ -43,8 +43,8 @@ impl Dependencies {
     /// Creates dependencies on the tasks at these positions of the same batch of writes, counted
     /// from 0. The dependent is cancelled if one of them does not complete.
     #[must_use]
-    pub fn on_members(positions: impl IntoIterator<Item = usize>) -> Self {
-        Self { tasks: positions.into_iter().map(Dependency::Member).collect(), ..Self::default() }
+    pub fn on_positions(positions: impl IntoIterator<Item = usize>) -> Self {
+        Self { tasks: positions.into_iter().map(Dependency::Position).collect(), ..Self::default() }
     }
 
     /// Returns whether there are no dependencies.
@@ -75,7 +75,7 @@ pub enum Dependency {
     /// The task of an earlier submit in the same [`Write::All`](crate::Write::All), by the position
     /// of that submit, counted from 0. If the submit was a duplicate, this is the task that has the
     /// key.
-    Member(usize),
+    Position(usize),
 }
 
 /// The effect on a task if a dependency ends in a state other than completed.

@@ -79,9 +79,9 @@ pub enum Change {
     /// The task is in another queue.
     Moved,
     /// The task was delivered as an item of a batch.
-    Bundled {
+    Batched {
         /// The batch.
-        bundle: TaskId,
+        batch: TaskId,
     },
 }
 

@@ -11,7 +11,7 @@ pub(crate) mod history;
 pub(crate) mod io;
 pub(crate) mod limit;
 pub(crate) mod name;
-pub(crate) mod news;
+pub(crate) mod notification;
 pub(crate) mod orchestration;
 pub(crate) mod outcome;
 pub(crate) mod queue;

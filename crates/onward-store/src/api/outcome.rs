@@ -45,7 +45,7 @@ pub enum Outcome {
         state: TaskState,
     },
     /// The result of an external completion.
-    Finished {
+    CompletedExternally {
         /// The new state of the task.
         state: TaskState,
     },
@@ -287,7 +287,7 @@ pub enum Refusal {
         key: String,
     },
     /// One write of a [`Write::All`](crate::Write::All) was rejected, so none was applied.
-    Member {
+    InAll {
         /// The position of the rejected write, counted from 0.
         index: usize,
         /// The reason for which it was rejected.
@@ -355,7 +355,7 @@ impl fmt::Display for Refusal {
             | Self::Unread { .. }
             | Self::MailboxFull(_)
             | Self::NoneWithKey { .. } => self.fmt_of_orchestration(f),
-            Self::Member { index, refusal } => {
+            Self::InAll { index, refusal } => {
                 write!(f, "none of the writes was done: number {index} was refused: {refusal}")
             }
         }

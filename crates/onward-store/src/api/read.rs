@@ -1,6 +1,6 @@
 //! Reads: every read is a value, as every change is, and [`StoreReads`] has a method for each.
 
-use crate::api::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::aggregate::{PendingBatch, PendingBatchSelection};
 use crate::api::error::Error;
 use crate::api::event::{EventCursor, EventPage};
 use crate::api::history::QueueDay;
@@ -10,7 +10,7 @@ use crate::api::queue::QueueMode;
 use crate::api::reason::WaitReason;
 use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::api::store::{
-    Answer, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, TaskFilter, TaskIdPage, TaskPage,
+    KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreFuture, TaskFilter, TaskIdPage, TaskPage,
 };
 use crate::api::tag::{TagKeyPage, TagPage, TagValuePage};
 use crate::api::task::{TaskId, TaskRecord};
@@ -47,7 +47,7 @@ macro_rules! reads {
             ///
             /// # Errors
             /// If the store could not be read.
-            fn $method(&self $(, $argument: $type)*) -> Answer<'_, $reply> {
+            fn $method(&self $(, $argument: $type)*) -> StoreFuture<'_, $reply> {
                 let reply = self.read(Read::$variant { $($argument),* });
                 Box::pin(async move {
                     match reply.await? {
@@ -62,10 +62,10 @@ macro_rules! reads {
 
         /// A method for each read, for stores that implement them one by one.
         pub(crate) trait ReadMethods {
-            $(fn $method(&self $(, $argument: $type)*) -> Answer<'_, $reply>;)*
+            $(fn $method(&self $(, $argument: $type)*) -> StoreFuture<'_, $reply>;)*
 
             /// Calls the method of a read.
-            fn dispatch(&self, read: Read) -> Answer<'_, ReadReply> {
+            fn dispatch(&self, read: Read) -> StoreFuture<'_, ReadReply> {
                 match read {
                     $(Read::$variant { $($argument),* } => {
                         let reply = self.$method($($argument),*);
@@ -119,7 +119,7 @@ reads! {
 
     /// Returns pending batches, the one that is ready first before the others. Cost follows the
     /// number that is listed, or that of one queue if the selection names one.
-    Collections = fn collections(which: CollectionSelection) -> Vec<CollectionRecord>;
+    PendingBatches = fn pending_batches(which: PendingBatchSelection) -> Vec<PendingBatch>;
 
     /// Returns schedules.
     Schedules = fn schedules(which: ScheduleSelection) -> Vec<ScheduleRecord>;

@@ -162,18 +162,18 @@ pub enum WaitReason {
         until: Option<Timestamp>,
     },
     /// The task is an item of a pending batch.
-    Collecting {
+    PendingBatch {
         /// The number of items, including the task.
-        members: u32,
+        items: u32,
         /// The number of items that makes the batch ready.
         size: u32,
         /// The time at which the batch is ready if no more items arrive.
-        ripe_at: Timestamp,
+        ready_at: Timestamp,
     },
     /// The task is an item of a batch and ends with it.
-    InBundle {
+    InBatch {
         /// The batch.
-        bundle: TaskId,
+        batch: TaskId,
     },
     /// Workers have the store open, but none of them [serves](crate::Served) its kind in its queue.
     NotServed {
@@ -233,12 +233,12 @@ impl fmt::Display for WaitReason {
                 let limit = until.map_or_else(|| "forever".to_owned(), |until| format!("until {until}"));
                 write!(f, "it waits {limit} for its external completion: `onward task complete {token}`, or `fail`")
             }
-            Self::Collecting { members, size, ripe_at } => write!(
+            Self::PendingBatch { items, size, ready_at } => write!(
                 f,
-                "it is an item of a pending batch, which has {members} of {size} items and is ready at {ripe_at} if no more arrive"
+                "it is an item of a pending batch, which has {items} of {size} items and is ready at {ready_at} if no more arrive"
             ),
-            Self::InBundle { bundle } => {
-                write!(f, "it is an item of task {bundle}, a batch, and ends with it")
+            Self::InBatch { batch } => {
+                write!(f, "it is an item of task {batch}, a batch, and ends with it")
             }
             Self::Slot { workers, running } => slot(f, *workers, *running),
             Self::NoWorker => f.write_str("no worker has the store open; start one"),

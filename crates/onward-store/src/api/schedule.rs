@@ -244,7 +244,7 @@ pub enum Firing {
         active: TaskId,
     },
     /// The firing is held until a task has ended.
-    Held {
+    Pending {
         /// The task.
         behind: TaskId,
     },
@@ -319,7 +319,7 @@ pub struct ScheduleRecord {
     /// The next firing; `None` if the schedule is over.
     pub next: Option<NextFiring>,
     /// The time of a firing that is held until the previous task has ended.
-    pub held: Option<Timestamp>,
+    pub pending_at: Option<Timestamp>,
     /// The last firing that submitted a task. Extra firings that may overlap are not included,
     /// unless the schedule itself allows overlaps.
     pub last: Option<LastFiring>,
@@ -351,7 +351,7 @@ pub enum ScheduleSelection {
         limit: usize,
     },
     /// The schedules that hold a firing and are not paused, by name.
-    Held,
+    Pending,
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use crate::api::error::Result;
 use crate::api::io::IoStatistics;
 use crate::api::name::Name;
-use crate::api::news::NewsReceiver;
+use crate::api::notification::NotificationReceiver;
 use crate::api::outcome::Outcome;
 use crate::api::read::{Read, ReadReply};
 use crate::api::served::Served;
@@ -24,7 +24,7 @@ use crate::api::write::{Scope, Write};
 use crate::clock::Clock;
 
 /// The future of a store operation, boxed so that a store can be a trait object.
-pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
 /// Where work is kept: one verb of change, a few reads, and hints.
 ///
@@ -43,20 +43,20 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// If the store could not make the writes durable; then none of them happened.
-    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>>;
+    fn apply(&self, writes: Vec<Write>) -> StoreFuture<'_, Vec<Outcome>>;
 
     /// Reads the store. Callers use the methods of [`StoreReads`](crate::StoreReads).
     ///
     /// # Errors
     /// If the store could not be read.
-    fn read(&self, read: Read) -> Answer<'_, ReadReply>;
+    fn read(&self, read: Read) -> StoreFuture<'_, ReadReply>;
 
     /// Hints of change, by this process or another one.
     fn changes(&self) -> Changes;
 
     /// Tells of each task that ends in a commit of this process from now on, in the order of the
     /// commits and before they are answered; of others' commits only that there were some.
-    fn news(&self) -> NewsReceiver;
+    fn notifications(&self) -> NotificationReceiver;
 
     /// The store's clock.
     fn clock(&self) -> Arc<dyn Clock>;
@@ -118,7 +118,7 @@ pub struct TaskFilter {
     /// stays on ended tasks.
     pub cancel_requested: Option<bool>,
     /// The [batch](crate::Aggregate) of which the task is an item.
-    pub bundle: Option<TaskId>,
+    pub batch: Option<TaskId>,
     /// True selects orchestrations, false all other tasks.
     pub orchestration: Option<bool>,
 }

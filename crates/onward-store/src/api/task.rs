@@ -555,12 +555,12 @@ pub struct ClaimedTask {
     pub parent: Option<TaskId>,
     /// The checkpoint that an earlier attempt saved, by
     /// [`Write::AwaitChildren`](crate::Write::AwaitChildren) or
-    /// [`Write::KeepMemo`](crate::Write::KeepMemo).
-    pub memo: Option<Bytes>,
+    /// [`Write::SaveCheckpoint`](crate::Write::SaveCheckpoint).
+    pub checkpoint: Option<Bytes>,
     /// The bytes that this attempt is expected to move.
     pub expected_io: Io,
     /// The number of items of the batch; 0 if the task is not a batch.
-    pub members: u32,
+    pub items: u32,
     /// The state and the new messages of the orchestration, if the task is one.
     pub instance: Option<Box<ClaimedInstance>>,
 }
@@ -672,10 +672,10 @@ pub struct TaskRecord {
     pub aggregate: Option<Aggregate>,
     /// The batch of which the task is an item. It may have been removed since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bundle: Option<TaskId>,
+    pub batch: Option<TaskId>,
     /// The number of items of the batch; 0 if the task is not a batch.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub members: u32,
+    pub items: u32,
     /// The affinity key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Name>,
@@ -717,6 +717,6 @@ fn is_false(value: &bool) -> bool {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-fn is_zero(members: &u32) -> bool {
-    *members == 0
+fn is_zero(items: &u32) -> bool {
+    *items == 0
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::api::bulk::Bulk;
-use crate::api::completion::{CompletionToken, CompletionWait, Finish};
+use crate::api::completion::{CompletionToken, CompletionWait, ExternalCompletion};
 use crate::api::dependency::OnDependencyFailure;
 use crate::api::io::Io;
 use crate::api::limit::SetLimit;
@@ -17,7 +17,7 @@ use crate::api::schedule::{FireSchedule, NextFiring, SetSchedule};
 use crate::api::served::Served;
 use crate::api::task::{ByteProgress, Lease, NewTask, Priority, SessionId, TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
-use crate::rules::order::{Place, last_place};
+use crate::rules::order::{SortKey, last_sort_key};
 
 /// One change of state, as a value.
 ///
@@ -120,7 +120,7 @@ pub enum Write {
 
     /// Ends an attempt and blocks the task until all its children have ended, including children
     /// that are submitted while it waits. The task then waits for another attempt, whose claim
-    /// returns `memo`. The write uses no attempt, and the time to live is unchanged. A task whose
+    /// returns `checkpoint`. The write uses no attempt, and the time to live is unchanged. A task whose
     /// cancellation was requested is cancelled.
     ///
     /// Requires a current lease, a task that is no orchestration, a checkpoint within the payload
@@ -131,7 +131,7 @@ pub enum Write {
         /// The lease of the attempt.
         lease: Lease,
         /// The checkpoint for the next attempt.
-        memo: Bytes,
+        checkpoint: Bytes,
         /// The effect if a child that is live, or was submitted in this attempt, ends in a state
         /// other than completed. The task is cancelled or fails at once, and its other children are
         /// cancelled; or it continues to wait.
@@ -164,17 +164,17 @@ pub enum Write {
     },
 
     /// Stores a checkpoint of a running task. The claim of the next attempt returns it as
-    /// [`memo`](crate::ClaimedTask::memo). A later checkpoint replaces an earlier one, including
+    /// [`checkpoint`](crate::ClaimedTask::checkpoint). A later checkpoint replaces an earlier one, including
     /// that of [`AwaitChildren`](Self::AwaitChildren). It is discarded when the task ends.
     ///
     /// Requires a current lease, a checkpoint within the payload limit, and a task that is no
     /// orchestration. Orchestrations have a history instead. Returns
     /// [`Done`](crate::Outcome::Done).
-    KeepMemo {
+    SaveCheckpoint {
         /// The lease of the attempt.
         lease: Lease,
         /// The checkpoint for the next attempt.
-        memo: Bytes,
+        checkpoint: Bytes,
     },
 
     /// Stores the bytes that a running task has moved so far. A later record replaces an earlier
@@ -394,7 +394,7 @@ pub enum Write {
     Bulk(Box<Bulk>),
 
     /// Ends an attempt without a result and blocks its task until the attempt is completed
-    /// externally by [`Finish`](Self::Finish). The blocked task holds no session and no limit, and
+    /// externally by [`CompleteExternally`](Self::CompleteExternally). The blocked task holds no session and no limit, and
     /// its time to live does not run. If the attempt is not completed in time, it has failed and
     /// its retry policy decides what follows. A task whose cancellation was requested is cancelled.
     ///
@@ -414,12 +414,12 @@ pub enum Write {
     /// ended (else [`AlreadyEnded`](crate::Refusal::AlreadyEnded)), an attempt that waits (else
     /// [`NotAwaited`](crate::Refusal::NotAwaited)), the claim number of that attempt (else
     /// [`TokenOutdated`](crate::Refusal::TokenOutdated)), and a result within the payload limit.
-    /// Returns [`Finished`](crate::Outcome::Finished).
-    Finish {
+    /// Returns [`CompletedExternally`](crate::Outcome::CompletedExternally).
+    CompleteExternally {
         /// The attempt.
         token: CompletionToken,
         /// The report about the attempt.
-        finish: Finish,
+        completion: ExternalCompletion,
     },
 
     /// Moves a task to another queue, and creates the queue if it does not exist.
@@ -532,7 +532,7 @@ pub enum Write {
     /// an `All`.
     ///
     /// If a write is rejected, none of them has an effect and the outcome is
-    /// [`Refusal::Member`](crate::Refusal::Member). Returns [`All`](crate::Outcome::All).
+    /// [`Refusal::InAll`](crate::Refusal::InAll). Returns [`All`](crate::Outcome::All).
     All(Vec<Write>),
 }
 
@@ -590,8 +590,8 @@ impl Claim {
     }
 
     /// Returns the last sort key that the claim takes; `None` if it takes any.
-    pub(crate) fn last_place(&self, now: Timestamp) -> Option<Place> {
-        self.least.map(|least| last_place(least, now))
+    pub(crate) fn last_sort_key(&self, now: Timestamp) -> Option<SortKey> {
+        self.least.map(|least| last_sort_key(least, now))
     }
 
     /// Returns whether the claim takes tasks of a queue and a kind. `is_orchestration` states

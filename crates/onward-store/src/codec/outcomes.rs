@@ -3,7 +3,7 @@
 use super::payload_codec::PayloadCodec;
 use super::reads;
 use crate::api::error::Result;
-use crate::api::news::TaskNews;
+use crate::api::notification::TaskNotification;
 use crate::api::outcome::{Claimed, Outcome};
 use crate::api::task::{ClaimedTask, Lease};
 
@@ -42,19 +42,19 @@ fn decode_claimed(codec: &dyn PayloadCodec, claimed: &mut Claimed) -> Vec<Lease>
 
 fn decode_task(codec: &dyn PayloadCodec, task: &mut ClaimedTask) -> Result<()> {
     reads::one(codec, &mut task.payload)?;
-    reads::some(codec, &mut task.memo)?;
+    reads::some(codec, &mut task.checkpoint)?;
     let messages = task.instance.as_mut().map(|instance| &mut instance.messages);
     messages.into_iter().flatten().try_for_each(|message| reads::message(codec, message))
 }
 
-/// Decodes a notification. A result that cannot be decoded becomes [`TaskNews::Ended`]: the reader
+/// Decodes a notification. A result that cannot be decoded becomes [`TaskNotification::Ended`]: the reader
 /// then reads the task and receives the error.
-pub(super) fn decode_news(codec: &dyn PayloadCodec, news: &TaskNews) -> TaskNews {
-    let mut news = news.clone();
-    if let TaskNews::Completed { task, result } = &mut news
+pub(super) fn decode_notification(codec: &dyn PayloadCodec, notification: &TaskNotification) -> TaskNotification {
+    let mut notification = notification.clone();
+    if let TaskNotification::Completed { task, result } = &mut notification
         && reads::some(codec, result).is_err()
     {
-        return TaskNews::Ended { task: *task };
+        return TaskNotification::Ended { task: *task };
     }
-    news
+    notification
 }

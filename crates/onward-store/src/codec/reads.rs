@@ -26,7 +26,7 @@ pub(super) fn decode(codec: &dyn PayloadCodec, reply: &mut ReadReply) -> Result<
         | ReadReply::Sessions(_)
         | ReadReply::Pauses(_)
         | ReadReply::Limits(_)
-        | ReadReply::Collections(_)
+        | ReadReply::PendingBatches(_)
         | ReadReply::Events(_)
         | ReadReply::TaskIds(_)
         | ReadReply::Count(_)

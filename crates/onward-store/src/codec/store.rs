@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::payload_codec::PayloadCodec;
 use super::{outcomes, reads, writes};
 use crate::api::error::Result;
-use crate::api::news::NewsReceiver;
+use crate::api::notification::NotificationReceiver;
 use crate::api::outcome::Outcome;
 use crate::api::read::{Read, ReadReply};
-use crate::api::store::{Answer, Store};
+use crate::api::store::{Store, StoreFuture};
 use crate::api::task::Lease;
 use crate::api::write::Write;
 use crate::bounds;
@@ -49,7 +49,7 @@ impl StoreDecorator for CodecStore {
         &*self.inner
     }
 
-    fn apply(&self, mut writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+    fn apply(&self, mut writes: Vec<Write>) -> StoreFuture<'_, Vec<Outcome>> {
         Box::pin(async move {
             writes.iter_mut().try_for_each(|write| writes::encode(&*self.codec, write))?;
             let mut done = self.inner.apply(writes).await?;
@@ -63,12 +63,14 @@ impl StoreDecorator for CodecStore {
         })
     }
 
-    fn news(&self) -> NewsReceiver {
+    fn notifications(&self) -> NotificationReceiver {
         let codec = Arc::clone(&self.codec);
-        self.inner.news().mapped(Arc::new(move |news| outcomes::decode_news(&*codec, news)))
+        self.inner
+            .notifications()
+            .mapped(Arc::new(move |notification| outcomes::decode_notification(&*codec, notification)))
     }
 
-    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+    fn read(&self, read: Read) -> StoreFuture<'_, ReadReply> {
         Box::pin(async move {
             let mut reply = self.inner.read(read).await?;
             reads::decode(&*self.codec, &mut reply)?;

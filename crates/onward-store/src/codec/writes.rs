@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::payload_codec::{PayloadCodec, replace};
-use crate::api::completion::Finish;
+use crate::api::completion::ExternalCompletion;
 use crate::api::error::Result;
 use crate::api::orchestration::{AfterTurn, Turn};
 use crate::api::write::Write;
@@ -11,10 +11,9 @@ use crate::api::write::Write;
 pub(super) fn encode(codec: &dyn PayloadCodec, write: &mut Write) -> Result<()> {
     match write {
         Write::Submit(new) => one(codec, &mut new.payload),
-        Write::Complete { result, .. } | Write::Finish { finish: Finish::Complete { result }, .. } => {
-            some(codec, result)
-        }
-        Write::AwaitChildren { memo, .. } | Write::KeepMemo { memo, .. } => one(codec, memo),
+        Write::Complete { result, .. }
+        | Write::CompleteExternally { completion: ExternalCompletion::Complete { result }, .. } => some(codec, result),
+        Write::AwaitChildren { checkpoint, .. } | Write::SaveCheckpoint { checkpoint, .. } => one(codec, checkpoint),
         Write::SetSchedule(set) => one(codec, &mut set.schedule.task.payload),
         Write::Signal(signal) => one(codec, &mut signal.payload),
         Write::Turn(turn) => encode_turn(codec, turn),

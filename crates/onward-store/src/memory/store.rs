@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use crate::api::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::aggregate::{PendingBatch, PendingBatchSelection};
 use crate::api::event::{EventCursor, EventPage};
 use crate::api::history::QueueDay;
 use crate::api::limit::LimitRecord;
-use crate::api::news::{NewsReceiver, NewsSender};
+use crate::api::notification::{NotificationReceiver, NotificationSender};
 use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
 use crate::api::queue::QueueMode;
@@ -17,8 +17,8 @@ use crate::api::read::{Read, ReadMethods, ReadReply};
 use crate::api::reason::WaitReason;
 use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::api::store::{
-    Answer, Changes, Durability, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo,
-    TaskFilter, TaskIdPage, TaskPage,
+    Changes, Durability, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreFuture,
+    StoreInfo, TaskFilter, TaskIdPage, TaskPage,
 };
 use crate::api::tag::{TagKeyPage, TagPage, TagValuePage};
 use crate::api::task::{TaskId, TaskRecord};
@@ -37,7 +37,7 @@ pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     payload_limit: usize,
     hints: watch::Sender<Hint>,
-    news: NewsSender,
+    notifications: NotificationSender,
     contents: Mutex<Contents>,
 }
 
@@ -58,7 +58,13 @@ impl MemoryStore {
     #[must_use]
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
         let hints = watch::Sender::new(Hint::default());
-        Self { clock, payload_limit: bounds::PAYLOAD_BYTES, hints, news: NewsSender::new(), contents: Mutex::default() }
+        Self {
+            clock,
+            payload_limit: bounds::PAYLOAD_BYTES,
+            hints,
+            notifications: NotificationSender::new(),
+            contents: Mutex::default(),
+        }
     }
 
     /// Sets the limit on payloads and results, in bytes; at most [`bounds::PAYLOAD_BYTES_CEILING`].
@@ -76,7 +82,7 @@ impl MemoryStore {
         let outcomes = writes.into_iter().map(|write| state.write(write).unwrap_or_else(Outcome::Refused)).collect();
         log.append(state);
         let hint = state.hint;
-        self.news.tell(std::mem::take(&mut state.news));
+        self.notifications.notify(std::mem::take(&mut state.notifications));
         // Sent before the lock is released, so that an earlier hint cannot replace a later one.
         self.hints.send_if_modified(|sent| std::mem::replace(sent, hint) != hint);
         drop(contents);
@@ -87,7 +93,7 @@ impl MemoryStore {
         Now { wall: self.clock.now(), steady: self.clock.steady() }
     }
 
-    fn read<T>(&self, read: impl FnOnce(&Contents) -> T) -> Answer<'_, T>
+    fn read<T>(&self, read: impl FnOnce(&Contents) -> T) -> StoreFuture<'_, T>
     where
         T: Send + 'static,
     {
@@ -106,11 +112,11 @@ impl Default for MemoryStore {
 }
 
 impl Store for MemoryStore {
-    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+    fn apply(&self, writes: Vec<Write>) -> StoreFuture<'_, Vec<Outcome>> {
         Box::pin(ready(Ok(self.write(writes))))
     }
 
-    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+    fn read(&self, read: Read) -> StoreFuture<'_, ReadReply> {
         self.dispatch(read)
     }
 
@@ -118,8 +124,8 @@ impl Store for MemoryStore {
         Changes::new(&self.hints)
     }
 
-    fn news(&self) -> NewsReceiver {
-        self.news.subscribe()
+    fn notifications(&self) -> NotificationReceiver {
+        self.notifications.subscribe()
     }
 
     fn clock(&self) -> Arc<dyn Clock> {
@@ -142,88 +148,88 @@ impl Store for MemoryStore {
 }
 
 impl ReadMethods for MemoryStore {
-    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
+    fn task(&self, task: TaskId) -> StoreFuture<'_, Option<TaskRecord>> {
         self.read(|contents| contents.state.record(task))
     }
 
-    fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
+    fn why(&self, task: TaskId) -> StoreFuture<'_, Option<Vec<WaitReason>>> {
         let now = self.now();
         self.read(|contents| contents.state.why(task, now))
     }
 
-    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
+    fn tasks(&self, filter: TaskFilter, page: Page) -> StoreFuture<'_, TaskPage> {
         self.read(|contents| contents.state.page(&filter, page))
     }
 
-    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
+    fn peek(&self, claim: Claim) -> StoreFuture<'_, Option<TaskRecord>> {
         self.read(|contents| contents.state.peek(&claim, self.now()))
     }
 
-    fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
+    fn queues(&self) -> StoreFuture<'_, Vec<QueueRecord>> {
         let now = self.now().wall;
         self.read(|contents| contents.state.queue_records(now))
     }
 
-    fn queue_mode(&self) -> Answer<'_, QueueMode> {
+    fn queue_mode(&self) -> StoreFuture<'_, QueueMode> {
         self.read(|contents| contents.state.mode)
     }
 
-    fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {
+    fn statistics(&self) -> StoreFuture<'_, Vec<KindStatistics>> {
         self.read(|contents| contents.state.statistics.values().cloned().collect())
     }
 
-    fn sessions(&self) -> Answer<'_, Vec<SessionRecord>> {
+    fn sessions(&self) -> StoreFuture<'_, Vec<SessionRecord>> {
         self.read(|contents| contents.state.session_records())
     }
 
-    fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
+    fn pauses(&self) -> StoreFuture<'_, Vec<PauseRecord>> {
         let now = self.now().wall;
         self.read(|contents| contents.state.pause_records(now))
     }
 
-    fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
+    fn limits(&self) -> StoreFuture<'_, Vec<LimitRecord>> {
         // Buckets fill with time, so the time of the last write is too old.
         let now = self.clock.steady();
         self.read(|contents| contents.state.limit_records(now))
     }
 
-    fn collections(&self, which: CollectionSelection) -> Answer<'_, Vec<CollectionRecord>> {
+    fn pending_batches(&self, which: PendingBatchSelection) -> StoreFuture<'_, Vec<PendingBatch>> {
         self.read(|contents| contents.state.pending_batch_records(&which))
     }
 
-    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
+    fn schedules(&self, which: ScheduleSelection) -> StoreFuture<'_, Vec<ScheduleRecord>> {
         self.read(|contents| contents.state.schedules.select(&which))
     }
 
-    fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
+    fn events(&self, after: EventCursor, limit: usize) -> StoreFuture<'_, EventPage> {
         self.read(|contents| contents.log.read(&contents.state, after, limit))
     }
 
-    fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
+    fn task_ids(&self, filter: TaskFilter, page: Page) -> StoreFuture<'_, TaskIdPage> {
         self.read(|contents| contents.state.task_ids(&filter, page))
     }
 
-    fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
+    fn count(&self, filter: TaskFilter) -> StoreFuture<'_, u64> {
         self.read(|contents| contents.state.count(&filter))
     }
 
-    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
+    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> StoreFuture<'_, TagValuePage> {
         self.read(|contents| contents.state.tag_values(&key, &filter, &page))
     }
 
-    fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
+    fn tag_keys(&self, prefix: String, page: TagPage) -> StoreFuture<'_, TagKeyPage> {
         self.read(|contents| contents.state.tag_keys(&prefix, &page))
     }
 
-    fn instance(&self, task: TaskId) -> Answer<'_, Option<InstanceRecord>> {
+    fn instance(&self, task: TaskId) -> StoreFuture<'_, Option<InstanceRecord>> {
         self.read(|contents| contents.state.instance_record(task))
     }
 
-    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
+    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> StoreFuture<'_, Vec<HistoryChunk>> {
         self.read(|contents| contents.state.instance_history(task, from, limit.min(bounds::PAGE)))
     }
 
-    fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {
+    fn history(&self, days: u32) -> StoreFuture<'_, Vec<QueueDay>> {
         let now = self.clock.now();
         self.read(move |contents| contents.state.history(now, days))
     }

@@ -9,7 +9,7 @@ impl State {
     /// Applies one write. A rejected write leaves no trace.
     pub(crate) fn write(&mut self, write: Write) -> Result<Outcome, Refusal> {
         let outcome = self.act(write)?;
-        self.settle_dependents();
+        self.propagate_ends();
         Ok(outcome)
     }
 
@@ -23,10 +23,12 @@ impl State {
             Write::Complete { lease, result } => self.complete(lease, result),
             Write::Fail { lease, error, next } => self.fail(lease, error, next),
             Write::Release { lease, after } => self.release(lease, after),
-            Write::AwaitChildren { lease, memo, on_failure } => self.await_children(lease, memo, on_failure),
+            Write::AwaitChildren { lease, checkpoint, on_failure } => {
+                self.await_children(lease, checkpoint, on_failure)
+            }
             Write::ConfirmCancel { lease, reason } => self.confirm_cancel(lease, reason),
             Write::Report { lease, fraction, message, bytes } => self.report(lease, fraction, message, bytes),
-            Write::KeepMemo { lease, memo } => self.keep_memo(lease, memo),
+            Write::SaveCheckpoint { lease, checkpoint } => self.save_checkpoint(lease, checkpoint),
             Write::Cancel { task } => self.cancel(task),
             Write::Retry { task } => self.retry(task),
             Write::RunNow { task } => self.run_now(task),
@@ -49,7 +51,7 @@ impl State {
             Write::Bulk(bulk) => Ok(Outcome::Bulk(self.bulk(&bulk))),
             Write::RecordIo { lease, io } => self.record_io(lease, io),
             Write::AwaitCompletion { lease, wait } => self.await_completion(lease, wait),
-            Write::Finish { token, finish } => self.finish(token, finish),
+            Write::CompleteExternally { token, completion } => self.complete_externally(token, completion),
             Write::Move { task, queue } => self.move_task(task, queue),
             Write::Retire { session } => self.retire(session),
             Write::Turn(turn) => self.turn(*turn),
@@ -66,18 +68,18 @@ impl State {
         let before = self.clone();
         let mut outcomes = Vec::with_capacity(writes.len());
         for (index, write) in writes.into_iter().enumerate() {
-            match self.member(write, &outcomes) {
+            match self.apply_in_all(write, &outcomes) {
                 Ok(outcome) => outcomes.push(outcome),
                 Err(refusal) => {
                     *self = before;
-                    return Err(Refusal::Member { index, refusal: Box::new(refusal) });
+                    return Err(Refusal::InAll { index, refusal: Box::new(refusal) });
                 }
             }
         }
         Ok(Outcome::All(outcomes))
     }
 
-    fn member(&mut self, write: Write, before: &[Outcome]) -> Result<Outcome, Refusal> {
+    fn apply_in_all(&mut self, write: Write, before: &[Outcome]) -> Result<Outcome, Refusal> {
         match write {
             Write::Submit(new) => {
                 let resolved = rules::dependencies::resolved(&new, before)?;

@@ -81,4 +81,4 @@ pub(crate) use {
     tasks::task::{End, Task},
 };
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
-pub(crate) use {batches::index::BatchKey, dependencies::dependents::UnsettledEnd};
+pub(crate) use {batches::index::BatchKey, dependencies::dependents::UnpropagatedEnd};

@@ -45,7 +45,7 @@ impl Schedules {
         match which {
             ScheduleSelection::All => all.cloned().collect(),
             ScheduleSelection::Named(name) => self.by_name.get(name).cloned().into_iter().collect(),
-            ScheduleSelection::Held => all.filter(|it| it.held.is_some() && !it.paused).cloned().collect(),
+            ScheduleSelection::Pending => all.filter(|it| it.pending_at.is_some() && !it.paused).cloned().collect(),
             ScheduleSelection::Next { limit } => {
                 let mut next: Vec<&ScheduleRecord> = all.filter(|it| it.next.is_some() && !it.paused).collect();
                 next.sort_by_key(|it| it.next.map(|next| next.due));
@@ -112,7 +112,7 @@ impl State {
             firings.push(firing);
         }
         rule::finish(&mut record, fire, self.now.wall);
-        if record.held.is_some() {
+        if record.pending_at.is_some() {
             // The scheduler now waits for another task.
             self.hint.schedules += 1;
         }
@@ -120,14 +120,14 @@ impl State {
     }
 
     fn fire_once(&mut self, record: &ScheduleRecord, overlap: Overlap, at: Timestamp) -> Result<Firing, Refusal> {
-        match rule::decide(overlap, self.previous(record), record.held.is_some()) {
+        match rule::decide(overlap, self.previous(record), record.pending_at.is_some()) {
             Decision::Submit => {}
             Decision::Skip(active) => return Ok(Firing::Skipped { active }),
-            Decision::Hold(behind) => return Ok(Firing::Held { behind }),
+            Decision::Defer(behind) => return Ok(Firing::Pending { behind }),
             Decision::Replace(task) => drop(self.cancel(task)?),
             Decision::Cancel(behind) => {
                 self.cancel(behind)?;
-                return Ok(Firing::Held { behind });
+                return Ok(Firing::Pending { behind });
             }
         }
         Ok(match self.submit(rule::task(&record.schedule, at)) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::api::event::Change;
 use crate::api::limit::{Limit, LimitScope};
 use crate::api::name::Name;
-use crate::api::news::TaskNews;
+use crate::api::notification::TaskNotification;
 use crate::api::queue::{QueueMode, QueueSettings};
 use crate::api::store::{Hint, KindStatistics};
 use crate::api::task::{SessionId, TaskId};
@@ -68,7 +68,7 @@ pub(crate) struct State {
     pub(crate) changes: Vec<LoggedChange>,
     pub(crate) hint: Hint,
     /// The notifications of the current writes.
-    pub(crate) news: Vec<TaskNews>,
+    pub(crate) notifications: Vec<TaskNotification>,
 }
 
 /// Wall time and steady time, read together.

@@ -30,7 +30,7 @@ impl State {
         // Last: a task that was just taken back may have expired, and a claim should not find it.
         let expired = self.expire();
         let batches = self.close_ready_batches();
-        self.settle_dependents();
+        self.propagate_ends();
         (due + batches, expired, lost)
     }
 
@@ -127,8 +127,8 @@ impl State {
             .flatten()
             .min()
             .map(|at| attempt::until(at, self.now.wall));
-        let unsettled = self.dependencies.is_unsettled().then_some(Duration::ZERO);
-        [wall, self.next_lapse(), unsettled, self.next_reservation_end()].into_iter().flatten().min()
+        let unpropagated_ends = self.dependencies.has_unpropagated_ends().then_some(Duration::ZERO);
+        [wall, self.next_lapse(), unpropagated_ends, self.next_reservation_end()].into_iter().flatten().min()
     }
 
     fn next_lapse(&self) -> Option<Duration> {

@@ -31,7 +31,7 @@ enum Section {
     Settings,
     Keys { after: (String, Vec<u8>) },
     Waits { after: (i64, i64) },
-    Members { after: i64 },
+    BatchItems { after: i64 },
     Live { after: i64 },
     Ended { after: i64 },
     Turns { after: (i64, i64) },
@@ -73,7 +73,7 @@ impl PostgresSource {
         let (stamp, now) = stamp(&client, &sql).await?;
         let begin = format!("COMMIT; {BEGIN_TO_READ}; SET LOCAL idle_in_transaction_session_timeout = 0");
         client.batch_execute(&begin).await.map_err(classified)?;
-        let all = "SELECT (SELECT count(*) FROM {s}.task) + (SELECT count(*) FROM {s}.ended)";
+        let all = "SELECT (SELECT count(*) FROM {s}.task) + (SELECT count(*) FROM {s}.history)";
         let rows = client.query_typed(&sql.text(all), &[]).await.map_err(classified)?;
         let tasks: i64 = rows.first().map_or(0, |row| row.get(0));
         let steady = steady(&options, now);
@@ -95,7 +95,7 @@ impl PostgresSource {
     /// Reads the tags of tasks.
     async fn tags(&self, tasks: &[TaskRow]) -> Result<Vec<(i64, Vec<u8>)>> {
         let ids: Vec<i64> = tasks.iter().map(|task| task.id).collect();
-        let text = "SELECT task, tag FROM {s}.tag WHERE task = ANY($1)";
+        let text = "SELECT task, tag FROM {s}.task_tag WHERE task = ANY($1)";
         let rows = self.query(text, &[(&ids, Type::INT8_ARRAY)]).await?;
         Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
@@ -115,7 +115,7 @@ impl PostgresSource {
     /// Reads the next unique keys.
     async fn keys(&self, (kind, key): &(String, Vec<u8>)) -> Result<Vec<KeyRow>> {
         let text = format!(
-            "SELECT kind, key, task, until FROM {{s}}.taken WHERE (kind, key) > ($1, $2) ORDER BY kind, key LIMIT {PIECE}"
+            "SELECT kind, key, task, until FROM {{s}}.unique_key WHERE (kind, key) > ($1, $2) ORDER BY kind, key LIMIT {PIECE}"
         );
         let rows = self.query(&text, &[(kind, Type::TEXT), (key, Type::BYTEA)]).await?;
         let key = |row: &Row| KeyRow { kind: row.get(0), key: row.get(1), task: row.get(2), until: row.get(3) };
@@ -177,11 +177,14 @@ impl PostgresSource {
             }
             Section::Waits { after } => {
                 piece.waits = self.pairs(WAITS, *after).await?;
-                piece.waits.last().map_or(Section::Members { after: 0 }, |after| Section::Waits { after: *after })
+                piece.waits.last().map_or(Section::BatchItems { after: 0 }, |after| Section::Waits { after: *after })
             }
-            Section::Members { after } => {
-                piece.members = self.pairs(MEMBERS, (*after, 0)).await?;
-                piece.members.last().map_or(Section::Live { after: 0 }, |(after, _)| Section::Members { after: *after })
+            Section::BatchItems { after } => {
+                piece.batch_items = self.pairs(BATCH_ITEMS, (*after, 0)).await?;
+                piece
+                    .batch_items
+                    .last()
+                    .map_or(Section::Live { after: 0 }, |(after, _)| Section::BatchItems { after: *after })
             }
             Section::Live { after } => {
                 piece.live = self.tasks("task", *after).await?;
@@ -189,7 +192,7 @@ impl PostgresSource {
                 piece.live.last().map_or(Section::Ended { after: 0 }, |last| Section::Live { after: last.id })
             }
             Section::Ended { after } => {
-                piece.ended = self.tasks("ended", *after).await?;
+                piece.ended = self.tasks("history", *after).await?;
                 piece.tags = self.tags(&piece.ended).await?;
                 piece.ended.last().map_or(Section::Turns { after: (0, 0) }, |last| Section::Ended { after: last.id })
             }
@@ -214,10 +217,11 @@ impl PostgresSource {
 }
 
 /// The query for dependencies.
-const WAITS: &str = "SELECT task, dependent FROM {s}.wait WHERE (task, dependent) > ($1, $2) ORDER BY task, dependent";
+const WAITS: &str =
+    "SELECT task, dependent FROM {s}.dependency WHERE (task, dependent) > ($1, $2) ORDER BY task, dependent";
 
 /// The query for the items of batches.
-const MEMBERS: &str = "SELECT member, bundle FROM {s}.member WHERE member > $1 AND $2 = 0 ORDER BY member";
+const BATCH_ITEMS: &str = "SELECT task, batch FROM {s}.batch_item WHERE task > $1 AND $2 = 0 ORDER BY task";
 
 impl Source for PostgresSource {
     async fn next(&mut self) -> Result<Option<ChangeSet>> {
@@ -266,7 +270,7 @@ async fn stamp(client: &OwnedConnection, sql: &Sql) -> Result<(Stamp, i64)> {
 
 /// Returns the steady time at a time of the server's clock.
 fn steady(options: &PostgresOptions, now: i64) -> Duration {
-    let of_server = ServerClock::default().heard(now).steady;
+    let of_server = ServerClock::default().received(now).steady;
     options.clock.as_ref().map_or(of_server, |clock: &Arc<dyn Clock>| clock.steady())
 }
 
@@ -287,7 +291,7 @@ impl PostgresTarget {
         let begin = format!("{BEGIN}; SET LOCAL idle_in_transaction_session_timeout = 0");
         client.batch_execute(&sql.and_lock(&begin)).await.map_err(classified)?;
         migrate::within(&client, &sql, options.migrations).await?;
-        let there = "SELECT EXISTS (SELECT 1 FROM {s}.task) OR EXISTS (SELECT 1 FROM {s}.ended) OR EXISTS (SELECT 1 FROM {s}.item) \
+        let there = "SELECT EXISTS (SELECT 1 FROM {s}.task) OR EXISTS (SELECT 1 FROM {s}.history) OR EXISTS (SELECT 1 FROM {s}.small_state) \
                      OR EXISTS (SELECT 1 FROM {s}.log), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
         let rows = client.query_typed(&sql.text(there), &[]).await.map_err(classified)?;
         let row = rows.first().ok_or_else(Error::closed)?;
@@ -318,14 +322,14 @@ impl Target for PostgresTarget {
                     SELECT setval('{s}.last_session', greatest($2, last_value)) FROM {s}.last_session UNION ALL \
                     SELECT setval('{s}.ends', greatest($3, last_value)) FROM {s}.ends UNION ALL \
                     SELECT setval('{s}.last_entry', greatest($4, last_value)) FROM {s}.last_entry UNION ALL \
-                    SELECT setval('{s}.last_item', last_value + 1) FROM {s}.last_item UNION ALL \
-                    SELECT setval('{s}.last_interference', last_value + 1) FROM {s}.last_write UNION ALL \
+                    SELECT setval('{s}.last_small_state', last_value + 1) FROM {s}.last_small_state UNION ALL \
+                    SELECT setval('{s}.last_invalidation', last_value + 1) FROM {s}.last_write UNION ALL \
                     SELECT setval('{s}.last_write', last_value + 1) FROM {s}.last_write";
         let Counters { last_task, last_session, ends, last_entry } = counters;
         let values: [(&(dyn ToSql + Sync), Type); 4] =
             [(&last_task, Type::INT8), (&last_session, Type::INT8), (&ends, Type::INT8), (&last_entry, Type::INT8)];
         self.client.query_typed(&self.sql.text(text), &values).await.map_err(classified)?;
         self.client.batch_execute("COMMIT").await.map_err(classified)?;
-        self.client.batch_execute(&self.sql.text("ANALYZE {s}.task, {s}.ended")).await.map_err(classified)
+        self.client.batch_execute(&self.sql.text("ANALYZE {s}.task, {s}.history")).await.map_err(classified)
     }
 }

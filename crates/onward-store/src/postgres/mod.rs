@@ -42,6 +42,6 @@ pub(crate) use working_set::{
     change_set::{ChangeSet, DayCounts, KeyRow, MessageRow, TurnRow, tag},
     counters::Counters,
     log_entry::{decode, encode, read_changes},
-    small_state::{CollectionBody, SharesBody, SmallStateRow, StoreSettings},
+    small_state::{PendingBatchBody, SharesBody, SmallStateRow, StoreSettings},
     task_row::TaskRow,
 };

@@ -9,7 +9,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
 use crate::api::error::{Error, Result};
-use crate::api::news::{NewsSender, TaskNews};
+use crate::api::notification::{NotificationSender, TaskNotification};
 use crate::api::store::Hint;
 use crate::api::timestamp::Timestamp;
 use crate::clock::Clock;
@@ -46,7 +46,7 @@ pub(super) struct Shared {
     /// The sum of all hints so far, for [`Changes`](crate::Changes).
     pub(super) hints: watch::Sender<Hint>,
     /// The notifications about ended tasks.
-    pub(super) news: NewsSender,
+    pub(super) notifications: NotificationSender,
     /// Notified when the inbox may have rows.
     pub(super) inbox: Arc<Notify>,
     /// True if the role may read the inbox.
@@ -70,7 +70,7 @@ impl Shared {
 
     /// Returns the store's time, given the server's time in microseconds from a reply.
     pub(super) fn now(&self, microseconds: i64) -> Now {
-        let server = self.server_clock.heard(microseconds);
+        let server = self.server_clock.received(microseconds);
         match &self.options.clock {
             Some(clock) => Now { wall: clock.now(), steady: clock.steady() },
             None => server,
@@ -94,8 +94,8 @@ impl Shared {
     }
 
     /// Notifies this process's waiting callers of changes that are on disk.
-    pub(super) fn tell(&self, news: Vec<TaskNews>) {
-        self.news.tell(news);
+    pub(super) fn notify(&self, notifications: Vec<TaskNotification>) {
+        self.notifications.notify(notifications);
     }
 
     /// Adds to the number of transactions that are not on disk yet.
@@ -140,7 +140,7 @@ impl Shared {
     /// Publishes another process's hint. Its completions are not known here, so subscribers are
     /// informed that they missed some.
     pub(super) fn others_wrote(&self, hint: Hint) {
-        self.news.tell_missed();
+        self.notifications.notify_missed();
         self.hint(hint);
     }
 

@@ -7,9 +7,9 @@ pub(super) struct Sql {
 }
 
 /// The columns of a task.
-pub(super) const COLUMNS: &str = "t.id, t.state, t.queue, t.kind, t.grp, t.series, t.place, t.priority, t.run_at, t.expires_at, \
+pub(super) const COLUMNS: &str = "t.id, t.state, t.queue, t.kind, t.task_group, t.affinity, t.sort_key, t.priority, t.run_at, t.expires_at, \
      t.overdue_at, t.session, t.cancel_requested, t.parent, t.submitted_at, t.key, t.payload, t.result, t.finished_at, \
-     t.end_number, t.end_entry, t.body::text, t.instance, t.orchestration";
+     t.end_number, t.ended_in, t.body::text, t.instance, t.orchestration";
 
 /// The relations of a task, and the first four unread messages, which is as many as nearly every
 /// turn consumes.
@@ -17,18 +17,18 @@ pub(super) const COLUMNS: &str = "t.id, t.state, t.queue, t.kind, t.grp, t.serie
 /// Each is a subquery, so that it is an index lookup whatever sizes the planner assumes for the
 /// tables. Each table is tested for being empty once per statement: in most stores most of these
 /// tables are empty, and eight lookups cost more than the row itself.
-const LINKS: &str = "CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.wait)) THEN (SELECT array_agg(w.task) FROM {s}.wait w WHERE w.dependent = t.id) END, \
-     CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.wait)) THEN (SELECT array_agg(w.dependent) FROM {s}.wait w WHERE w.task = t.id) END, \
-     CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.member)) THEN (SELECT m.bundle FROM {s}.member m WHERE m.member = t.id) END, \
-     CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.member)) THEN (SELECT array_agg(m.member) FROM {s}.member m WHERE m.bundle = t.id) END, \
-     CASE WHEN t.key IS NOT NULL THEN (SELECT k.task FROM {s}.taken k WHERE k.kind = t.kind AND k.key = t.key) END, \
-     CASE WHEN t.key IS NOT NULL THEN (SELECT k.until FROM {s}.taken k WHERE k.kind = t.kind AND k.key = t.key) END, \
-     (SELECT EXISTS (SELECT 1 FROM {s}.task WHERE parent IS NOT NULL) OR EXISTS (SELECT 1 FROM {s}.ended WHERE parent IS NOT NULL)) \
-       AND (EXISTS (SELECT 1 FROM {s}.task c WHERE c.parent = t.id) OR EXISTS (SELECT 1 FROM {s}.ended c WHERE c.parent = t.id)), \
+const LINKS: &str = "CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.dependency)) THEN (SELECT array_agg(w.task) FROM {s}.dependency w WHERE w.dependent = t.id) END, \
+     CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.dependency)) THEN (SELECT array_agg(w.dependent) FROM {s}.dependency w WHERE w.task = t.id) END, \
+     CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.batch_item)) THEN (SELECT m.batch FROM {s}.batch_item m WHERE m.task = t.id) END, \
+     CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.batch_item)) THEN (SELECT array_agg(m.task) FROM {s}.batch_item m WHERE m.batch = t.id) END, \
+     CASE WHEN t.key IS NOT NULL THEN (SELECT k.task FROM {s}.unique_key k WHERE k.kind = t.kind AND k.key = t.key) END, \
+     CASE WHEN t.key IS NOT NULL THEN (SELECT k.until FROM {s}.unique_key k WHERE k.kind = t.kind AND k.key = t.key) END, \
+     (SELECT EXISTS (SELECT 1 FROM {s}.task WHERE parent IS NOT NULL) OR EXISTS (SELECT 1 FROM {s}.history WHERE parent IS NOT NULL)) \
+       AND (EXISTS (SELECT 1 FROM {s}.task c WHERE c.parent = t.id) OR EXISTS (SELECT 1 FROM {s}.history c WHERE c.parent = t.id)), \
      CASE WHEN t.instance IS NOT NULL THEN ARRAY(SELECT m.body FROM {s}.message m WHERE m.task = t.id ORDER BY m.number LIMIT 4) END";
 
-/// The columns in place of [`COLUMNS`] and [`LINKS`] for a sub-queue `l` without a loaded task.
-const NO_TASK: &str = "l.id, NULL, l.queue, l.kind, l.grp, l.series, l.place, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+/// The columns in sort_key of [`COLUMNS`] and [`LINKS`] for a sub-queue `l` without a loaded task.
+const NO_TASK: &str = "l.id, NULL, l.queue, l.kind, l.task_group, l.affinity, l.sort_key, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
      l.orchestration, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL";
 
 /// A bound above every sort key and number.
@@ -55,14 +55,14 @@ impl Sql {
 
     /// Returns the same query over both tables.
     pub(super) fn all_tasks(&self, rest: &str) -> String {
-        format!("({}) UNION ALL ({})", self.tasks("task", rest), self.tasks("ended", rest))
+        format!("({}) UNION ALL ({})", self.tasks("task", rest), self.tasks("history", rest))
     }
 
     /// Returns the query for the first `$1` waiting tasks, sub-queue by sub-queue.
     pub(super) fn waiting(&self) -> String {
         self.tasks(
             "task",
-            "WHERE t.state = 2 ORDER BY t.queue, t.kind, t.grp, t.orchestration, t.series, t.place, t.id LIMIT $1",
+            "WHERE t.state = 2 ORDER BY t.queue, t.kind, t.task_group, t.orchestration, t.affinity, t.sort_key, t.id LIMIT $1",
         )
     }
 
@@ -81,27 +81,27 @@ impl Sql {
         let tasks = format!("{COLUMNS}, {LINKS}");
         let nothing = format!("{NO_TASK}, NULL");
         self.text(&format!(
-            "WITH RECURSIVE lane AS (\
-               (SELECT queue, kind, grp, orchestration, series, place, id FROM {{s}}.task WHERE state = 2 \
-                ORDER BY queue, kind, grp, orchestration, series, place, id LIMIT 1) \
+            "WITH RECURSIVE sub_queue AS (\
+               (SELECT queue, kind, task_group, orchestration, affinity, sort_key, id FROM {{s}}.task WHERE state = 2 \
+                ORDER BY queue, kind, task_group, orchestration, affinity, sort_key, id LIMIT 1) \
                UNION ALL \
-               SELECT n.* FROM lane l CROSS JOIN LATERAL (\
-                 SELECT queue, kind, grp, orchestration, series, place, id FROM {{s}}.task \
-                 WHERE state = 2 AND (queue, kind, grp, orchestration, series) > (l.queue, l.kind, l.grp, l.orchestration, l.series) \
-                 ORDER BY queue, kind, grp, orchestration, series, place, id LIMIT 1) n), \
+               SELECT n.* FROM sub_queue l CROSS JOIN LATERAL (\
+                 SELECT queue, kind, task_group, orchestration, affinity, sort_key, id FROM {{s}}.task \
+                 WHERE state = 2 AND (queue, kind, task_group, orchestration, affinity) > (l.queue, l.kind, l.task_group, l.orchestration, l.affinity) \
+                 ORDER BY queue, kind, task_group, orchestration, affinity, sort_key, id LIMIT 1) n), \
              ranked AS MATERIALIZED (\
-               SELECT lane.*, row_number() OVER (PARTITION BY queue, kind ORDER BY place, id) AS rank FROM lane), \
+               SELECT sub_queue.*, row_number() OVER (PARTITION BY queue, kind ORDER BY sort_key, id) AS rank FROM sub_queue), \
              size AS (SELECT greatest(2, least($1, 4 * $1 / greatest(count(*), 1))) AS rows FROM ranked WHERE rank <= $2), \
-             bound AS MATERIALIZED (SELECT queue, kind, place, id FROM ranked WHERE rank - 1 = $2) \
-             SELECT {tasks}, (SELECT rows FROM size) FROM ranked lane LEFT JOIN bound b ON b.queue = lane.queue AND b.kind = lane.kind \
+             bound AS MATERIALIZED (SELECT queue, kind, sort_key, id FROM ranked WHERE rank - 1 = $2) \
+             SELECT {tasks}, (SELECT rows FROM size) FROM ranked sub_queue LEFT JOIN bound b ON b.queue = sub_queue.queue AND b.kind = sub_queue.kind \
              CROSS JOIN LATERAL (\
-               SELECT * FROM {{s}}.task w WHERE w.state = 2 AND w.queue = lane.queue AND w.kind = lane.kind \
-                 AND w.grp = lane.grp AND w.orchestration = lane.orchestration AND w.series = lane.series AND (w.place, w.id) >= (lane.place, lane.id) \
-                 AND (w.place, w.id) < (coalesce(b.place, {END}), coalesce(b.id, {END})) \
-               ORDER BY w.place, w.id LIMIT (SELECT rows FROM size)) t WHERE lane.rank <= $2 \
+               SELECT * FROM {{s}}.task w WHERE w.state = 2 AND w.queue = sub_queue.queue AND w.kind = sub_queue.kind \
+                 AND w.task_group = sub_queue.task_group AND w.orchestration = sub_queue.orchestration AND w.affinity = sub_queue.affinity AND (w.sort_key, w.id) >= (sub_queue.sort_key, sub_queue.id) \
+                 AND (w.sort_key, w.id) < (coalesce(b.sort_key, {END}), coalesce(b.id, {END})) \
+               ORDER BY w.sort_key, w.id LIMIT (SELECT rows FROM size)) t WHERE sub_queue.rank <= $2 \
              UNION ALL \
              SELECT {nothing} FROM ranked l WHERE l.rank > $2 \
-             ORDER BY queue, kind, grp, orchestration, series, place, id"
+             ORDER BY queue, kind, task_group, orchestration, affinity, sort_key, id"
         ))
     }
 }

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::api::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::aggregate::{PendingBatch, PendingBatchSelection};
 use crate::api::error::{Error, Result};
 use crate::api::event::{EventCursor, EventPage};
 use crate::api::history::QueueDay;
 use crate::api::limit::LimitRecord;
-use crate::api::news::{NewsReceiver, NewsSender};
+use crate::api::notification::{NotificationReceiver, NotificationSender};
 use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
 use crate::api::queue::QueueMode;
@@ -21,8 +21,8 @@ use crate::api::read::{Read, ReadMethods, ReadReply};
 use crate::api::reason::WaitReason;
 use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::api::store::{
-    Answer, Changes, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter,
-    TaskIdPage, TaskPage,
+    Changes, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreFuture, StoreInfo,
+    TaskFilter, TaskIdPage, TaskPage,
 };
 use crate::api::tag::{TagKeyPage, TagPage, TagValuePage};
 use crate::api::task::{TaskId, TaskRecord};
@@ -137,13 +137,13 @@ impl PostgresStore {
             stamp: AtomicI64::new(0),
             server_clock: Arc::default(),
             hints: watch::Sender::new(Hint::default()),
-            news: NewsSender::new(),
+            notifications: NotificationSender::new(),
             inbox: Arc::default(),
             sees_inbox: AtomicBool::new(false),
             options,
         });
         // Callers may read the clock before the first read or write.
-        shared.server_clock.heard(time);
+        shared.server_clock.received(time);
         shared.stamp.store(wake::stamp(&client, &shared).await?, Ordering::Relaxed);
         let (calls, waiting) = mpsc::channel(bounds::PENDING);
         let (flusher, unflushed) = mpsc::channel(UNFLUSHED);
@@ -182,7 +182,7 @@ impl PostgresStore {
     ///
     /// A read that ran within the caller's future would keep its pooled connection when the caller
     /// stops polling it. A caller with many concurrent reads could then wait for itself.
-    fn read<T, F>(&self, read: impl Fn(Arc<Shared>) -> F + Send + 'static) -> Answer<'_, T>
+    fn read<T, F>(&self, read: impl Fn(Arc<Shared>) -> F + Send + 'static) -> StoreFuture<'_, T>
     where
         T: Send + 'static,
         F: Future<Output = Result<T>> + Send + 'static,
@@ -201,11 +201,11 @@ impl PostgresStore {
 }
 
 impl Store for PostgresStore {
-    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+    fn apply(&self, writes: Vec<Write>) -> StoreFuture<'_, Vec<Outcome>> {
         Box::pin(async move { self.shared.named(apply_until_kept(&self.shared, &self.calls, writes).await) })
     }
 
-    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+    fn read(&self, read: Read) -> StoreFuture<'_, ReadReply> {
         self.dispatch(read)
     }
 
@@ -213,8 +213,8 @@ impl Store for PostgresStore {
         Changes::new(&self.shared.hints)
     }
 
-    fn news(&self) -> NewsReceiver {
-        self.shared.news.subscribe()
+    fn notifications(&self) -> NotificationReceiver {
+        self.shared.notifications.subscribe()
     }
 
     fn clock(&self) -> Arc<dyn Clock> {
@@ -241,115 +241,117 @@ impl Store for PostgresStore {
 }
 
 impl ReadMethods for PostgresStore {
-    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
+    fn task(&self, task: TaskId) -> StoreFuture<'_, Option<TaskRecord>> {
         self.read(move |shared| async move { reads::model_reads::task(&shared, task).await })
     }
 
-    fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
+    fn why(&self, task: TaskId) -> StoreFuture<'_, Option<Vec<WaitReason>>> {
         self.read(move |shared| async move { reads::model_reads::why(&shared, task).await })
     }
 
-    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
+    fn tasks(&self, filter: TaskFilter, page: Page) -> StoreFuture<'_, TaskPage> {
         self.read(move |shared| {
             let filter = filter.clone();
             async move { reads::list::tasks(&shared, filter, page).await }
         })
     }
 
-    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
+    fn peek(&self, claim: Claim) -> StoreFuture<'_, Option<TaskRecord>> {
         self.read(move |shared| {
             let claim = claim.clone();
             async move { reads::model_reads::peek(&shared, claim).await }
         })
     }
 
-    fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
+    fn queues(&self) -> StoreFuture<'_, Vec<QueueRecord>> {
         self.read(move |shared| async move { reads::queues::queues(&shared).await })
     }
 
-    fn queue_mode(&self) -> Answer<'_, QueueMode> {
+    fn queue_mode(&self) -> StoreFuture<'_, QueueMode> {
         self.read(move |shared| async move {
             reads::model_reads::look(&shared, |working_set, _| Ok(working_set.mode())).await
         })
     }
 
-    fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {
+    fn statistics(&self) -> StoreFuture<'_, Vec<KindStatistics>> {
         self.read(move |shared| async move { reads::statistics::statistics(&shared).await })
     }
 
-    fn sessions(&self) -> Answer<'_, Vec<SessionRecord>> {
+    fn sessions(&self) -> StoreFuture<'_, Vec<SessionRecord>> {
         self.read(move |shared| async move {
             reads::model_reads::look(&shared, |working_set, _| working_set.sessions()).await
         })
     }
 
-    fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
+    fn pauses(&self) -> StoreFuture<'_, Vec<PauseRecord>> {
         self.read(move |shared| async move {
             reads::model_reads::look(&shared, |working_set, now| Ok(working_set.pauses(now))).await
         })
     }
 
-    fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
+    fn limits(&self) -> StoreFuture<'_, Vec<LimitRecord>> {
         self.read(move |shared| async move {
             reads::model_reads::look(&shared, |working_set, now| working_set.limits(now)).await
         })
     }
 
-    fn collections(&self, which: CollectionSelection) -> Answer<'_, Vec<CollectionRecord>> {
+    fn pending_batches(&self, which: PendingBatchSelection) -> StoreFuture<'_, Vec<PendingBatch>> {
         self.read(move |shared| {
             let which = which.clone();
-            async move { reads::model_reads::look(&shared, move |working_set, _| Ok(working_set.collections(&which))).await }
+            async move {
+                reads::model_reads::look(&shared, move |working_set, _| Ok(working_set.pending_batches(&which))).await
+            }
         })
     }
 
-    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
+    fn schedules(&self, which: ScheduleSelection) -> StoreFuture<'_, Vec<ScheduleRecord>> {
         self.read(move |shared| {
             let which = which.clone();
             async move { reads::model_reads::look(&shared, move |working_set, _| Ok(working_set.schedules(&which))).await }
         })
     }
 
-    fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
+    fn events(&self, after: EventCursor, limit: usize) -> StoreFuture<'_, EventPage> {
         self.read(move |shared| async move { reads::events::events(&shared, after, limit).await })
     }
 
-    fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
+    fn task_ids(&self, filter: TaskFilter, page: Page) -> StoreFuture<'_, TaskIdPage> {
         self.read(move |shared| {
             let filter = filter.clone();
             async move { reads::list::task_ids(&shared, filter, page).await }
         })
     }
 
-    fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
+    fn count(&self, filter: TaskFilter) -> StoreFuture<'_, u64> {
         self.read(move |shared| {
             let filter = filter.clone();
             async move { reads::list::count(&shared, filter).await }
         })
     }
 
-    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
+    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> StoreFuture<'_, TagValuePage> {
         self.read(move |shared| {
             let (key, filter, page) = (key.clone(), filter.clone(), page.clone());
             async move { reads::tags::values(&shared, key, filter, page).await }
         })
     }
 
-    fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
+    fn tag_keys(&self, prefix: String, page: TagPage) -> StoreFuture<'_, TagKeyPage> {
         self.read(move |shared| {
             let (prefix, page) = (prefix.clone(), page.clone());
             async move { reads::tags::keys(&shared, prefix, page).await }
         })
     }
 
-    fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {
+    fn history(&self, days: u32) -> StoreFuture<'_, Vec<QueueDay>> {
         self.read(move |shared| async move { reads::statistics::history(&shared, days).await })
     }
 
-    fn instance(&self, task: TaskId) -> Answer<'_, Option<InstanceRecord>> {
+    fn instance(&self, task: TaskId) -> StoreFuture<'_, Option<InstanceRecord>> {
         self.read(move |shared| async move { reads::instance::instance(&shared, task).await })
     }
 
-    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
+    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> StoreFuture<'_, Vec<HistoryChunk>> {
         self.read(move |shared| async move { reads::instance::history(&shared, task, from, limit).await })
     }
 }

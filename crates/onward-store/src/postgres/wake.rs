@@ -153,9 +153,9 @@ pub(super) fn message(node: u64, hint: Hint) -> String {
 /// Handles notifications, and polls seldom, until the connection breaks or the store is dropped.
 async fn follow(shared: &Weak<Shared>, mut listener: Listener, poll: Duration) {
     loop {
-        let heard = tokio::time::timeout(poll, listener.messages.recv()).await;
+        let received = tokio::time::timeout(poll, listener.messages.recv()).await;
         let Some(shared) = shared.upgrade() else { return };
-        match heard {
+        match received {
             Ok(Some(message)) => heard_from(&shared, &message),
             Ok(None) => return,
             Err(_) => {

@@ -8,12 +8,12 @@ use crate::bounds;
 ///
 /// # Errors
 /// [`Refusal::Invalid`] for more than [`bounds::ALL`] writes, or for an `All` among them.
-pub fn check(members: &[Write]) -> Result<(), Refusal> {
-    check_size(members.len())?;
-    match members.iter().position(|member| matches!(member, Write::All(_))) {
+pub fn check(writes: &[Write]) -> Result<(), Refusal> {
+    check_size(writes.len())?;
+    match writes.iter().position(|write| matches!(write, Write::All(_))) {
         None => Ok(()),
         Some(index) => Err(Refusal::Invalid(format!(
-            "number {index} of the writes to be done as one is itself several writes; put its members in its place"
+            "number {index} of the writes to be done as one is itself several writes; put its writes in its place"
         ))),
     }
 }
@@ -22,12 +22,12 @@ pub fn check(members: &[Write]) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// [`Refusal::Invalid`] for more than [`bounds::ALL`].
-pub fn check_size(members: usize) -> Result<(), Refusal> {
-    if members <= bounds::ALL {
+pub fn check_size(writes: usize) -> Result<(), Refusal> {
+    if writes <= bounds::ALL {
         return Ok(());
     }
     Err(Refusal::Invalid(format!(
-        "{members} writes were to be done as one and the limit is {}; split them",
+        "{writes} writes were to be done as one and the limit is {}; split them",
         bounds::ALL
     )))
 }

@@ -1,6 +1,6 @@
 //! External completion of attempts.
 
-use crate::api::completion::{CompletionToken, CompletionWait, Finish};
+use crate::api::completion::{CompletionToken, CompletionWait, ExternalCompletion};
 use crate::api::outcome::Refusal;
 use crate::api::task::TaskState;
 use crate::api::timestamp::Timestamp;
@@ -28,13 +28,13 @@ pub struct Standing {
 /// # Errors
 /// [`Refusal::TokenOutdated`] if another attempt runs or waits, [`Refusal::NotAwaited`] if no
 /// attempt waits.
-pub fn check(token: CompletionToken, finish: &Finish, standing: Standing) -> Result<(), Refusal> {
+pub fn check(token: CompletionToken, completion: &ExternalCompletion, standing: Standing) -> Result<(), Refusal> {
     let runs = standing.state == TaskState::Running;
     if (runs || standing.waits) && token.claim.is_some_and(|claim| claim != standing.claim) {
         return Err(Refusal::TokenOutdated(token));
     }
     // Without a claim number, the report about a running task could mean any attempt.
-    let completes_now = runs && token.claim.is_some() && matches!(finish, Finish::Complete { .. });
+    let completes_now = runs && token.claim.is_some() && matches!(completion, ExternalCompletion::Complete { .. });
     if standing.waits || completes_now {
         return Ok(());
     }
@@ -44,7 +44,7 @@ pub fn check(token: CompletionToken, finish: &Finish, standing: Standing) -> Res
 /// Returns the error of an attempt that was not completed in time.
 #[must_use]
 pub fn overdue(wait: &CompletionWait) -> String {
-    format!("it was not finished within {:?}", wait.within.unwrap_or_default())
+    format!("it was not completed within {:?}", wait.within.unwrap_or_default())
 }
 
 /// Decides the effect on a task whose attempt waited for external completion and failed. `attempts`
@@ -72,7 +72,7 @@ mod tests {
     use crate::api::task::TaskId;
 
     const TOKEN: CompletionToken = CompletionToken { task: TaskId(1), claim: Some(2) };
-    const COMPLETE: Finish = Finish::Complete { result: None };
+    const COMPLETE: ExternalCompletion = ExternalCompletion::Complete { result: None };
 
     fn standing(state: TaskState, claim: u32) -> Standing {
         Standing { state, claim, waits: state == TaskState::Blocked }
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn what_still_runs_can_be_completed_but_not_failed() {
         let running = standing(TaskState::Running, 2);
-        let fail = Finish::Fail { error: String::new(), class: FailureClass::Retryable };
+        let fail = ExternalCompletion::Fail { error: String::new(), class: FailureClass::Retryable };
         assert_eq!(check(TOKEN, &COMPLETE, running), Ok(()));
         assert!(check(TOKEN, &fail, running).is_err());
         assert!(check(TaskId(1).into(), &COMPLETE, running).is_err(), "by its number it could be any attempt");

@@ -18,7 +18,7 @@ pub enum Dependent {
     /// The task is live.
     On(TaskId),
     /// The task has ended, or was removed.
-    Settled(TaskId, Ended),
+    Ended(TaskId, Ended),
 }
 
 /// The state of a new task after its submission.
@@ -40,7 +40,7 @@ pub fn at_submission(dependencies: &[Dependent], on_failure: OnDependencyFailure
     for dependency in dependencies {
         match *dependency {
             Dependent::On(task) => open.push(task),
-            Dependent::Settled(task, ended) => {
+            Dependent::Ended(task, ended) => {
                 if let Some(state) = end_of_dependent(ended, on_failure) {
                     return Standing::Ends(state, task, ended);
                 }
@@ -79,14 +79,14 @@ pub fn error(dependency: TaskId, ended: Ended) -> String {
 /// # Errors
 /// [`Refusal::Invalid`] for a position that is not an earlier submit.
 pub fn resolved(new: &NewTask, before: &[Outcome]) -> Result<Option<NewTask>, Refusal> {
-    let is_position = |dependency: &Dependency| matches!(dependency, Dependency::Member(_));
+    let is_position = |dependency: &Dependency| matches!(dependency, Dependency::Position(_));
     if !new.depends_on.tasks.iter().any(is_position) {
         return Ok(None);
     }
     let mut new = new.clone();
     for dependency in &mut new.depends_on.tasks {
-        if let Dependency::Member(position) = *dependency {
-            let Some(Outcome::Submitted(submitted)) = before.get(position) else { return Err(no_member(position)) };
+        if let Dependency::Position(position) = *dependency {
+            let Some(Outcome::Submitted(submitted)) = before.get(position) else { return Err(no_position(position)) };
             *dependency = Dependency::Task(submitted.id());
         }
     }
@@ -95,7 +95,7 @@ pub fn resolved(new: &NewTask, before: &[Outcome]) -> Result<Option<NewTask>, Re
 
 /// Returns the refusal of a position that is not an earlier submit of the batch.
 #[must_use]
-pub fn no_member(position: usize) -> Refusal {
+pub fn no_position(position: usize) -> Refusal {
     Refusal::Invalid(format!(
         "a task depends on number {position} of the writes that are done as one with it, which is not a submit before it; \
          name an earlier one, or give the number of a task"
@@ -116,7 +116,7 @@ pub fn order(batch: &[NewTask]) -> Result<Vec<usize>, Refusal> {
 /// Returns whether the tasks of a batch can be submitted in their order.
 #[must_use]
 pub fn is_in_order(batch: &[NewTask]) -> bool {
-    batch.iter().enumerate().all(|(position, new)| members(new).all(|member| member < position))
+    batch.iter().enumerate().all(|(position, new)| positions(new).all(|earlier| earlier < position))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,10 +141,10 @@ impl Order<'_> {
         self.enter(position)?;
         while let Some((at, next)) = self.path.last_mut() {
             let at = *at;
-            let member = self.batch.get(at).and_then(|new| new.depends_on.tasks.get(*next)).copied();
+            let dependency = self.batch.get(at).and_then(|new| new.depends_on.tasks.get(*next)).copied();
             *next += 1;
-            match member {
-                Some(Dependency::Member(member)) => self.enter(member)?,
+            match dependency {
+                Some(Dependency::Position(position)) => self.enter(position)?,
                 Some(Dependency::Task(_)) => {}
                 None => self.leave(at),
             }
@@ -154,7 +154,7 @@ impl Order<'_> {
 
     fn enter(&mut self, position: usize) -> Result<(), Refusal> {
         match self.marks.get(position) {
-            None => Err(no_member(position)),
+            None => Err(no_position(position)),
             Some(Mark::OnPath) => Err(self.cycle(position)),
             Some(Mark::Done) => Ok(()),
             Some(Mark::New) => {
@@ -189,9 +189,9 @@ impl Order<'_> {
 /// The largest number of tasks of a cycle that the message names.
 const SHOWN: usize = 16;
 
-fn members(new: &NewTask) -> impl Iterator<Item = usize> {
+fn positions(new: &NewTask) -> impl Iterator<Item = usize> {
     new.depends_on.tasks.iter().filter_map(|dependency| match dependency {
-        Dependency::Member(position) => Some(*position),
+        Dependency::Position(position) => Some(*position),
         Dependency::Task(_) => None,
     })
 }
@@ -205,7 +205,7 @@ mod tests {
 
     fn batch(dependencies: &[&[usize]]) -> Vec<NewTask> {
         let new = |positions: &&[usize]| {
-            let depends_on = Dependencies::on_members(positions.iter().copied());
+            let depends_on = Dependencies::on_positions(positions.iter().copied());
             NewTask { depends_on, ..NewTask::new("k").unwrap() }
         };
         dependencies.iter().map(new).collect()
@@ -249,8 +249,8 @@ mod tests {
     fn the_first_dependency_that_did_not_complete_decides() {
         let dependencies = [
             Dependent::On(TaskId(9)),
-            Dependent::Settled(TaskId(3), Some(TaskState::Dead)),
-            Dependent::Settled(TaskId(2), Some(TaskState::Expired)),
+            Dependent::Ended(TaskId(3), Some(TaskState::Dead)),
+            Dependent::Ended(TaskId(2), Some(TaskState::Expired)),
         ];
         let expected = Standing::Ends(TaskState::Failed, TaskId(3), Some(TaskState::Dead));
         assert_eq!(at_submission(&dependencies, OnDependencyFailure::Fail), expected);
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn what_failed_is_passed_over_where_that_is_ignored() {
-        let dependencies = [Dependent::Settled(TaskId(3), None), Dependent::On(TaskId(9)), Dependent::On(TaskId(9))];
+        let dependencies = [Dependent::Ended(TaskId(3), None), Dependent::On(TaskId(9)), Dependent::On(TaskId(9))];
         let expected = Standing::Blocked(vec![TaskId(9)]);
         assert_eq!(at_submission(&dependencies, OnDependencyFailure::Ignore), expected);
     }

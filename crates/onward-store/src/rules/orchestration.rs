@@ -233,7 +233,7 @@ pub fn waits_by_parking(kind: &str) -> Refusal {
 /// Returns the refusal of a checkpoint of an orchestration, which has a history instead.
 #[cold]
 #[must_use]
-pub fn keeps_no_memo(kind: &str) -> Refusal {
+pub fn saves_no_checkpoint(kind: &str) -> Refusal {
     Refusal::Invalid(format!(
         "a task of kind `{kind}` is an orchestration, which keeps a history; write a turn instead"
     ))
@@ -278,7 +278,7 @@ pub fn is_woken(length: u64, hold: Hold, state: TaskState) -> bool {
 /// Returns the hold of an orchestration that is paused in a state.
 #[must_use]
 pub fn paused(state: TaskState) -> Hold {
-    if is_to_have_a_turn(state) { Hold::Aside } else { Hold::Paused }
+    if is_to_have_a_turn(state) { Hold::PausedDue } else { Hold::Paused }
 }
 
 /// Returns whether a paused orchestration is blocked instead of entering a state in which it would

@@ -107,7 +107,7 @@ fn created(set: &SetSchedule, now: Timestamp) -> ScheduleRecord {
         revision: 0,
         paused: false,
         next: set.next,
-        held: None,
+        pending_at: None,
         last: None,
         error: None,
         fired: 0,
@@ -178,21 +178,23 @@ pub enum Decision {
     /// Skip it because of a task.
     Skip(TaskId),
     /// Hold it until a task has ended.
-    Hold(TaskId),
+    Defer(TaskId),
     /// Cancel a task that has not started, and submit.
     Replace(TaskId),
     /// Ask a task to stop, and hold the firing until it has ended.
     Cancel(TaskId),
 }
 
-/// Decides the effect of a firing. `is_one_held` states whether another firing is already held.
+/// Decides the effect of a firing. `is_one_pending` states whether another firing is already held.
 #[must_use]
-pub fn decide(overlap: Overlap, previous: Previous, is_one_held: bool) -> Decision {
+pub fn decide(overlap: Overlap, previous: Previous, is_one_pending: bool) -> Decision {
     match (overlap, previous) {
         (_, Previous::Ended) | (Overlap::Allow, _) => Decision::Submit,
         (Overlap::Skip, Previous::Waiting(task) | Previous::Running(task)) => Decision::Skip(task),
-        (Overlap::QueueOne, Previous::Waiting(task) | Previous::Running(task)) if is_one_held => Decision::Skip(task),
-        (Overlap::QueueOne, Previous::Waiting(task) | Previous::Running(task)) => Decision::Hold(task),
+        (Overlap::QueueOne, Previous::Waiting(task) | Previous::Running(task)) if is_one_pending => {
+            Decision::Skip(task)
+        }
+        (Overlap::QueueOne, Previous::Waiting(task) | Previous::Running(task)) => Decision::Defer(task),
         (Overlap::CancelRunning, Previous::Waiting(task)) => Decision::Replace(task),
         (Overlap::CancelRunning, Previous::Running(task)) => Decision::Cancel(task),
     }
@@ -213,7 +215,7 @@ pub fn firing(submitted: Submitted) -> Firing {
 
 /// Begins the firing of a time. If a firing of this time was held, it no longer is.
 pub fn begin(record: &mut ScheduleRecord, at: Timestamp) {
-    record.held = record.held.filter(|held| *held != at);
+    record.pending_at = record.pending_at.filter(|pending| *pending != at);
 }
 
 /// Records the result of the firing of a time.
@@ -230,7 +232,7 @@ pub fn note(record: &mut ScheduleRecord, overlap: Overlap, at: Timestamp, firing
         }
         Firing::Skipped { .. } => record.skipped += 1,
         // A held firing that this one replaces is skipped.
-        Firing::Held { .. } => record.skipped += u64::from(record.held.replace(at).is_some()),
+        Firing::Pending { .. } => record.skipped += u64::from(record.pending_at.replace(at).is_some()),
         Firing::Failed { message } => {
             record.failed += 1;
             record.error = Some(error(message, now));
@@ -281,7 +283,7 @@ mod tests {
     fn each_policy_has_its_way_with_a_running_task() {
         let decided = Overlap::ALL.map(|overlap| decide(overlap, RUNNING, false));
         let task = TaskId(7);
-        assert_eq!(decided, [Decision::Skip(task), Decision::Submit, Decision::Hold(task), Decision::Cancel(task)]);
+        assert_eq!(decided, [Decision::Skip(task), Decision::Submit, Decision::Defer(task), Decision::Cancel(task)]);
     }
 
     #[test]

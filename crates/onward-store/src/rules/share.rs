@@ -42,9 +42,9 @@ pub struct VirtualTime {
 /// The sort key of a group among those of its queue. The smallest goes first; of equal ones, the
 /// group whose first task goes first by its own sort key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Rank(pub i64);
+pub struct FairShareTag(pub i64);
 
-impl Rank {
+impl FairShareTag {
     /// Returns whether this is the sort key of a group below its minimum.
     #[must_use]
     pub fn is_guaranteed(self) -> bool {
@@ -68,8 +68,8 @@ pub fn is_below_minimum(limit: Limit, running: u64) -> bool {
 
 /// Returns the sort key of a group with these tags.
 #[must_use]
-pub fn rank(tags: VirtualTime, is_below_minimum: bool) -> Rank {
-    Rank(if is_below_minimum { tags.guaranteed - GUARANTEED } else { tags.shared })
+pub fn fair_share_tag(tags: VirtualTime, is_below_minimum: bool) -> FairShareTag {
+    FairShareTag(if is_below_minimum { tags.guaranteed - GUARANTEED } else { tags.shared })
 }
 
 /// Advances a queue's virtual time, and the tag of one of its groups, by the start of a task.
@@ -108,7 +108,8 @@ mod tests {
     fn start(queue: &mut VirtualTime, groups: &mut [Group], has_work: impl Fn(usize) -> bool) -> Option<usize> {
         let below = |group: &Group| is_below_minimum(group.limit, group.running);
         let with_work = (0..groups.len()).filter(|number| has_work(*number));
-        let first = with_work.min_by_key(|number| (rank(groups[*number].tags, below(&groups[*number])), *number))?;
+        let first =
+            with_work.min_by_key(|number| (fair_share_tag(groups[*number].tags, below(&groups[*number])), *number))?;
         let group = &mut groups[first];
         let is_below_minimum = below(group);
         charge(queue, &mut group.tags, group.limit, is_below_minimum);
@@ -226,6 +227,6 @@ mod tests {
             charge(&mut queue, &mut tags, Limit::default(), is_below);
         }
         assert_eq!(tags, queue);
-        assert!(rank(tags, true) < rank(VirtualTime::default(), false));
+        assert!(fair_share_tag(tags, true) < fair_share_tag(VirtualTime::default(), false));
     }
 }

@@ -139,7 +139,7 @@ fn without_expiry(facts: &WaitFacts, now: Timestamp, steady: Duration) -> Vec<Wa
     if let Some(reason) = &facts.aggregated {
         return with_who_is_to_notice(reason.clone(), facts, now);
     }
-    let mut reasons = held_back(facts, now);
+    let mut reasons = blocking_reasons(facts, now);
     reasons.extend(facts.limits.iter().flat_map(|usage| limit_reasons(usage, steady)));
     reasons.extend(facts.reserved.map(|(session, until)| WaitReason::Reserved { session, until }));
     let lacks_code = reasons.iter().any(|reason| matches!(reason, WaitReason::NoCode { .. }));
@@ -162,7 +162,7 @@ fn without_expiry(facts: &WaitFacts, now: Timestamp, steady: Duration) -> Vec<Wa
 fn with_who_is_to_notice(reason: WaitReason, facts: &WaitFacts, now: Timestamp) -> Vec<WaitReason> {
     let over_at = match &reason {
         WaitReason::Completion { until, .. } => *until,
-        WaitReason::Collecting { ripe_at: at, .. } | WaitReason::Expired { at, .. } => Some(*at),
+        WaitReason::PendingBatch { ready_at: at, .. } | WaitReason::Expired { at, .. } => Some(*at),
         _ => None,
     };
     let over_at = over_at.filter(|at| *at <= now);
@@ -177,7 +177,7 @@ fn elapsed(since: Timestamp, now: Timestamp) -> Duration {
 /// Returns what a task itself waits for, and its pauses. For an orchestration, pauses come first,
 /// because nothing else matters while one is in force. Missing code comes next, because it holds
 /// the orchestration back whatever it waits for.
-fn held_back(facts: &WaitFacts, now: Timestamp) -> Vec<WaitReason> {
+fn blocking_reasons(facts: &WaitFacts, now: Timestamp) -> Vec<WaitReason> {
     let pauses = facts.pauses.iter().filter(|(_, until)| pause_holds(*until, now));
     let pauses = pauses.map(|(scope, until)| WaitReason::Paused { scope: scope.clone(), until: *until });
     let Some(orchestration) = &facts.orchestration else {
@@ -205,7 +205,7 @@ fn not_due(facts: &WaitFacts, now: Timestamp) -> Option<WaitReason> {
 /// Returns what an orchestration itself waits for.
 fn waits_for(facts: &WaitFacts, orchestration: &OrchestrationFacts, now: Timestamp) -> Option<WaitReason> {
     let OrchestrationFacts { has_begun, hold, has_messages, awaits, tasks, .. } = orchestration;
-    let is_aside = *hold == Hold::Aside;
+    let is_aside = *hold == Hold::PausedDue;
     if facts.state == TaskState::Waiting {
         return None;
     }
@@ -407,10 +407,10 @@ mod tests {
         let said = |hold| reasons(&orchestration(TaskState::Blocked, held(hold)), NOW, Duration::ZERO);
         assert_eq!(said(Hold::Paused), [paused.clone(), parked]);
         assert_eq!(
-            said(Hold::Aside),
+            said(Hold::PausedDue),
             [paused.clone(), WaitReason::Parked { until: Some(LATER), events: Vec::new(), tasks: Vec::new() }]
         );
-        let due = WaitFacts { run_at: NOW, ..orchestration(TaskState::Blocked, held(Hold::Aside)) };
+        let due = WaitFacts { run_at: NOW, ..orchestration(TaskState::Blocked, held(Hold::PausedDue)) };
         assert_eq!(reasons(&due, NOW, Duration::ZERO), [paused]);
     }
 
@@ -491,10 +491,10 @@ mod tests {
         };
         let told = |facts: &WaitFacts, now| reasons(facts, now, Duration::ZERO);
         assert_eq!(told(&waits(None, Vec::new()), NOW), [], "a worker takes it");
-        let held_back = waits(Some(deadline), paused.clone());
+        let blocked = waits(Some(deadline), paused.clone());
         let pause = WaitReason::Paused { scope: Scope::All, until: None };
-        assert_eq!(told(&held_back, NOW), [pause, WaitReason::Expires { at: deadline, deadline: true }]);
-        assert_eq!(told(&held_back, deadline), [WaitReason::Expired { at: deadline, deadline: true }]);
+        assert_eq!(told(&blocked, NOW), [pause, WaitReason::Expires { at: deadline, deadline: true }]);
+        assert_eq!(told(&blocked, deadline), [WaitReason::Expired { at: deadline, deadline: true }]);
         let ended = WaitFacts { state: TaskState::Expired, ..waits(None, paused) };
         assert_eq!(told(&ended, LATER), [WaitReason::Expired { at: deadline, deadline: false }]);
     }

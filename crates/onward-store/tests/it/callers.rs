@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use onward_store::rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use onward_store::{
-    Durability, Heard, Name, NewTask, OnDuplicate, Outcome, Result, Scope, SqliteStore, Store, StoreReads, Submitted,
-    Tags, TaskFilter, TaskId, TaskState, Write, bounds,
+    Durability, Name, NewTask, Notification, OnDuplicate, Outcome, Result, Scope, SqliteStore, Store, StoreReads,
+    Submitted, Tags, TaskFilter, TaskId, TaskState, Write, bounds,
 };
 use onward_testkit::{keyed, task};
 use tokio::time::timeout;
@@ -203,11 +203,11 @@ async fn a_stranger_to_the_process_sees_the_key_of_a_callers_task() {
 async fn a_callers_task_supersedes_one_of_the_store() {
     let mut shop = Shop::open().await;
     let old = apply(&shop.store, unique()).await.id();
-    let mut news = shop.store.news();
+    let mut notifications = shop.store.notifications();
     let new = shop.submit(keyed("a", OnDuplicate::Supersede));
     assert_eq!(new, Submitted::Superseded { id: TaskId(2), old });
     assert_eq!(shop.state(old).await, Some(TaskState::Cancelled));
-    assert_eq!(timeout(PATIENCE, news.next()).await, Ok(Some(Heard::Missed)));
+    assert_eq!(timeout(PATIENCE, notifications.next()).await, Ok(Some(Notification::Missed)));
 }
 
 /// Shows: T1

@@ -50,7 +50,7 @@ impl Process {
     }
 
     /// Sends a line to the child.
-    pub(crate) fn tell(&mut self, line: &str) {
+    pub(crate) fn send(&mut self, line: &str) {
         let input = self.input.as_mut().expect("its input is a pipe");
         writeln!(input, "{line}").expect("it listens");
     }
@@ -127,7 +127,7 @@ pub(crate) fn say(line: &str) {
 }
 
 /// Returns the next line from the parent to a child, or `None` if there are no more.
-pub(crate) fn hear() -> Option<String> {
+pub(crate) fn receive() -> Option<String> {
     let mut line = String::new();
     let length = std::io::stdin().read_line(&mut line).expect("a child can be told things");
     (length > 0).then(|| line.trim_end().to_owned())

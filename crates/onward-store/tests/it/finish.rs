@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use onward_store::rusqlite::{Connection, Transaction, TransactionBehavior};
 use onward_store::{
-    AfterFailure, Claim, Dependencies, Durability, Error, Heard, Lease, NewTask, OpenSession, Outcome, Refusal,
+    AfterFailure, Claim, Dependencies, Durability, Error, Lease, NewTask, Notification, OpenSession, Outcome, Refusal,
     SqliteStore, Store, StoreReads, TaskId, TaskState, Write,
 };
 use onward_testkit::task;
@@ -186,9 +186,9 @@ async fn what_depends_on_the_task_goes_on_when_the_caller_commits() {
 async fn who_waits_is_told_that_something_ended_when_the_caller_says_that_it_has_committed() {
     let mut shop = Shop::open().await;
     let lease = shop.running().await;
-    let mut news = shop.store.news();
+    let mut notifications = shop.store.notifications();
     finish(&mut shop, lease).unwrap();
-    assert_eq!(timeout(PATIENCE, news.next()).await, Ok(Some(Heard::Missed)));
+    assert_eq!(timeout(PATIENCE, notifications.next()).await, Ok(Some(Notification::Missed)));
 }
 
 /// Shows: T22
@@ -196,11 +196,11 @@ async fn who_waits_is_told_that_something_ended_when_the_caller_says_that_it_has
 async fn an_end_that_nobody_was_told_of_is_noticed() {
     let mut shop = Shop::open().await;
     let lease = shop.running().await;
-    let mut news = shop.store.news();
+    let mut notifications = shop.store.notifications();
     let (store, transaction) = shop.begin();
     drop(store.complete_in(&transaction, lease, None).unwrap());
     transaction.commit().unwrap();
-    assert_eq!(timeout(PATIENCE, news.next()).await, Ok(Some(Heard::Missed)));
+    assert_eq!(timeout(PATIENCE, notifications.next()).await, Ok(Some(Notification::Missed)));
 }
 
 /// Shows: T22
@@ -231,7 +231,7 @@ async fn what_a_task_leaves_is_submitted_with_its_end_or_not_at_all() {
     let lost = Lease { claim: lease.claim + 1, ..lease };
     let (store, transaction) = shop.begin();
     let refusal = store.apply_in(&transaction, writes(lost)).unwrap_err();
-    assert!(matches!(refusal.refusal(), Some(Refusal::Member { index: 1, .. })), "{refusal:?}");
+    assert!(matches!(refusal.refusal(), Some(Refusal::InAll { index: 1, .. })), "{refusal:?}");
     drop(store.apply_in(&transaction, writes(lease)).unwrap());
     transaction.commit().unwrap();
     assert_eq!((shop.state(TaskId(2)).await, shop.store.task(TaskId(3)).await.unwrap()), (TaskState::Waiting, None));

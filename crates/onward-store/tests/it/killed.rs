@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use onward_store::{
-    Changes, Clock, Durability, NewsReceiver, SessionId, SqliteStore, Store, StoreDecorator, StoreInfo, Write,
+    Changes, Clock, Durability, NotificationReceiver, SessionId, SqliteStore, Store, StoreDecorator, StoreInfo, Write,
 };
 use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, StoreLocation, model_based};
 
@@ -92,8 +92,8 @@ impl StoreDecorator for Killed {
         self.store.changes()
     }
 
-    fn news(&self) -> NewsReceiver {
-        self.store.news()
+    fn notifications(&self) -> NotificationReceiver {
+        self.store.notifications()
     }
 
     fn clock(&self) -> Arc<dyn Clock> {

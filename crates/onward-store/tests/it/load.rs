@@ -112,7 +112,7 @@ fn worker() {
 async fn obey(gate: Arc<RwLock<()>>) {
     let (sender, mut orders) = tokio::sync::mpsc::unbounded_channel();
     std::thread::spawn(move || {
-        while let Some(order) = child::hear() {
+        while let Some(order) = child::receive() {
             sender.send(order).expect("somebody obeys");
         }
     });

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use onward_store::rusqlite::{Connection, TransactionBehavior};
 use onward_store::{
-    Answer, Clock, Dependency, Durability, NewTask, NewsReceiver, Outcome, Result, SqliteStore, Store, Submitted, Write,
+    Clock, Dependency, Durability, NewTask, NotificationReceiver, Outcome, Result, SqliteStore, Store, StoreFuture,
+    Submitted, Write,
 };
 use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, StoreLocation, model_based};
 
@@ -34,7 +35,7 @@ struct OutboxStore {
     outbox: Outbox,
     /// True if a receiver listens for ended tasks. The notification of a caller's commit does not
     /// name the tasks that ended.
-    is_heard: AtomicBool,
+    has_receivers: AtomicBool,
 }
 
 impl Fixture for Outbox {
@@ -60,7 +61,7 @@ impl StoreLocation for OutboxLocation {
                 store,
                 connection: Mutex::new(connection),
                 outbox,
-                is_heard: AtomicBool::new(false),
+                has_receivers: AtomicBool::new(false),
             }) as Arc<dyn Store>
         })
     }
@@ -91,10 +92,10 @@ impl OutboxStore {
     /// those of a single write.
     async fn write(&self, mut writes: Vec<Write>) -> Result<Vec<Outcome>> {
         let is_one = writes.len() == 1;
-        if is_one && writes.iter().all(ends_attempts) && !self.is_heard.load(Ordering::Relaxed) {
+        if is_one && writes.iter().all(ends_attempts) && !self.has_receivers.load(Ordering::Relaxed) {
             return self.finish(writes);
         }
-        if let Some(tasks) = submits(&writes).filter(|tasks| is_one || !tasks.iter().any(names_members)) {
+        if let Some(tasks) = submits(&writes).filter(|tasks| is_one || !tasks.iter().any(names_positions)) {
             return self.write_submits(writes, &tasks).await;
         }
         let plain =
@@ -158,11 +159,11 @@ fn ends_attempts(write: &Write) -> bool {
         | Write::AwaitChildren { .. }
         | Write::ConfirmCancel { .. }
         | Write::AwaitCompletion { .. }
-        | Write::Finish { .. } => true,
-        Write::All(members) => {
+        | Write::CompleteExternally { .. } => true,
+        Write::All(writes) => {
             let belongs =
-                |member: &Write| ends_attempts(member) || matches!(member, Write::Submit(_) | Write::Report { .. });
-            members.iter().any(ends_attempts) && members.iter().all(belongs)
+                |write: &Write| ends_attempts(write) || matches!(write, Write::Submit(_) | Write::Report { .. });
+            writes.iter().any(ends_attempts) && writes.iter().all(belongs)
         }
         _ => false,
     }
@@ -172,8 +173,8 @@ fn stands_alone(task: &NewTask) -> bool {
     task.unique.is_none() && task.depends_on.is_empty() && task.parent.is_none() && task.aggregate.is_none()
 }
 
-fn names_members(task: &NewTask) -> bool {
-    task.depends_on.tasks.iter().any(|dependency| matches!(dependency, Dependency::Member(_)))
+fn names_positions(task: &NewTask) -> bool {
+    task.depends_on.tasks.iter().any(|dependency| matches!(dependency, Dependency::Position(_)))
 }
 
 /// Returns the tasks of writes that only submit, or `None` if a write does something else.
@@ -183,8 +184,8 @@ fn submits(writes: &[Write]) -> Option<Vec<NewTask>> {
         match write {
             Write::Submit(task) => tasks.push(NewTask::clone(task)),
             // A nested `All` is left to the store, which rejects it.
-            Write::All(members) if members.iter().all(|member| matches!(member, Write::Submit(_))) => {
-                tasks.extend(submits(members)?);
+            Write::All(writes) if writes.iter().all(|write| matches!(write, Write::Submit(_))) => {
+                tasks.extend(submits(writes)?);
             }
             _ => return None,
         }
@@ -196,7 +197,7 @@ fn submits(writes: &[Write]) -> Option<Vec<NewTask>> {
 fn outcomes(writes: &[Write], submitted: Vec<Submitted>) -> Vec<Outcome> {
     let mut submitted = submitted.into_iter().map(Outcome::Submitted);
     let outcome = |write: &Write| match write {
-        Write::All(members) => Outcome::All(submitted.by_ref().take(members.len()).collect()),
+        Write::All(writes) => Outcome::All(submitted.by_ref().take(writes.len()).collect()),
         _ => submitted.next().expect("every task has an outcome"),
     };
     writes.iter().map(outcome).collect()
@@ -207,13 +208,13 @@ impl onward_store::StoreDecorator for OutboxStore {
         &self.store
     }
 
-    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+    fn apply(&self, writes: Vec<Write>) -> StoreFuture<'_, Vec<Outcome>> {
         Box::pin(self.write(writes))
     }
 
-    fn news(&self) -> NewsReceiver {
-        self.is_heard.store(true, Ordering::Relaxed);
-        self.store.news()
+    fn notifications(&self) -> NotificationReceiver {
+        self.has_receivers.store(true, Ordering::Relaxed);
+        self.store.notifications()
     }
 }
 

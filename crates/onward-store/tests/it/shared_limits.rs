@@ -113,10 +113,10 @@ fn run(limits: &[SetLimit]) -> Diary {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut crew = Crew::start(&path, &directory.path().join("diary"));
     for _ in 0..KILLS {
-        crew.hear(random.usize(1..ENDS / KILLS));
+        crew.receive(random.usize(1..ENDS / KILLS));
         crew.replace(random.usize(0..PROCESSES));
     }
-    crew.hear(ENDS - crew.heard);
+    crew.receive(ENDS - crew.received);
     crew.end();
     let report = runtime.block_on(store.check()).unwrap();
     assert_eq!(report.consistency, Vec::<String>::new(), "seed {seed}");
@@ -147,13 +147,13 @@ struct Crew {
     workers: Vec<Process>,
     sender: Sender<String>,
     ends: Receiver<String>,
-    heard: usize,
+    received: usize,
 }
 
 impl Crew {
     fn start(path: &Path, log: &Path) -> Self {
         let (sender, ends) = channel();
-        let mut crew = Self { path: path.into(), log: log.into(), workers: Vec::new(), sender, ends, heard: 0 };
+        let mut crew = Self { path: path.into(), log: log.into(), workers: Vec::new(), sender, ends, received: 0 };
         (0..PROCESSES).for_each(|_| crew.add());
         crew
     }
@@ -165,11 +165,11 @@ impl Crew {
         self.workers.push(process);
     }
 
-    fn hear(&mut self, count: usize) {
+    fn receive(&mut self, count: usize) {
         for _ in 0..count {
             self.ends.recv_timeout(SILENCE).expect("those that live go on");
         }
-        self.heard += count;
+        self.received += count;
     }
 
     /// Kills a process and starts another in its place. Its tasks count as ended once it has

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onward_store::{
-    AfterTurn, Changes, Claim, Clock, Durability, Lease, NewTask, NewsReceiver, Outcome, SqliteOptions, SqliteStore,
-    Store, StoreInfo, StoreReads, TaskFilter, TaskId, Turn, Write,
+    AfterTurn, Changes, Claim, Clock, Durability, Lease, NewTask, NotificationReceiver, Outcome, SqliteOptions,
+    SqliteStore, Store, StoreInfo, StoreReads, TaskFilter, TaskId, Turn, Write,
 };
 use onward_testkit::{Conditions, Fixture, Opening, StoreLocation, close_sessions};
 
@@ -158,8 +158,8 @@ impl onward_store::StoreDecorator for InTurn {
         self.stores[0].changes()
     }
 
-    fn news(&self) -> NewsReceiver {
-        self.stores[0].news()
+    fn notifications(&self) -> NotificationReceiver {
+        self.stores[0].notifications()
     }
 
     fn clock(&self) -> Arc<dyn Clock> {

@@ -53,7 +53,7 @@ fn cycles(class: Durability, rounds: u64, random: &mut fastrand::Rng, tally: &mu
     let directory = tempfile::tempdir().unwrap();
     let mut crew = Crew::start(&directory.path().join("onward.db"), class, random);
     for _ in 0..rounds {
-        crew.hear(random.usize(1..400));
+        crew.receive(random.usize(1..400));
         // The moment right after a report is not random, so a random delay follows.
         (0..random.u32(0..1_000_000)).for_each(|_| std::hint::spin_loop());
         let victim = random.usize(0..PROCESSES);
@@ -84,7 +84,7 @@ struct Crew {
     sender: Sender<(usize, Fact)>,
     facts: Receiver<(usize, Fact)>,
     /// The facts since the last examination.
-    heard: Vec<Fact>,
+    received: Vec<Fact>,
     known: Known,
 }
 
@@ -93,9 +93,9 @@ impl Crew {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let store = runtime.block_on(SqliteStore::options().durability(class).open(path)).expect("a store opens");
         let (sender, facts) = channel();
-        let (workers, heard, known) = (Vec::new(), Vec::new(), Known::default());
+        let (workers, received, known) = (Vec::new(), Vec::new(), Known::default());
         let mut crew =
-            Self { path: path.into(), class, runtime, store, workers, started: 0, sender, facts, heard, known };
+            Self { path: path.into(), class, runtime, store, workers, started: 0, sender, facts, received, known };
         (0..PROCESSES).for_each(|_| crew.add(random));
         crew
     }
@@ -109,7 +109,7 @@ impl Crew {
     }
 
     /// Receives `count` facts.
-    fn hear(&mut self, count: usize) {
+    fn receive(&mut self, count: usize) {
         for _ in 0..count {
             self.hear_one();
         }
@@ -117,7 +117,7 @@ impl Crew {
 
     fn hear_one(&mut self) -> (usize, Fact) {
         let said = self.facts.recv_timeout(SILENCE).expect("those that live go on");
-        self.heard.push(said.1);
+        self.received.push(said.1);
         said
     }
 
@@ -151,27 +151,27 @@ impl Crew {
         let submit = Write::Submit(Box::new(NewTask::new("mail").unwrap()));
         let outcomes = self.runtime.block_on(self.store.apply(vec![submit])).expect("a submit is taken");
         let Outcome::Submitted(submitted) = outcomes[0] else { panic!("a submit answered {outcomes:?}") };
-        self.heard.extend([Fact::Attempted(1), Fact::Submitted(submitted.id().0)]);
+        self.received.extend([Fact::Attempted(1), Fact::Submitted(submitted.id().0)]);
         submitted.id().0
     }
 
     /// Makes the others finish their calls under way, and compares the facts with the store.
     fn examine(&mut self, tally: &mut Tally) {
-        self.tell(load::HOLD);
+        self.send(load::HOLD);
         self.hear_from_all(|fact| fact == Fact::Quiet);
-        let Self { runtime, store, known, heard, .. } = self;
-        known.learn(&std::mem::take(heard), tally);
+        let Self { runtime, store, known, received, .. } = self;
+        known.learn(&std::mem::take(received), tally);
         runtime.block_on(async {
             store.apply(vec![Write::Sweep]).await.expect("a sweep is taken");
             known.examine(store, usize::MAX, tally).await;
             known.examine_sizes(store, tally).await;
             kill::assert_sound(store, tally).await;
         });
-        self.tell(load::GO_ON);
+        self.send(load::GO_ON);
     }
 
-    fn tell(&mut self, order: &str) {
-        self.workers.iter_mut().for_each(|worker| worker.process.tell(order));
+    fn send(&mut self, order: &str) {
+        self.workers.iter_mut().for_each(|worker| worker.process.send(order));
     }
 }
 

@@ -61,7 +61,7 @@ async fn a_stopped_process_that_wakes_after_its_lease_cannot_complete_what_anoth
     let mut there = There::start(&here.path, Duration::from_millis(200));
     there.claims(task);
     there.process.stop();
-    there.process.tell("complete");
+    there.process.send("complete");
     let taken = timeout(PATIENCE, here.claim_when_due(session)).await.expect("the lease ends");
     there.process.go_on();
     let answer = there.next();
@@ -80,7 +80,7 @@ async fn a_process_that_is_alive_keeps_its_task_while_another_comes_and_goes() {
     let session = here.session(LONG).await;
     let mine = here.claim(session).await;
     let mut there = There::start(&here.path, LONG);
-    there.process.tell("claim");
+    there.process.send("claim");
     assert_eq!(there.next(), "claimed nothing");
     there.process.kill();
     let complete = Write::Complete { lease: mine[0].lease, result: None };
@@ -114,7 +114,7 @@ async fn the_series_of_a_killed_process_that_holds_nothing_goes_to_others_at_onc
     let first = submit_new(&here.store, series.clone()).await;
     let mut there = There::start(&here.path, LONG);
     there.claims(first);
-    there.process.tell("complete");
+    there.process.send("complete");
     assert_eq!(there.next(), "Done");
     let second = submit_new(&here.store, series).await;
     let session = here.session(LONG).await;
@@ -131,11 +131,11 @@ async fn a_submit_by_another_process_wakes_this_one() {
     let here = Here::open().await;
     let session = here.session(LONG).await;
     let mut there = There::start(&here.path, LONG);
-    there.process.tell("claim");
+    there.process.send("claim");
     assert_eq!(there.next(), "claimed nothing");
     let mut changes = here.store.changes();
     changes.hint();
-    there.process.tell("submit");
+    there.process.send("submit");
     let taken = timeout(PATIENCE, here.claim_when_told(session, changes)).await.expect("this process was woken");
     assert_eq!(there.next(), format!("submitted {}", taken.lease.task));
 }
@@ -153,7 +153,7 @@ async fn ten_submits_by_another_process_one_after_the_other_wake_this_one_withou
         for _ in 0..10 {
             let mut changes = here.store.changes();
             changes.hint();
-            there.process.tell("submit");
+            there.process.send("submit");
             here.claim_when_told(session, changes).await;
             there.next();
         }
@@ -250,7 +250,7 @@ impl There {
     }
 
     fn claims(&mut self, task: TaskId) {
-        self.process.tell("claim");
+        self.process.send("claim");
         assert_eq!(self.next(), format!("claimed {task}"));
     }
 
@@ -275,7 +275,7 @@ async fn obey(path: &Path, lease: Duration) {
     let session = open_session(&store, lease).await;
     let mut claimed = Vec::new();
     child::say("open");
-    while let Some(order) = child::hear() {
+    while let Some(order) = child::receive() {
         let answer = match order.as_str() {
             "claim" => {
                 claimed = claim(&store, session).await.0;

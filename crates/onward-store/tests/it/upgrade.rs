@@ -142,8 +142,8 @@ async fn two_processes_that_upgrade_a_store_at_once_do_it_once() {
     let path = old.path.display().to_string();
     let (mut one, first) = Process::start("upgrade::upgrade_when_told", &[(PATH, path.clone())]);
     let (mut other, second) = Process::start("upgrade::upgrade_when_told", &[(PATH, path)]);
-    one.tell("go");
-    other.tell("go");
+    one.send("go");
+    other.send("go");
     for mut speech in [first, second] {
         assert_eq!(speech.next().as_deref(), Some("has schema 2 and 6 tasks"));
     }
@@ -156,11 +156,11 @@ async fn two_processes_that_upgrade_a_store_at_once_do_it_once() {
 async fn upgrade_when_told() {
     child::begin();
     let path = std::env::var(PATH).unwrap();
-    child::hear();
+    child::receive();
     let store = SqliteStore::options().added_migrations(LATER).open(path).await.unwrap();
     child::say(&format!("has schema {} and {} tasks", store.info().schema, tasks(&store).await.len()));
     // The process waits until the other process also has the store open.
-    child::hear();
+    child::receive();
 }
 
 /// Shows: T21

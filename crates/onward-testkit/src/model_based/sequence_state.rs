@@ -44,22 +44,27 @@ impl SequenceState {
             Operation::Complete { lease, result } => Write::Complete { lease: self.lease(lease), result },
             Operation::Fail { lease, next } => Write::Fail { lease: self.lease(lease), error: "oops".into(), next },
             Operation::Release { lease, after } => Write::Release { lease: self.lease(lease), after },
-            Operation::AwaitChildren { lease, memo, on_failure } => {
-                Write::AwaitChildren { lease: self.lease(lease), memo, on_failure }
+            Operation::AwaitChildren { lease, checkpoint, on_failure } => {
+                Write::AwaitChildren { lease: self.lease(lease), checkpoint, on_failure }
             }
             Operation::ConfirmCancel(lease) => {
                 Write::ConfirmCancel { lease: self.lease(lease), reason: "stopped".into() }
             }
             Operation::AwaitCompletion { lease, wait } => Write::AwaitCompletion { lease: self.lease(lease), wait },
-            Operation::Finish { lease, by_number, finish } => {
+            Operation::CompleteExternally { lease, by_number, completion } => {
                 let lease = self.lease(lease);
-                Write::Finish { token: if by_number { lease.task.into() } else { lease.into() }, finish }
+                Write::CompleteExternally {
+                    token: if by_number { lease.task.into() } else { lease.into() },
+                    completion,
+                }
             }
             Operation::Move { task, queue } => Write::Move { task: self.task(task), queue },
             Operation::Report { lease, fraction, bytes } => {
                 Write::Report { lease: self.lease(lease), fraction, message: Some("busy".into()), bytes }
             }
-            Operation::KeepMemo(lease) => Write::KeepMemo { lease: self.lease(lease), memo: b"half".as_slice().into() },
+            Operation::SaveCheckpoint(lease) => {
+                Write::SaveCheckpoint { lease: self.lease(lease), checkpoint: b"half".as_slice().into() }
+            }
             Operation::RecordIo { lease, io } => Write::RecordIo { lease: self.lease(lease), io },
             Operation::Cancel(task) => Write::Cancel { task: self.task(task) },
             Operation::Retry(task) => Write::Retry { task: self.task(task) },
@@ -209,8 +214,8 @@ pub(super) fn without_messages(outcome: Outcome) -> Outcome {
 fn refusal_without_message(refusal: Refusal) -> Refusal {
     match refusal {
         Refusal::Invalid(_) => Refusal::Invalid(String::new()),
-        Refusal::Member { index, refusal } => {
-            Refusal::Member { index, refusal: Box::new(refusal_without_message(*refusal)) }
+        Refusal::InAll { index, refusal } => {
+            Refusal::InAll { index, refusal: Box::new(refusal_without_message(*refusal)) }
         }
         other => other,
     }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, BulkVerb, ByteProgress, CompletionWait, Finish, FireSchedule, Io, KindSelection, Name, NewTask,
-    NextFiring, OnDependencyFailure, Priority, Prune, QueueMode, QueueSelection, Scope, Served, SetLimit, SetQueue,
-    SetSchedule, TaskFilter, TaskState,
+    AfterFailure, BulkVerb, ByteProgress, CompletionWait, ExternalCompletion, FireSchedule, Io, KindSelection, Name,
+    NewTask, NextFiring, OnDependencyFailure, Priority, Prune, QueueMode, QueueSelection, Scope, Served, SetLimit,
+    SetQueue, SetSchedule, TaskFilter, TaskState,
 };
 
 /// One step of a sequence.
@@ -58,7 +58,7 @@ pub enum Operation {
     },
     AwaitChildren {
         lease: Pick,
-        memo: Bytes,
+        checkpoint: Bytes,
         on_failure: OnDependencyFailure,
     },
     ConfirmCancel(Pick),
@@ -66,10 +66,10 @@ pub enum Operation {
         lease: Pick,
         wait: CompletionWait,
     },
-    Finish {
+    CompleteExternally {
         lease: Pick,
         by_number: bool,
-        finish: Finish,
+        completion: ExternalCompletion,
     },
     Move {
         task: Pick,
@@ -80,7 +80,7 @@ pub enum Operation {
         fraction: Option<f32>,
         bytes: Option<ByteProgress>,
     },
-    KeepMemo(Pick),
+    SaveCheckpoint(Pick),
     RecordIo {
         lease: Pick,
         io: Io,

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use onward_store::{
-    Change, Claim, CollectionRecord, CollectionSelection, Event, EventCursor, HistoryChunk, InstanceRecord,
-    KindSelection, KindStatistics, LimitRecord, Name, Page, PauseRecord, Priority, QueueChoice, QueueDay, QueueMode,
-    QueueRecord, QueueSelection, Result, ScheduleRecord, ScheduleSelection, SessionId, SessionRecord, Store,
-    StoreReads, TagPage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, WaitReason,
+    Change, Claim, Event, EventCursor, HistoryChunk, InstanceRecord, KindSelection, KindStatistics, LimitRecord, Name,
+    Page, PauseRecord, PendingBatch, PendingBatchSelection, Priority, QueueChoice, QueueDay, QueueMode, QueueRecord,
+    QueueSelection, Result, ScheduleRecord, ScheduleSelection, SessionId, SessionRecord, Store, StoreReads, TagPage,
+    Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, WaitReason,
 };
 
 use crate::test_store::name;
@@ -28,7 +28,7 @@ pub(super) struct View {
     history: [Vec<QueueDay>; 2],
     sessions: Vec<SessionRecord>,
     pauses: Vec<PauseRecord>,
-    collections: Vec<CollectionRecord>,
+    pending_batches: Vec<PendingBatch>,
     limits: Vec<LimitRecord>,
     reasons: Vec<Option<Vec<WaitReason>>>,
     peeked: Vec<Option<TaskRecord>>,
@@ -110,13 +110,13 @@ impl View {
             history: [store.history(1).await?, store.history(90).await?],
             sessions,
             pauses: store.pauses().await?,
-            collections: store.collections(CollectionSelection { queue: None, limit: usize::MAX }).await?,
+            pending_batches: store.pending_batches(PendingBatchSelection { queue: None, limit: usize::MAX }).await?,
             limits: store.limits().await?,
             schedules: [
                 store.schedules(ScheduleSelection::All).await?,
                 store.schedules(ScheduleSelection::Named(name("daily"))).await?,
                 store.schedules(ScheduleSelection::Next { limit: 2 }).await?,
-                store.schedules(ScheduleSelection::Held).await?,
+                store.schedules(ScheduleSelection::Pending).await?,
             ],
         })
     }
@@ -135,7 +135,7 @@ impl View {
             history,
             sessions,
             pauses,
-            collections,
+            pending_batches,
             limits,
             reasons,
             peeked,
@@ -153,7 +153,7 @@ impl View {
             .or_else(|| each(sessions, &other.sessions))
             .or_else(|| each(pauses, &other.pauses))
             .or_else(|| each(limits, &other.limits))
-            .or_else(|| each(collections, &other.collections))
+            .or_else(|| each(pending_batches, &other.pending_batches))
             .or_else(|| each(reasons, &other.reasons))
             .or_else(|| each(peeked, &other.peeked))
             .or_else(|| each(schedules, &other.schedules))
@@ -180,7 +180,7 @@ fn filters(now: Timestamp) -> Vec<TaskFilter> {
         TaskFilter { states: vec![TaskState::Completed, TaskState::Scheduled], ..any() },
         TaskFilter { states: vec![TaskState::Blocked], ..any() },
         TaskFilter { parent: Some(TaskId(1)), ..any() },
-        TaskFilter { bundle: Some(TaskId(3)), ..any() },
+        TaskFilter { batch: Some(TaskId(3)), ..any() },
         TaskFilter { submitted_from: Some(recently), ..any() },
         TaskFilter { submitted_before: Some(recently), finished_from: Some(recently), ..any() },
         TaskFilter { finished_before: Some(recently), queue: Some(name("default")), ..any() },

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use onward_store::{
-    Answer, Clock, ManualClock, MemoryStore, Outcome, Read, ReadReply, Refusal, Store, StoreReads, Write,
+    Clock, ManualClock, MemoryStore, Outcome, Read, ReadReply, Refusal, Store, StoreFuture, StoreReads, Write,
 };
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, TestRunner};
@@ -103,7 +103,7 @@ impl onward_store::StoreDecorator for WithoutHistory {
         &*self.0
     }
 
-    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+    fn read(&self, read: Read) -> StoreFuture<'_, ReadReply> {
         match read {
             Read::History { .. } => Box::pin(std::future::ready(Ok(ReadReply::History(Vec::new())))),
             _ => self.0.read(read),
@@ -161,7 +161,7 @@ fn variants_of(outcome: &Outcome, into: &mut BTreeSet<String>) {
     match outcome {
         Outcome::Submitted(submitted) => drop(into.insert(variant(submitted))),
         Outcome::ScheduleFired(fired) => into.extend(fired.firings.iter().map(variant)),
-        Outcome::Refused(Refusal::Member { refusal, .. }) => into.extend(["Member".to_owned(), variant(refusal)]),
+        Outcome::Refused(Refusal::InAll { refusal, .. }) => into.extend(["InAll".to_owned(), variant(refusal)]),
         Outcome::Refused(refusal) => drop(into.insert(variant(refusal))),
         Outcome::All(outcomes) => outcomes.iter().for_each(|outcome| variants_of(outcome, into)),
         _ => {}
@@ -174,8 +174,8 @@ fn sequences_reach_every_outcome() {
     run_some(1600).iter().flat_map(|trace| &trace.outcomes).for_each(|outcome| variants_of(outcome, &mut reached));
     let outcomes = "Done Refused SessionOpened Renewed Submitted Claimed Failed AwaitsChildren Cancelled CancelRequested Removed QueueSet LimitSet Bulk ScheduleSet ScheduleFired Swept All";
     let submitted = "Inserted Duplicate PriorityRaised Requeued Superseded Rejected";
-    let refusals = "Invalid TaskNotFound DependencyNotFound QueueNotFound SessionLost LeaseLost AlreadyEnded NotEnded KeyTaken QueueInUse ScheduleNotFound ScheduleChanged Member";
-    let firings = "Skipped Held Failed";
+    let refusals = "Invalid TaskNotFound DependencyNotFound QueueNotFound SessionLost LeaseLost AlreadyEnded NotEnded KeyTaken QueueInUse ScheduleNotFound ScheduleChanged InAll";
+    let firings = "Skipped Pending Failed";
     for expected in [outcomes, submitted, refusals, firings].iter().flat_map(|names| names.split(' ')) {
         assert!(reached.contains(expected), "no sequence reached {expected}, only {reached:?}");
     }
@@ -186,7 +186,7 @@ fn sequences_reach_every_change() {
     let changes = run_some(600).into_iter().flat_map(|trace| trace.changes);
     let reached: BTreeSet<String> = changes.map(|change| variant(&change)).collect();
     let expected = "Submitted Started Completed Retrying Failed Dead CancelRequested Cancelled Expired Released LeaseLost \
-                    Retried PriorityRaised Purged Unblocked Blocked Bundled";
+                    Retried PriorityRaised Purged Unblocked Blocked Batched";
     for expected in expected.split_whitespace() {
         assert!(reached.contains(expected), "no sequence reached {expected}, only {reached:?}");
     }

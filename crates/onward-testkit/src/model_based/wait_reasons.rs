@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use onward_store::{
-    AfterTurn, Claim, ConcurrencyLimit, EventCursor, Finish, KindSelection, Lease, OpenSession, Outcome,
+    AfterTurn, Claim, ConcurrencyLimit, EventCursor, ExternalCompletion, KindSelection, Lease, OpenSession, Outcome,
     QueueSelection, RateLimit, Recipient, Served, ServedCode, SessionId, SessionRecord, SetLimit, Signal, StoreReads,
     TaskId, TaskRecord, TaskState, Timestamp, Turn, WaitReason, Write,
 };
@@ -330,16 +330,16 @@ impl WaitReasonCheck {
                 let version = self.version(task).await;
                 self.worker(record, version).await;
             }
-            WaitReason::Collecting { ripe_at, .. } => {
-                let is_ready = self.wait_until(*ripe_at);
+            WaitReason::PendingBatch { ready_at, .. } => {
+                let is_ready = self.wait_until(*ready_at);
                 self.store.sweep().await;
                 return Ok(is_ready);
             }
-            WaitReason::InBundle { bundle } => {
-                if let Started::Runs(lease) = self.start(*bundle, depth + 1).await? {
+            WaitReason::InBatch { batch } => {
+                if let Started::Runs(lease) = self.start(*batch, depth + 1).await? {
                     self.end(lease).await;
                 }
-                return Ok(self.waits(*bundle).await.is_none());
+                return Ok(self.waits(*batch).await.is_none());
             }
             WaitReason::Unstarted { .. } => return Ok(false),
             reason => self.remove_by_write(task, reason).await,
@@ -389,7 +389,12 @@ impl WaitReasonCheck {
                 self.store.write(Write::Retire { session: *session }).await;
             }
             WaitReason::Completion { token, .. } => {
-                self.store.write(Write::Finish { token: *token, finish: Finish::Complete { result: None } }).await;
+                self.store
+                    .write(Write::CompleteExternally {
+                        token: *token,
+                        completion: ExternalCompletion::Complete { result: None },
+                    })
+                    .await;
             }
             // The sweep below ends the task.
             WaitReason::Expired { .. } => {}
@@ -475,8 +480,8 @@ fn reason_name(reason: &WaitReason) -> &'static str {
         WaitReason::NotServed { .. } => "not served",
         WaitReason::NoCode { .. } => "no code",
         WaitReason::Completion { .. } => "completion",
-        WaitReason::Collecting { .. } => "collecting",
-        WaitReason::InBundle { .. } => "in bundle",
+        WaitReason::PendingBatch { .. } => "collecting",
+        WaitReason::InBatch { .. } => "in batch",
         WaitReason::Expired { .. } => "expired",
         WaitReason::Expires { .. } | WaitReason::Pressure { .. } => "other",
     }

@@ -97,7 +97,7 @@ impl Error {
     pub(super) fn refused_by(endpoint: &Endpoint, reason: &Self) -> Self {
         let message = format!(
             "`{endpoint}` refused the connection and is not tried again: {reason}; correct the options and connect again, \
-             or set `SocketOptions::on_refusal(Refusal::Retry)`"
+             or set `SocketOptions::on_refusal(RefusalPolicy::Retry)`"
         );
         Self { kind: Kind::Refused, message: message.into(), source: reason.source.clone() }
     }

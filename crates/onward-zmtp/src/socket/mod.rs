@@ -136,7 +136,7 @@ pub use monitor::events::{Monitor, MonitorEvent};
 pub use monitor::statistics::{QueueSize, Statistics};
 pub use options::high_water_mark::HighWaterMark;
 pub use options::keepalive::TcpKeepalive;
-pub use options::policies::{DuplicateIdentity, Overflow, Reconnect, Refusal};
+pub use options::policies::{DuplicateIdentity, Overflow, Reconnect, RefusalPolicy};
 pub use options::socket_options::SocketOptions;
 pub use peers::remote_peer::RemotePeer;
 pub use proxy::Proxy;

@@ -14,10 +14,10 @@ pub struct BulkSummary {
     /// Their number by the state that each had before.
     pub states: StateCounts,
     /// The number of running ones among them that were asked to stop.
-    pub asked: u64,
+    pub cancel_requested: u64,
     /// The number of tasks that could not be changed: their key is taken, or they changed at the
     /// same time.
-    pub passed_over: u64,
+    pub skipped: u64,
 }
 
 /// Operations on many tasks. A filter selects the tasks; an empty one selects all. Each operation
@@ -98,7 +98,7 @@ impl Engine {
                 return Err(Error::unexpected("a change of many tasks"));
             };
             summary.add(&done);
-            self.ask_to_stop(&done.asked);
+            self.ask_to_stop(&done.cancel_requested);
             bulk.before = done.next;
             if done.next.is_none() {
                 return Ok(summary);
@@ -111,7 +111,7 @@ impl BulkSummary {
     fn add(&mut self, done: &BulkDone) {
         self.tasks += done.tasks;
         self.states += done.states;
-        self.asked += done.asked.len() as u64;
-        self.passed_over += done.passed_over;
+        self.cancel_requested += done.cancel_requested.len() as u64;
+        self.skipped += done.skipped;
     }
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    CompletionToken, Finish, Name, Outcome, Page, StoreReads, TaskFilter, TaskId, TaskRecord, TaskState, Write,
+    CompletionToken, ExternalCompletion, Name, Outcome, Page, StoreReads, TaskFilter, TaskId, TaskRecord, TaskState,
+    Write,
 };
 
 use crate::engine::Engine;
@@ -41,7 +42,7 @@ impl Engine {
     /// completion or the token is that of an earlier attempt.
     pub async fn complete(&self, token: impl Into<CompletionToken>, output: impl Into<Output>) -> Result<()> {
         let result = output.into().0;
-        self.finish(token.into(), Finish::Complete { result }).await.map(drop)
+        self.complete_externally(token.into(), ExternalCompletion::Complete { result }).await.map(drop)
     }
 
     /// Fails an attempt. The failure and the retry policy of its handler decide whether the task is
@@ -51,7 +52,7 @@ impl Engine {
     /// The errors of [`complete`](Self::complete); a refusal while the handler still runs.
     pub async fn fail(&self, token: impl Into<CompletionToken>, failure: Failure) -> Result<TaskState> {
         let (error, class) = failure.into_parts();
-        self.finish(token.into(), Finish::Fail { error, class }).await
+        self.complete_externally(token.into(), ExternalCompletion::Fail { error, class }).await
     }
 
     /// Restarts the time within which an attempt must be completed, from now on: the heartbeat of
@@ -60,13 +61,13 @@ impl Engine {
     /// # Errors
     /// The errors of [`fail`](Self::fail).
     pub async fn extend(&self, token: impl Into<CompletionToken>, within: Option<Duration>) -> Result<()> {
-        self.finish(token.into(), Finish::Extend { within }).await.map(drop)
+        self.complete_externally(token.into(), ExternalCompletion::Extend { within }).await.map(drop)
     }
 
-    async fn finish(&self, token: CompletionToken, finish: Finish) -> Result<TaskState> {
-        match self.apply(Write::Finish { token, finish }).await? {
-            Outcome::Finished { state } => Ok(state),
-            _ => Err(Error::unexpected("a finish")),
+    async fn complete_externally(&self, token: CompletionToken, completion: ExternalCompletion) -> Result<TaskState> {
+        match self.apply(Write::CompleteExternally { token, completion }).await? {
+            Outcome::CompletedExternally { state } => Ok(state),
+            _ => Err(Error::unexpected("an external completion")),
         }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) async fn is_drained(store: &dyn Store, claim: &Claim) -> Result<bool>
     if live.iter().any(|queue| queue.blocked > 0) && queues.iter().any(goes_on) {
         states.push(TaskState::Blocked);
     }
-    let is_collected = |task: &TaskRecord| task.aggregate.is_some() && task.bundle.is_none();
+    let is_collected = |task: &TaskRecord| task.aggregate.is_some() && task.batch.is_none();
     for queue in live {
         let has_blocked = queue.blocked > 0;
         if has_blocked && has_task(store, &queue.name, claim, &[TaskState::Blocked], is_collected).await? {

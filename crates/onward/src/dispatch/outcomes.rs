@@ -227,7 +227,7 @@ impl Dispatcher {
     fn start_next_attempt(&mut self, attempt: &Attempt, uses_attempt: bool, lease: Lease) {
         let mut task = attempt.task.clone();
         task.lease = lease;
-        task.memo = attempt.checkpoint.get().or(task.memo.take());
+        task.checkpoint = attempt.checkpoint.get().or(task.checkpoint.take());
         task.attempt = task.attempt.saturating_add(u32::from(uses_attempt));
         let next = Arc::new(Attempt::new(task, Arc::clone(&attempt.telemetry)));
         self.start(vec![next]);
@@ -306,7 +306,7 @@ fn change_of_end(state: TaskState) -> Option<Change> {
 fn outcome_of_end(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::All(mut outcomes) => outcomes.pop().unwrap_or(Outcome::Done),
-        Outcome::Refused(Refusal::Member { refusal, .. }) => Outcome::Refused(*refusal),
+        Outcome::Refused(Refusal::InAll { refusal, .. }) => Outcome::Refused(*refusal),
         outcome => outcome,
     }
 }

@@ -174,8 +174,8 @@ fn write_of(ended: &EndedAttempt) -> Option<Write> {
     Some(match &ended.end {
         AttemptEnd::Complete(result) => Write::Complete { lease, result: result.clone() },
         AttemptEnd::Fail { error, next } => Write::Fail { lease, error: error.clone(), next: *next },
-        AttemptEnd::AwaitChildren(ChildrenWait { memo, on_failure }) => {
-            Write::AwaitChildren { lease, memo: memo.clone(), on_failure: *on_failure }
+        AttemptEnd::AwaitChildren(ChildrenWait { checkpoint, on_failure }) => {
+            Write::AwaitChildren { lease, checkpoint: checkpoint.clone(), on_failure: *on_failure }
         }
         AttemptEnd::AwaitCompletion(wait) => Write::AwaitCompletion { lease, wait: *wait },
         AttemptEnd::Release => release(lease),

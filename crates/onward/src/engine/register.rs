@@ -126,17 +126,17 @@ impl Engine {
     /// gets the batch items, the oldest first. A task of the kind that was submitted without
     /// batching comes as the only item. A payload that does not match the type fails the whole
     /// batch permanently.
-    pub fn register_bundles<T, F, Fut>(&self, handler: F) -> &Self
+    pub fn register_batches<T, F, Fut>(&self, handler: F) -> &Self
     where
         T: Task,
         F: Fn(Vec<T>, Context) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
-        self.register_bundles_with(HandlerOptions::new(), handler)
+        self.register_batches_with(HandlerOptions::new(), handler)
     }
 
     /// Registers the handler of a typed task that runs in batches, with options for its kind.
-    pub fn register_bundles_with<T, F, Fut>(&self, options: HandlerOptions, handler: F) -> &Self
+    pub fn register_batches_with<T, F, Fut>(&self, options: HandlerOptions, handler: F) -> &Self
     where
         T: Task,
         F: Fn(Vec<T>, Context) -> Fut + Send + Sync + 'static,

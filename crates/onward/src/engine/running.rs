@@ -142,7 +142,7 @@ impl Engine {
             )?,
             orchestrations,
             instances: InstanceCache::new(
-                self.inner.settings.orchestrations_kept,
+                self.inner.settings.orchestrations_cached,
                 self.inner.settings.turns,
                 &self.inner.telemetry.orchestrations,
             ),

@@ -34,7 +34,7 @@ pub(crate) struct Settings {
     pub(crate) pressure: PressureSettings,
     pub(crate) retention: Retention,
     pub(crate) turns: usize,
-    pub(crate) orchestrations_kept: usize,
+    pub(crate) orchestrations_cached: usize,
     pub(crate) history_events: u64,
     pub(crate) history_bytes: u64,
     /// True if handlers may be of kinds that Onward reserves.
@@ -61,7 +61,7 @@ impl Default for Settings {
             pressure: PressureSettings::default(),
             retention: Retention::default(),
             turns: 256,
-            orchestrations_kept: 10_000,
+            orchestrations_cached: 10_000,
             history_events: 100_000,
             history_bytes: 64 << 20,
             serves_reserved: false,
@@ -80,9 +80,9 @@ impl Settings {
         if !(1..=bounds::TURNS).contains(&self.turns) {
             return Err(wrong("number of turns at once", self.turns, format!("it may be 1 to {}", bounds::TURNS)));
         }
-        if self.orchestrations_kept > bounds::ORCHESTRATIONS_KEPT {
-            let remedy = format!("it may be 0 to {}", bounds::ORCHESTRATIONS_KEPT);
-            return Err(wrong("number of orchestrations to keep", self.orchestrations_kept, remedy));
+        if self.orchestrations_cached > bounds::ORCHESTRATIONS_CACHED {
+            let remedy = format!("it may be 0 to {}", bounds::ORCHESTRATIONS_CACHED);
+            return Err(wrong("number of orchestrations to keep", self.orchestrations_cached, remedy));
         }
         let leases = store_bounds::LEASE_MINIMUM..=store_bounds::LEASE_MAXIMUM;
         if !leases.contains(&self.lease) {

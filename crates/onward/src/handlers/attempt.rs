@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use onward_store::rules::order::{Place, place};
+use onward_store::rules::order::{SortKey, sort_key};
 use onward_store::{ClaimedTask, TaskId};
 use tokio_util::sync::CancellationToken;
 
@@ -60,13 +60,13 @@ pub enum Interruption {
     /// released when the handler has ended.
     Preempted = 5,
     /// The handler missed its [heartbeat timeout](crate::Context::heartbeat).
-    Silent = 6,
+    HeartbeatMissed = 6,
 }
 
 impl Interruption {
     fn from_code(code: u8) -> Option<Self> {
-        use Interruption::{Cancelled, Preempted, SessionLost, ShuttingDown, Silent, TimedOut};
-        let all = [Cancelled, TimedOut, SessionLost, ShuttingDown, Preempted, Silent];
+        use Interruption::{Cancelled, HeartbeatMissed, Preempted, SessionLost, ShuttingDown, TimedOut};
+        let all = [Cancelled, TimedOut, SessionLost, ShuttingDown, Preempted, HeartbeatMissed];
         all.into_iter().find(|it| *it as u8 == code)
     }
 }
@@ -95,8 +95,8 @@ impl Attempt {
     }
 
     /// Returns the sort key of the start order if queues take no turns. It is the order of claims.
-    pub(crate) fn order(&self) -> (Reverse<u32>, Place) {
-        (Reverse(self.task.weight), place(self.task.priority, self.task.run_at, self.id()))
+    pub(crate) fn order(&self) -> (Reverse<u32>, SortKey) {
+        (Reverse(self.task.weight), sort_key(self.task.priority, self.task.run_at, self.id()))
     }
 
     /// Asks the handler to stop. The first reason stays.
@@ -175,9 +175,9 @@ pub(crate) mod tests {
             tags: onward_store::Tags::new(),
             ttl: None,
             parent: None,
-            memo: None,
+            checkpoint: None,
             expected_io: onward_store::Io::default(),
-            members: 0,
+            items: 0,
             instance: None,
         }
     }

@@ -16,12 +16,12 @@ impl Context {
     /// Returns the number of items of this [batch](crate::Aggregate), or 0 for any other task.
     /// Items that were cancelled or removed before the batch ran are counted.
     #[must_use]
-    pub fn member_count(&self) -> u32 {
-        self.attempt.task.members
+    pub fn item_count(&self) -> u32 {
+        self.attempt.task.items
     }
 
     /// Returns the items of this batch, with their payloads, the oldest first, or none for any
-    /// other task. A batch has at most [`bounds::BUNDLE`](onward_store::bounds::BUNDLE) items, with
+    /// other task. A batch has at most [`bounds::BATCH_ITEMS`](onward_store::bounds::BATCH_ITEMS) items, with
     /// at most 16 MiB of payloads unless it has only one item.
     ///
     /// The batch's own [`payload`](Self::payload) is empty. Items that were cancelled or had
@@ -30,33 +30,33 @@ impl Context {
     ///
     /// # Errors
     /// The store's error if it cannot be read.
-    pub async fn members(&self) -> Result<Vec<TaskRecord>> {
-        if self.member_count() == 0 {
+    pub async fn items(&self) -> Result<Vec<TaskRecord>> {
+        if self.item_count() == 0 {
             return Ok(Vec::new());
         }
-        let filter = TaskFilter { bundle: Some(self.id()), with_payload: true, ..TaskFilter::default() };
+        let filter = TaskFilter { batch: Some(self.id()), with_payload: true, ..TaskFilter::default() };
         self.all_tasks(filter).await
     }
 
-    /// Returns the payloads of [`members`](Self::members) as values. For a task that is not a batch
+    /// Returns the payloads of [`items`](Self::items) as values. For a task that is not a batch
     /// it returns the task's own payload as the only one.
     ///
     /// # Errors
     /// The store's error if it cannot be read; a permanent failure that names the item whose
     /// payload does not match the type.
-    pub async fn members_as<T: Task>(&self) -> std::result::Result<Vec<T>, Failure> {
-        if self.member_count() == 0 {
+    pub async fn items_as<T: Task>(&self) -> std::result::Result<Vec<T>, Failure> {
+        if self.item_count() == 0 {
             return Ok(vec![typed::decode_payload(self)?]);
         }
-        let members = self.members().await?;
-        members.iter().map(decode).collect()
+        let items = self.items().await?;
+        items.iter().map(decode).collect()
     }
 }
 
-fn decode<T: Task>(member: &TaskRecord) -> std::result::Result<T, Failure> {
-    serde_json::from_slice(member.payload.as_deref().unwrap_or_default()).map_err(|error| {
-        let (member, kind) = (member.id, T::KIND);
-        Failure::permanent(format!("the payload of member {member} is not what the kind `{kind}` expects: {error}"))
+fn decode<T: Task>(item: &TaskRecord) -> std::result::Result<T, Failure> {
+    serde_json::from_slice(item.payload.as_deref().unwrap_or_default()).map_err(|error| {
+        let (item, kind) = (item.id, T::KIND);
+        Failure::permanent(format!("the payload of item {item} is not what the kind `{kind}` expects: {error}"))
     })
 }
 
@@ -71,8 +71,8 @@ where
     Handler::new(options, move |context: Context| {
         let function = Arc::clone(&function);
         async move {
-            let members = context.members_as().await?;
-            let output = function(members, context).await?;
+            let items = context.items_as().await?;
+            let output = function(items, context).await?;
             typed::encode_output(&output)
         }
     })

@@ -18,8 +18,8 @@ use crate::json::encode;
 pub(crate) struct Checkpoint(Mutex<Option<Bytes>>);
 
 impl Checkpoint {
-    fn set(&self, memo: Bytes) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(memo);
+    fn set(&self, checkpoint: Bytes) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(checkpoint);
     }
 
     pub(crate) fn get(&self) -> Option<Bytes> {
@@ -34,7 +34,7 @@ impl Context {
     /// an earlier one. It has the size limit of a payload, costs a commit, and is forgotten with
     /// the end of the task.
     ///
-    /// It is kept in the same place as [`memo`](Self::memo): a task that also [waits for
+    /// It is kept in the same place as [`checkpoint`](Self::checkpoint_bytes): a task that also [waits for
     /// children](Failure::await_children) keeps the later of the two.
     ///
     /// # Errors
@@ -43,10 +43,12 @@ impl Context {
     /// store's error if it could not keep the checkpoint.
     pub async fn checkpoint<T: Serialize + Sync>(&self, details: &T) -> Result<()> {
         self.heartbeat();
-        let memo = encode(details)
+        let checkpoint = encode(details)
             .map_err(|error| Error::invalid(format!("a checkpoint cannot be written as JSON: {error}")))?;
-        self.engine().done(Write::KeepMemo { lease: self.attempt.task.lease, memo: memo.clone() }).await?;
-        self.attempt.checkpoint.set(memo);
+        self.engine()
+            .done(Write::SaveCheckpoint { lease: self.attempt.task.lease, checkpoint: checkpoint.clone() })
+            .await?;
+        self.attempt.checkpoint.set(checkpoint);
         // The commit may have taken long, which is not the handler's silence.
         self.heartbeat();
         Ok(())
@@ -58,11 +60,11 @@ impl Context {
     /// # Errors
     /// A permanent failure if the checkpoint is not a `T`.
     pub fn last_checkpoint<T: DeserializeOwned>(&self) -> Result<Option<T>, Failure> {
-        let read = |memo: &Bytes| {
-            serde_json::from_slice(memo).map_err(|error| {
+        let read = |checkpoint: &Bytes| {
+            serde_json::from_slice(checkpoint).map_err(|error| {
                 Failure::permanent(format!("the last checkpoint is not what the handler expects: {error}"))
             })
         };
-        self.memo().map(read).transpose()
+        self.checkpoint_bytes().map(read).transpose()
     }
 }

@@ -58,7 +58,7 @@ impl Context {
         self.attempt.task.attempt
     }
 
-    /// Returns the payload. It is empty for a batch, whose [items](Self::members) have their own
+    /// Returns the payload. It is empty for a batch, whose [items](Self::items) have their own
     /// payloads.
     #[must_use]
     pub fn payload(&self) -> &Bytes {

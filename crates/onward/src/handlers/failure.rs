@@ -55,7 +55,7 @@ pub(crate) enum AlternativeEnd {
 /// The wait of an attempt for the children of its task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChildrenWait {
-    pub(crate) memo: Bytes,
+    pub(crate) checkpoint: Bytes,
     pub(crate) on_failure: OnDependencyFailure,
 }
 
@@ -84,9 +84,9 @@ impl Failure {
     }
 
     /// Ends the attempt without a failure or a result. The task continues when all of its children
-    /// have ended, however they did. Its handler is then called once more, and finds `memo` in
-    /// [`Context::memo`](crate::Context::memo) and the children in
-    /// [`Context::children`](crate::Context::children). This attempt does not count. `memo` has
+    /// have ended, however they did. Its handler is then called once more, and finds `checkpoint` in
+    /// [`Context::checkpoint_bytes`](crate::Context::checkpoint_bytes) and the children in
+    /// [`Context::children`](crate::Context::children). This attempt does not count. `checkpoint` has
     /// the size limit of a payload.
     ///
     /// The tasks that the attempt has spawned are submitted in the same commit. A task without live
@@ -96,7 +96,7 @@ impl Failure {
     /// use onward::{Context, Failure, NewTask};
     ///
     /// async fn order(context: Context) -> Result<String, Failure> {
-    ///     if context.memo().is_none() {
+    ///     if context.checkpoint_bytes().is_none() {
     ///         context.spawn_task(NewTask::new("pack")?);
     ///         context.spawn_task(NewTask::new("invoice")?);
     ///         return Err(Failure::await_children("both"));
@@ -104,19 +104,19 @@ impl Failure {
     ///     Ok(format!("{} tasks done", context.children().await?.len()))
     /// }
     /// ```
-    pub fn await_children(memo: impl Into<Bytes>) -> Self {
-        Self::waiting(memo.into(), OnDependencyFailure::Ignore)
+    pub fn await_children(checkpoint: impl Into<Bytes>) -> Self {
+        Self::waiting(checkpoint.into(), OnDependencyFailure::Ignore)
     }
 
     /// Waits for the children as [`await_children`](Self::await_children) does, but fails fast: the
     /// first child that does not complete fails the task, and the other children are cancelled.
-    pub fn await_children_or_fail(memo: impl Into<Bytes>) -> Self {
-        Self::waiting(memo.into(), OnDependencyFailure::Fail)
+    pub fn await_children_or_fail(checkpoint: impl Into<Bytes>) -> Self {
+        Self::waiting(checkpoint.into(), OnDependencyFailure::Fail)
     }
 
-    fn waiting(memo: Bytes, on_failure: OnDependencyFailure) -> Self {
+    fn waiting(checkpoint: Bytes, on_failure: OnDependencyFailure) -> Self {
         Self::with_alternative_end(
-            AlternativeEnd::Children(ChildrenWait { memo, on_failure }),
+            AlternativeEnd::Children(ChildrenWait { checkpoint, on_failure }),
             "it waits for its children",
         )
     }

@@ -1,6 +1,6 @@
 //! Limits on the number of running tasks in an engine's store, and on the rate of their starts.
 
-use onward_store::rules::order::{between, last_place, place};
+use onward_store::rules::order::{between, last_sort_key, sort_key};
 use onward_store::{Limit, LimitRecord, Outcome, Refusal, SetLimit, StoreReads, TaskId, TaskState, WaitReason, Write};
 
 use crate::engine::Engine;
@@ -41,12 +41,12 @@ impl Engine {
         let pressure = self.inner.gauge.pressure();
         let (Some(least), Some(source)) = (pressure.least, pressure.highest_source()) else { return Ok(None) };
         let Some(record) = self.inner.store.task(task).await? else { return Ok(None) };
-        let (now, place) = (self.inner.clock.now(), place(record.priority, record.run_at, task));
-        let last = last_place(least, now);
-        if record.state != TaskState::Waiting || place <= last {
+        let (now, sort_key) = (self.inner.clock.now(), sort_key(record.priority, record.run_at, task));
+        let last = last_sort_key(least, now);
+        if record.state != TaskState::Waiting || sort_key <= last {
             return Ok(None);
         }
-        let until = now.plus(between(last, place));
+        let until = now.plus(between(last, sort_key));
         let (source, percent) = (source.name.clone(), percent(source.pressure));
         Ok(Some(WaitReason::Pressure { source, percent, least, until }))
     }

@@ -1,7 +1,7 @@
 //! Reads an engine's store.
 
 use onward_store::{
-    CollectionRecord, CollectionSelection, QueueDay, QueueRecord, Refusal, SessionRecord, StoreReads, TaskId,
+    PendingBatch, PendingBatchSelection, QueueDay, QueueRecord, Refusal, SessionRecord, StoreReads, TaskId,
 };
 
 use crate::engine::Engine;
@@ -46,12 +46,12 @@ impl Engine {
     }
 
     /// Returns the pending batches ([`Aggregate`](crate::Aggregate)), the one that is ready first
-    /// first; see [`StoreReads::collections`](onward_store::StoreReads::collections).
+    /// first; see [`StoreReads::pending_batches`](onward_store::StoreReads::pending_batches).
     ///
     /// # Errors
     /// The store's error if it could not be read.
-    pub async fn collections(&self, which: CollectionSelection) -> Result<Vec<CollectionRecord>> {
-        Ok(self.inner.store.collections(which).await?)
+    pub async fn pending_batches(&self, which: PendingBatchSelection) -> Result<Vec<PendingBatch>> {
+        Ok(self.inner.store.pending_batches(which).await?)
     }
 
     /// Returns a queue with its sizes.

@@ -23,7 +23,7 @@ pub struct Snapshot {
     /// The number of tasks that are claimed and have not started.
     pub buffered: usize,
     /// The number of attempts that have ended and are not yet durable.
-    pub unsettled: usize,
+    pub awaiting_commit: usize,
     /// The pressure at the last sample.
     pub pressure: Pressure,
 }
@@ -75,7 +75,7 @@ impl Snapshot {
             concurrency: run.inner.settings.concurrency,
             running,
             buffered: occupancy.buffered,
-            unsettled: occupancy.ended,
+            awaiting_commit: occupancy.ended,
             pressure: run.inner.gauge.pressure(),
         }
     }

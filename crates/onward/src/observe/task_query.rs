@@ -106,8 +106,8 @@ impl TaskQuery {
     }
 
     /// Lists items of this [batch](crate::Aggregate).
-    pub fn bundle(self, bundle: TaskId) -> Self {
-        self.set(|filter| filter.bundle = Some(bundle))
+    pub fn batch(self, batch: TaskId) -> Self {
+        self.set(|filter| filter.batch = Some(batch))
     }
 
     /// Lists tasks in this state. Several calls list tasks in one of the states.

@@ -23,7 +23,7 @@
 //! | `onward_replayed_events_total` | `kind` | events in these replays |
 //! | `onward_history_events_total` | `kind` | events that turns added to histories |
 //! | `onward_history_bytes_total` | `kind` | bytes of these events |
-//! | `onward_orchestrations_kept` | – | parked orchestrations in the memory of this engine |
+//! | `onward_orchestrations_cached` | – | parked orchestrations in the memory of this engine |
 //! | `onward_running` | – | slots in use |
 //! | `onward_buffered` | – | tasks claimed and not started |
 //!
@@ -38,7 +38,7 @@
 //! * `onward_store_errors_total` counts failed calls of the dispatcher, the scheduler and
 //!   retention.
 //! * An orchestration is replayed after a restart, on another worker, or after it was evicted. At
-//!   most [`orchestrations_kept`](crate::EngineBuilder::orchestrations_kept) stay in memory.
+//!   most [`orchestrations_cached`](crate::EngineBuilder::orchestrations_cached) stay in memory.
 //!
 //! Traces go through [`tracing`]. A span `submit` (fields `task`, `kind`, `queue`) surrounds each
 //! submit of one task. A span `submit_all` surrounds each submit of several; its fields are
@@ -126,7 +126,7 @@ impl ScheduleTelemetry {
         let counter = match firing {
             Firing::Submitted { .. } => &self.submitted,
             Firing::Skipped { .. } => &self.skipped,
-            Firing::Held { .. } => &self.held,
+            Firing::Pending { .. } => &self.held,
             Firing::Failed { .. } => &self.failed,
         };
         counter.increment(1);

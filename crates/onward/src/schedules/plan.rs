@@ -110,7 +110,7 @@ mod tests {
             revision: 1,
             paused: false,
             next,
-            held: None,
+            pending_at: None,
             last: None,
             error: None,
             fired: 0,

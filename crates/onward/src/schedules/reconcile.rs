@@ -51,7 +51,7 @@ mod tests {
             revision: 1,
             paused: false,
             next: None,
-            held: None,
+            pending_at: None,
             last: None,
             error: None,
             fired: 0,

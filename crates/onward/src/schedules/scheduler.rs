@@ -90,7 +90,7 @@ impl Scheduler {
         if !self.follow_the_clock().await? {
             return Ok(NextCheck::default());
         }
-        let behind = self.fire_held().await?;
+        let behind = self.fire_pending().await?;
         // One look reads a limited batch of schedules, so looks repeat until nothing is due.
         loop {
             let (fired, due) = self.fire_due().await?;
@@ -124,10 +124,10 @@ impl Scheduler {
     }
 
     /// Fires firings held behind tasks that have ended, and returns the tasks that have not.
-    async fn fire_held(&mut self) -> Result<Vec<TaskId>> {
+    async fn fire_pending(&mut self) -> Result<Vec<TaskId>> {
         let mut behind = Vec::new();
-        for record in self.store().schedules(ScheduleSelection::Held).await? {
-            let Some(held) = record.held else { continue };
+        for record in self.store().schedules(ScheduleSelection::Pending).await? {
+            let Some(held) = record.pending_at else { continue };
             match self.active(&record).await? {
                 Some(task) => behind.push(task),
                 None => {

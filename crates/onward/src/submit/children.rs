@@ -95,8 +95,8 @@ impl Context {
     /// [wait](crate::Failure::await_children) for its children. They have ended, and this attempt
     /// continues from there. `None` in an attempt that starts from the beginning.
     #[must_use]
-    pub fn memo(&self) -> Option<&Bytes> {
-        self.attempt.task.memo.as_ref()
+    pub fn checkpoint_bytes(&self) -> Option<&Bytes> {
+        self.attempt.task.checkpoint.as_ref()
     }
 
     /// Returns all children of this task that the store knows, live and ended, with results and

@@ -26,7 +26,7 @@ fn places(order: &[usize]) -> Vec<usize> {
 
 fn renumbered(mut task: NewTask, places: &[usize]) -> NewTask {
     for dependency in &mut task.depends_on.tasks {
-        if let Dependency::Member(position) = dependency {
+        if let Dependency::Position(position) = dependency {
             *position = places[*position];
         }
     }
@@ -36,9 +36,9 @@ fn renumbered(mut task: NewTask, places: &[usize]) -> NewTask {
 /// Returns the error with the index of the task among those given.
 fn in_place(error: Error, order: &[usize]) -> Error {
     match error.refusal() {
-        Some(Refusal::Member { index, refusal }) => {
+        Some(Refusal::InAll { index, refusal }) => {
             let index = order.get(*index).copied().unwrap_or(*index);
-            Refusal::Member { index, refusal: refusal.clone() }.into()
+            Refusal::InAll { index, refusal: refusal.clone() }.into()
         }
         _ => error,
     }

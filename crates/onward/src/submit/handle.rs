@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::recent_ends::FeedPosition;
 use super::typed::decode_output;
-use super::wait::{Notification, Wait, Waiting};
+use super::wait::{EndNotice, Wait, Waiting};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::orchestration::replay::store_guard;
@@ -70,7 +70,7 @@ impl<O: DeserializeOwned> Handle<O> {
                     waiting.notification().await
                 }
             };
-            if let Notification::Completed(result) = notification {
+            if let EndNotice::Completed(result) = notification {
                 return decode(task, result.as_ref());
             }
         }

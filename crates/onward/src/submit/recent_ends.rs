@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use onward_store::{TaskId, TaskNews};
+use onward_store::{TaskId, TaskNotification};
 
-use super::wait::Notification;
+use super::wait::EndNotice;
 use crate::bounds;
 
 /// A position in the feed of notifications: later ones are new since then.
@@ -15,7 +15,7 @@ pub(crate) struct FeedPosition(u64);
 #[derive(Debug)]
 pub(crate) enum Since {
     /// The task has ended.
-    Ended(Notification),
+    Ended(EndNotice),
     /// The task has not ended, or its end is still to be notified.
     NotNotified,
     /// Too much has been forgotten to know.
@@ -30,7 +30,7 @@ pub(crate) enum Since {
 #[derive(Debug, Default)]
 pub(crate) struct RecentEnds {
     /// `None` for a task that was retried.
-    notifications: VecDeque<(TaskId, Option<Notification>)>,
+    notifications: VecDeque<(TaskId, Option<EndNotice>)>,
     /// The number of notifications so far, including forgotten ones.
     notified: u64,
     /// The highest id of a task that ended.
@@ -42,17 +42,19 @@ impl RecentEnds {
         FeedPosition(self.notified)
     }
 
-    pub(crate) fn record(&mut self, notification: &TaskNews) {
+    pub(crate) fn record(&mut self, notification: &TaskNotification) {
         match notification {
-            TaskNews::Completed { task, result } => self.add(*task, Some(Notification::completed(result.as_ref()))),
-            TaskNews::Retried { task } => self.add(*task, None),
-            TaskNews::Ended { task } => self.add(*task, Some(Notification::ReadTask)),
+            TaskNotification::Completed { task, result } => {
+                self.add(*task, Some(EndNotice::completed(result.as_ref())))
+            }
+            TaskNotification::Retried { task } => self.add(*task, None),
+            TaskNotification::Ended { task } => self.add(*task, Some(EndNotice::ReadTask)),
             // A variant that this version does not know.
             _ => self.forget(),
         }
     }
 
-    fn add(&mut self, task: TaskId, notification: Option<Notification>) {
+    fn add(&mut self, task: TaskId, notification: Option<EndNotice>) {
         self.notified += 1;
         self.highest = self.highest.max(Some(task));
         if self.notifications.len() == bounds::RECENT_ENDS {
@@ -88,8 +90,8 @@ impl RecentEnds {
 mod tests {
     use super::*;
 
-    fn ended(task: i64) -> TaskNews {
-        TaskNews::Ended { task: TaskId(task) }
+    fn ended(task: i64) -> TaskNotification {
+        TaskNotification::Ended { task: TaskId(task) }
     }
 
     #[test]
@@ -105,7 +107,7 @@ mod tests {
         let mut recent = RecentEnds::default();
         let position = recent.position();
         recent.record(&ended(1));
-        assert!(matches!(recent.since(TaskId(1), position), Since::Ended(Notification::ReadTask)));
+        assert!(matches!(recent.since(TaskId(1), position), Since::Ended(EndNotice::ReadTask)));
     }
 
     #[test]
@@ -121,7 +123,7 @@ mod tests {
         let mut recent = RecentEnds::default();
         let position = recent.position();
         recent.record(&ended(1));
-        recent.record(&TaskNews::Retried { task: TaskId(1) });
+        recent.record(&TaskNotification::Retried { task: TaskId(1) });
         assert!(matches!(recent.since(TaskId(1), position), Since::NotNotified));
     }
 

@@ -180,7 +180,7 @@ impl<T: Task> Submission<T> {
     }
 
     /// Collects the task with others of its queue, kind and group into a batch, for a handler of
-    /// [batches](Engine::register_bundles).
+    /// [batches](Engine::register_batches).
     pub fn aggregate(self, aggregate: Aggregate) -> Self {
         self.set(|task| task.aggregate = Some(aggregate))
     }

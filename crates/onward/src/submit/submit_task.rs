@@ -73,7 +73,7 @@ impl Engine {
     /// [`Submission::into_new_task`] does so with other settings.
     ///
     /// Tasks may [depend](NewTask::depends_on) on each other by their positions
-    /// ([`Dependency::Member`](crate::Dependency::Member)), also an earlier one on a later one. If
+    /// ([`Dependency::Position`](crate::Dependency::Position)), also an earlier one on a later one. If
     /// their order is not a valid one, they are submitted, and numbered, in one that is.
     ///
     /// # Errors

@@ -105,7 +105,7 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
     }
 
     /// Returns how the task is collected with others into a batch, for a handler of
-    /// [batches](crate::Engine::register_bundles). Default: not collected.
+    /// [batches](crate::Engine::register_batches). Default: not collected.
     fn aggregate(&self) -> Option<Aggregate> {
         None
     }
@@ -194,10 +194,10 @@ where
 }
 
 pub(crate) fn decode_payload<T: Task>(context: &Context) -> Result<T, Failure> {
-    if context.member_count() > 0 {
-        let (members, kind) = (context.member_count(), T::KIND);
+    if context.item_count() > 0 {
+        let (items, kind) = (context.item_count(), T::KIND);
         return Err(Failure::permanent(format!(
-            "it is a bundle of {members} tasks of the kind `{kind}`; register the handler with `register_bundles`"
+            "it is a batch of {items} tasks of the kind `{kind}`; register the handler with `register_batches`"
         )));
     }
     serde_json::from_slice(context.payload())

@@ -5,7 +5,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
-use onward_store::{Heard, NewsReceiver, NumberMap, Store, StoreReads, TaskId, TaskNews, TaskRecord};
+use onward_store::{
+    Notification, NotificationReceiver, NumberMap, Store, StoreReads, TaskId, TaskNotification, TaskRecord,
+};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio::time::Sleep;
@@ -17,14 +19,14 @@ use crate::error::Result;
 
 /// A notification for a waiter.
 #[derive(Debug, Clone)]
-pub(crate) enum Notification {
+pub(crate) enum EndNotice {
     /// The task completed with this result, durably.
     Completed(Option<Bytes>),
     /// The task changed: the waiter reads it.
     ReadTask,
 }
 
-impl Notification {
+impl EndNotice {
     /// Returns the notification of a completion. A large result is read from the store again
     /// instead of being kept.
     pub(crate) fn completed(result: Option<&Bytes>) -> Self {
@@ -56,13 +58,13 @@ struct WaitState {
     waiting: Option<TaskWaiters>,
     handles: usize,
     /// The notification that arrived for the handles before a waiter existed.
-    notified: Option<Notification>,
+    notified: Option<EndNotice>,
     /// The value of `missed` when the handle knew that the task had not ended.
     verified_at: u64,
 }
 
 impl WaitState {
-    fn add(&mut self, waiter: oneshot::Sender<Notification>) {
+    fn add(&mut self, waiter: oneshot::Sender<EndNotice>) {
         match &mut self.waiting {
             Some(waiting) => waiting.others.push(waiter),
             None => self.waiting = Some(TaskWaiters { first: waiter, others: Vec::new() }),
@@ -77,12 +79,12 @@ impl WaitState {
 /// The waiters of one task; nearly always there is one.
 #[derive(Debug)]
 struct TaskWaiters {
-    first: oneshot::Sender<Notification>,
-    others: Vec<oneshot::Sender<Notification>>,
+    first: oneshot::Sender<EndNotice>,
+    others: Vec<oneshot::Sender<EndNotice>>,
 }
 
 impl TaskWaiters {
-    fn notify(self, notification: &Notification) {
+    fn notify(self, notification: &EndNotice) {
         for waiter in std::iter::once(self.first).chain(self.others) {
             // A waiter that was dropped needs no notification.
             let _ = waiter.send(notification.clone());
@@ -104,7 +106,7 @@ impl State {
     }
 
     /// Takes the waiters of a task, and leaves the notification for its handles.
-    fn take(&mut self, task: TaskId, notification: Option<&Notification>) -> Option<TaskWaiters> {
+    fn take(&mut self, task: TaskId, notification: Option<&EndNotice>) -> Option<TaskWaiters> {
         let Entry::Occupied(mut wait_state) = self.tasks.entry(task) else { return None };
         if let Some(notification) = notification {
             wait_state.get_mut().notified = Some(notification.clone());
@@ -134,7 +136,7 @@ impl Waiters {
         if state.watcher.as_ref().is_none_or(AbortHandle::is_finished) {
             // A watcher that died with its runtime may have missed notifications.
             state.missed();
-            let watcher = Watcher::new(Arc::downgrade(inner), inner.store.news());
+            let watcher = Watcher::new(Arc::downgrade(inner), inner.store.notifications());
             state.watcher = Some(tokio::spawn(watcher.watch()).abort_handle());
         }
         state
@@ -167,15 +169,15 @@ impl Waiters {
         }
     }
 
-    fn record(&self, notifications: &[TaskNews]) {
+    fn record(&self, notifications: &[TaskNotification]) {
         let mut state = self.lock();
         let mut notified = Vec::new();
         for notification in notifications {
             state.recent.record(notification);
             let (task, what) = match notification {
-                TaskNews::Completed { task, result } => (task, Notification::completed(result.as_ref())),
-                TaskNews::Ended { task } => (task, Notification::ReadTask),
-                TaskNews::Retried { task } => {
+                TaskNotification::Completed { task, result } => (task, EndNotice::completed(result.as_ref())),
+                TaskNotification::Ended { task } => (task, EndNotice::ReadTask),
+                TaskNotification::Retried { task } => {
                     state.tasks.entry(*task).and_modify(|wait_state| wait_state.notified = None);
                     continue;
                 }
@@ -197,7 +199,7 @@ impl Waiters {
     fn notify_to_read(&self, task: TaskId) {
         let waiting = self.lock().take(task, None);
         if let Some(waiting) = waiting {
-            waiting.notify(&Notification::ReadTask);
+            waiting.notify(&EndNotice::ReadTask);
         }
     }
 
@@ -218,7 +220,7 @@ impl Drop for Waiters {
 /// The state of a wait when it begins.
 pub(crate) enum Wait<'a> {
     /// The task has ended.
-    Over(Notification),
+    Over(EndNotice),
     /// The caller waits for a notification.
     Begun(Waiting<'a>),
     /// The caller reads the task, and waits for a notification if it has not ended.
@@ -229,7 +231,7 @@ pub(crate) enum Wait<'a> {
 pub(crate) struct Waiting<'a> {
     inner: &'a Inner,
     task: TaskId,
-    notification: oneshot::Receiver<Notification>,
+    notification: oneshot::Receiver<EndNotice>,
 }
 
 impl<'a> Waiting<'a> {
@@ -257,8 +259,8 @@ impl<'a> Waiting<'a> {
         Self { inner, task, notification }
     }
 
-    pub(crate) async fn notification(mut self) -> Notification {
-        (&mut self.notification).await.unwrap_or(Notification::ReadTask)
+    pub(crate) async fn notification(mut self) -> EndNotice {
+        (&mut self.notification).await.unwrap_or(EndNotice::ReadTask)
     }
 }
 
@@ -282,7 +284,7 @@ impl Drop for Waiting<'_> {
 /// A watcher that receives ends of tasks until the engine or the store is gone.
 struct Watcher {
     inner: Weak<Inner>,
-    notifications: NewsReceiver,
+    notifications: NotificationReceiver,
     /// True if other processes may have ended tasks since the last read.
     missed: bool,
     /// Delays the next read.
@@ -290,7 +292,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn new(inner: Weak<Inner>, notifications: NewsReceiver) -> Self {
+    fn new(inner: Weak<Inner>, notifications: NotificationReceiver) -> Self {
         Self { inner, notifications, missed: false, pause: None }
     }
 
@@ -306,8 +308,8 @@ impl Watcher {
             };
             let Some(inner) = self.inner.upgrade() else { return };
             match received {
-                Some(Heard::News(notifications)) => inner.waiters.record(&notifications),
-                Some(Heard::Missed) => {
+                Some(Notification::Tasks(notifications)) => inner.waiters.record(&notifications),
+                Some(Notification::Missed) => {
                     inner.waiters.lock().missed();
                     self.missed = true;
                 }

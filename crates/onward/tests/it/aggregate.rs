@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 use crate::fixture::{SECOND, TestStore, error, record, start, start_drain, state, stop, task};
 
 on_every_store! {
-    a_handler_is_called_once_with_the_members_in_their_order,
+    a_handler_is_called_once_with_the_items_in_their_order,
     a_handler_of_its_own_finds_payloads_and_numbers,
     an_idle_engine_wakes_when_it_is_time,
     a_drain_waits_for_what_is_collected,
     a_run_until_idle_leaves_what_is_collected,
-    a_further_attempt_gets_the_same_members,
+    a_further_attempt_gets_the_same_items,
     a_payload_that_is_not_what_the_type_expects_is_named,
-    a_handler_of_single_tasks_says_that_it_got_a_bundle,
-    a_single_task_comes_to_a_handler_of_bundles_as_the_only_one,
+    a_handler_of_single_tasks_fails_a_batch_with_the_remedy,
+    a_handler_of_batches_gets_a_single_task_as_the_only_item,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ fn up_to(size: u32) -> Aggregate {
 
 /// Registers a handler that returns the texts of a batch, joined.
 fn join(engine: &Engine) {
-    engine.register_bundles(|notices: Vec<Notice>, _| async move {
+    engine.register_batches(|notices: Vec<Notice>, _| async move {
         Ok(notices.into_iter().map(|Notice(text)| text).collect::<Vec<_>>().join("+"))
     });
 }
@@ -49,12 +49,12 @@ async fn collect(engine: &Engine, kind: &str, payload: &str, size: u32) -> TaskI
     engine.submit_task(new).await.unwrap().id()
 }
 
-async fn bundle_of(store: &TestStore, member: TaskId) -> TaskId {
-    record(store, member).await.bundle.unwrap()
+async fn batch_of(store: &TestStore, item: TaskId) -> TaskId {
+    record(store, item).await.batch.unwrap()
 }
 
 /// Shows: Q9
-async fn a_handler_is_called_once_with_the_members_in_their_order(store: TestStore) {
+async fn a_handler_is_called_once_with_the_items_in_their_order(store: TestStore) {
     let engine = store.engine().await;
     join(&engine);
     let mut handles = Vec::new();
@@ -72,16 +72,16 @@ async fn a_handler_is_called_once_with_the_members_in_their_order(store: TestSto
 async fn a_handler_of_its_own_finds_payloads_and_numbers(store: TestStore) {
     let engine = store.engine().await;
     engine.handle("k", |context: Context| async move {
-        assert_eq!((context.member_count(), context.payload().len()), (2, 0));
-        let members = context.members().await?;
-        let said = members.iter().map(|member| {
-            format!("{}:{}", member.id, String::from_utf8_lossy(member.payload.as_deref().unwrap_or_default()))
+        assert_eq!((context.item_count(), context.payload().len()), (2, 0));
+        let items = context.items().await?;
+        let said = items.iter().map(|item| {
+            format!("{}:{}", item.id, String::from_utf8_lossy(item.payload.as_deref().unwrap_or_default()))
         });
         Ok(said.collect::<Vec<_>>().join(" "))
     });
     let (first, second) = (collect(&engine, "k", "x", 2).await, collect(&engine, "k", "y", 2).await);
     engine.drain().await.unwrap();
-    let result = record(&store, bundle_of(&store, first).await).await.result.into_bytes().unwrap();
+    let result = record(&store, batch_of(&store, first).await).await.result.into_bytes().unwrap();
     assert_eq!(result, format!("{first}:x {second}:y").as_bytes());
 }
 
@@ -115,7 +115,7 @@ async fn a_run_until_idle_leaves_what_is_collected(store: TestStore) {
 }
 
 /// Shows: Q9
-async fn a_further_attempt_gets_the_same_members(store: TestStore) {
+async fn a_further_attempt_gets_the_same_items(store: TestStore) {
     let policy = onward::RetryPolicy { attempts: 2, backoff: onward::Backoff::Constant { delay: Duration::ZERO } };
     let engine = store.builder().retry(policy).open().await.unwrap();
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -123,15 +123,15 @@ async fn a_further_attempt_gets_the_same_members(store: TestStore) {
     engine.handle("k", move |context: Context| {
         let attempts = Arc::clone(&attempts);
         async move {
-            let members: Vec<TaskId> = context.members().await?.iter().map(|member| member.id).collect();
-            attempts.lock().unwrap().push(members);
+            let items: Vec<TaskId> = context.items().await?.iter().map(|item| item.id).collect();
+            attempts.lock().unwrap().push(items);
             if context.attempt() == 1 { Err(Failure::retryable("not yet")) } else { Ok(()) }
         }
     });
-    let members = vec![collect(&engine, "k", "x", 2).await, collect(&engine, "k", "y", 2).await];
+    let items = vec![collect(&engine, "k", "x", 2).await, collect(&engine, "k", "y", 2).await];
     engine.drain().await.unwrap();
-    assert_eq!(*seen.lock().unwrap(), [members.clone(), members.clone()]);
-    assert_eq!(state(&store, members[1]).await, TaskState::Completed);
+    assert_eq!(*seen.lock().unwrap(), [items.clone(), items.clone()]);
+    assert_eq!(state(&store, items[1]).await, TaskState::Completed);
 }
 
 /// Shows: Q9
@@ -140,23 +140,23 @@ async fn a_payload_that_is_not_what_the_type_expects_is_named(store: TestStore) 
     join(&engine);
     let (good, bad) = (collect(&engine, "notice", "\"x\"", 2).await, collect(&engine, "notice", "no JSON", 2).await);
     engine.drain().await.unwrap();
-    let said = error(&store, bundle_of(&store, good).await).await;
-    assert!(said.contains(&format!("member {bad}")), "{said}");
+    let said = error(&store, batch_of(&store, good).await).await;
+    assert!(said.contains(&format!("item {bad}")), "{said}");
     assert_eq!(state(&store, good).await, TaskState::Failed);
 }
 
 /// Shows: Q9
-async fn a_handler_of_single_tasks_says_that_it_got_a_bundle(store: TestStore) {
+async fn a_handler_of_single_tasks_fails_a_batch_with_the_remedy(store: TestStore) {
     let engine = store.engine().await;
     engine.register(|Notice(text): Notice, _| async move { Ok(text) });
-    let member = collect(&engine, "notice", "\"x\"", 1).await;
+    let item = collect(&engine, "notice", "\"x\"", 1).await;
     engine.drain().await.unwrap();
-    let said = error(&store, member).await;
-    assert!(said.contains("register_bundles"), "{said}");
+    let said = error(&store, item).await;
+    assert!(said.contains("register_batches"), "{said}");
 }
 
 /// Shows: Q9
-async fn a_single_task_comes_to_a_handler_of_bundles_as_the_only_one(store: TestStore) {
+async fn a_handler_of_batches_gets_a_single_task_as_the_only_item(store: TestStore) {
     let engine = store.engine().await;
     join(&engine);
     let id = engine.submit_task(NewTask { payload: "\"x\"".into(), ..task("notice") }).await.unwrap().id();

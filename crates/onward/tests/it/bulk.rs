@@ -29,7 +29,7 @@ async fn running_handlers_here_see_their_token_at_once(store: TestStore) {
     gate.entered(2).await;
     let summary = engine.cancel_all(of_customer("42")).await.unwrap();
     let states = StateCounts::from_iter([(TaskState::Running, 1)]);
-    assert_eq!(summary, BulkSummary { tasks: 1, states, asked: 1, passed_over: 0 });
+    assert_eq!(summary, BulkSummary { tasks: 1, states, cancel_requested: 1, skipped: 0 });
     assert_eq!(engine.wait(mine).await.unwrap().state, TaskState::Cancelled);
     assert_eq!(state(&store, other).await, TaskState::Running);
     gate.open(1);
@@ -48,7 +48,7 @@ async fn running_handlers_of_another_engine_see_their_token(store: TestStore) {
     }
     let run = start(&runs);
     gate.entered(3).await;
-    assert_eq!(cancels.cancel_all(TaskFilter::default()).await.unwrap().asked, 3);
+    assert_eq!(cancels.cancel_all(TaskFilter::default()).await.unwrap().cancel_requested, 3);
     let ended = tokio::spawn(async move {
         for task in tasks {
             assert_eq!(cancels.wait(task).await.unwrap().state, TaskState::Cancelled);

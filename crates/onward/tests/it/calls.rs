@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use onward::{Engine, QueueMode, Store, TaskState};
-use onward_store::{Answer, Outcome, StoreDecorator, StoreReads, Write};
+use onward_store::{Outcome, StoreDecorator, StoreFuture, StoreReads, Write};
 
 use crate::fixture::{Gate, TestStore, start, state, stop, submit};
 
@@ -30,7 +30,7 @@ impl StoreDecorator for LateAnswers {
         &*self.inner
     }
 
-    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+    fn apply(&self, writes: Vec<Write>) -> StoreFuture<'_, Vec<Outcome>> {
         self.claims.fetch_add(writes.iter().filter(|write| is_claim(write)).count(), Ordering::Relaxed);
         let held = self.is_on.load(Ordering::Relaxed) && writes.iter().any(self.holds);
         let answer = self.inner.apply(writes);

@@ -1,6 +1,6 @@
 //! A store in front of another one that counts its calls under way.
 
-use onward_store::{Answer, Outcome, Read, ReadReply, Store, StoreDecorator, Write};
+use onward_store::{Outcome, Read, ReadReply, Store, StoreDecorator, StoreFuture, Write};
 use tokio::sync::watch;
 
 /// Turns of the runtime between two calls: the reply reaches the dispatcher, the dispatcher starts
@@ -27,7 +27,7 @@ impl Drop for UnderWay<'_> {
 }
 
 impl CallsUnderWay {
-    fn watch<'a, T: 'a>(&'a self, answer: Answer<'a, T>) -> Answer<'a, T> {
+    fn watch<'a, T: 'a>(&'a self, answer: StoreFuture<'a, T>) -> StoreFuture<'a, T> {
         Box::pin(async move {
             self.0.send_modify(|calls| *calls += 1);
             let _under_way = UnderWay(self);
@@ -63,11 +63,11 @@ impl<S: Store> StoreDecorator for Watched<S> {
         &self.inner
     }
 
-    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+    fn apply(&self, writes: Vec<Write>) -> StoreFuture<'_, Vec<Outcome>> {
         self.calls.watch(self.inner.apply(writes))
     }
 
-    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+    fn read(&self, read: Read) -> StoreFuture<'_, ReadReply> {
         self.calls.watch(self.inner.read(read))
     }
 }

@@ -12,7 +12,7 @@ use onward::{
 use crate::fixture::{Gate, TestStore, error, record, start, state, stop, submit, task};
 
 on_every_store! {
-    a_parent_goes_on_with_its_memo_and_the_outcomes_of_its_children,
+    a_parent_continues_with_its_checkpoint_and_the_outcomes_of_its_children,
     a_failed_attempt_spawns_nothing,
     a_child_that_is_spawned_at_once_runs_beside_its_parent,
     what_is_spawned_inherits_and_may_depend_on_what_was_spawned_before,
@@ -26,12 +26,12 @@ on_every_store! {
 /// they have ended.
 fn parent(engine: &Engine, children: &'static [&'static str]) {
     engine.handle("parent", move |context: Context| async move {
-        if context.memo().is_none() {
+        if context.checkpoint_bytes().is_none() {
             children.iter().for_each(|kind| context.spawn_task(task(kind)));
-            return Err(Failure::await_children("memo"));
+            return Err(Failure::await_children("checkpoint"));
         }
         let ends: Vec<String> = context.children().await?.iter().map(said).collect();
-        Ok(format!("{}: {}", String::from_utf8_lossy(context.memo().unwrap()), ends.join(", ")))
+        Ok(format!("{}: {}", String::from_utf8_lossy(context.checkpoint_bytes().unwrap()), ends.join(", ")))
     });
 }
 
@@ -50,7 +50,7 @@ async fn children(store: &TestStore, parent: TaskId) -> Vec<TaskRecord> {
 }
 
 /// Shows: T11
-async fn a_parent_goes_on_with_its_memo_and_the_outcomes_of_its_children(store: TestStore) {
+async fn a_parent_continues_with_its_checkpoint_and_the_outcomes_of_its_children(store: TestStore) {
     let engine = store.engine().await;
     parent(&engine, &["good", "bad"]);
     engine.handle("good", |_| async { Ok("fine") });
@@ -58,7 +58,7 @@ async fn a_parent_goes_on_with_its_memo_and_the_outcomes_of_its_children(store: 
     let id = submit(&engine, "parent").await;
     let summary = engine.drain().await.unwrap();
     assert_eq!((summary.completed, summary.failed), (2, 1));
-    assert_eq!(result(&store, id).await, "memo: good completed fine, bad failed");
+    assert_eq!(result(&store, id).await, "checkpoint: good completed fine, bad failed");
 }
 
 /// Shows: T11
@@ -109,7 +109,7 @@ async fn what_is_spawned_inherits_and_may_depend_on_what_was_spawned_before(stor
     let engine = store.engine().await;
     engine.handle("parent", |context: Context| async move {
         context.spawn_task(task("child"));
-        let depends_on = Dependencies::on_members([0]);
+        let depends_on = Dependencies::on_positions([0]);
         context.spawn_task(NewTask { depends_on, priority: Priority::LOW, ..task("child") });
         Ok(())
     });
@@ -134,7 +134,7 @@ async fn a_sibling_belongs_to_the_same_parent_and_is_waited_for(store: TestStore
     engine.handle("sibling", |_| async { Ok("b") });
     let id = submit(&engine, "parent").await;
     engine.drain().await.unwrap();
-    assert_eq!(result(&store, id).await, "memo: child completed a, sibling completed b");
+    assert_eq!(result(&store, id).await, "checkpoint: child completed a, sibling completed b");
 }
 
 /// Shows: T11
@@ -145,7 +145,7 @@ async fn the_first_failed_child_fails_its_parent_where_that_is_asked_for(store: 
     engine.handle("parent", move |context: Context| {
         let count = count.clone();
         async move {
-            count.fetch_add(u32::from(context.memo().is_some()), Ordering::Relaxed);
+            count.fetch_add(u32::from(context.checkpoint_bytes().is_some()), Ordering::Relaxed);
             context.spawn_task(task("bad"));
             context.spawn_task(task("never"));
             Err::<(), _>(Failure::await_children_or_fail(""))

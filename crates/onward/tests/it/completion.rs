@@ -92,7 +92,7 @@ async fn a_running_engine_fails_what_is_not_finished_in_time_and_tries_it_again(
     let _first = token(&mut tokens).await;
     let second = tokio::spawn(async move { token(&mut tokens).await });
     let second = store.advance_until(HOUR / 10, second).await;
-    assert_eq!(error(&store, id).await, "it was not finished within 3600s");
+    assert_eq!(error(&store, id).await, "it was not completed within 3600s");
     engine.complete(second, ()).await.unwrap();
     stop(&engine, run).await;
 }

@@ -28,8 +28,8 @@ fn note(engine: &Engine) -> Arc<Mutex<Vec<String>>> {
     notes
 }
 
-fn noted(payload: &'static str, members: &[usize]) -> NewTask {
-    let depends_on = Dependencies::on_members(members.iter().copied());
+fn noted(payload: &'static str, positions: &[usize]) -> NewTask {
+    let depends_on = Dependencies::on_positions(positions.iter().copied());
     NewTask { payload: payload.into(), depends_on, ..task("note") }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onward::{Change, Engine, EventCursor, Failure, OnDuplicate, Store, Submitted, TaskId, TaskState, UniqueKey};
-use onward_store::{Answer, Error, Outcome, StoreReads, Write};
+use onward_store::{Error, Outcome, StoreFuture, StoreReads, Write};
 use onward_testkit::soak::{self, Tally};
 use onward_testkit::{Fault, FaultyStore, Side};
 
@@ -216,7 +216,7 @@ impl onward_store::StoreDecorator for Damaged {
         &*self.store
     }
 
-    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+    fn apply(&self, writes: Vec<Write>) -> StoreFuture<'_, Vec<Outcome>> {
         if self.calls.fetch_add(1, Ordering::SeqCst) < 2 {
             return self.store.apply(writes);
         }

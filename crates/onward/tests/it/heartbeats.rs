@@ -111,7 +111,7 @@ async fn a_handler_hears_that_it_was_silent_and_may_still_answer(store: TestStor
     let engine = store.engine().await;
     engine.handle("slow", |context: Context| async move {
         context.cancelled().cancelled().await;
-        assert_eq!(context.interruption(), Some(Interruption::Silent));
+        assert_eq!(context.interruption(), Some(Interruption::HeartbeatMissed));
         Ok::<_, Failure>("late")
     });
     let id = engine.submit_task(watched("slow")).await.unwrap().id();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use onward::orchestration::{Either, HistoryEvent, OrchestrationContext, OrchestrationStatus, select};
 use onward::{Engine, NewTask, Task, TaskFilter, TaskId, TaskState};
-use onward_store::{Answer, Read, ReadReply, Recipient, Store, StoreDecorator, StoreReads};
+use onward_store::{Read, ReadReply, Recipient, Store, StoreDecorator, StoreFuture, StoreReads};
 use onward_testkit::{Fault, FaultyStore, Side};
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ impl StoreDecorator for Reads {
         &*self.inner
     }
 
-    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+    fn read(&self, read: Read) -> StoreFuture<'_, ReadReply> {
         if matches!(read, Read::InstanceHistory { .. }) {
             self.histories.fetch_add(1, Ordering::SeqCst);
         }
@@ -298,7 +298,7 @@ async fn no_more_orchestrations_stay_in_memory_than_are_to_be_kept(store: TestSt
 async fn begun_in_turn(store: &TestStore, kept: usize) -> u64 {
     let begun = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&begun);
-    let engine = store.builder().orchestrations_kept(kept).open().await.unwrap();
+    let engine = store.builder().orchestrations_cached(kept).open().await.unwrap();
     engine.orchestrate(move |_: Work, context: OrchestrationContext| {
         counted.fetch_add(1, Ordering::SeqCst);
         async move {

@@ -8,7 +8,9 @@ use std::time::Duration;
 use onward::orchestration::{Either, HistoryEvent, OrchestrationContext, select};
 use onward::{Engine, Failure, TaskFilter, TaskId, TaskState};
 use onward_store::bounds::TURN_MESSAGES;
-use onward_store::{AfterTurn, Answer, Name, Outcome, Recipient, Signal, Store, StoreDecorator, StoreReads, Write};
+use onward_store::{
+    AfterTurn, Name, Outcome, Recipient, Signal, Store, StoreDecorator, StoreFuture, StoreReads, Write,
+};
 
 use crate::fixture::{TestStore, record, state};
 use crate::orchestrations::{Double, Part, Work, finish, start};
@@ -64,7 +66,7 @@ impl StoreDecorator for Intruder {
         &*self.inner
     }
 
-    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+    fn apply(&self, writes: Vec<Write>) -> StoreFuture<'_, Vec<Outcome>> {
         let comes =
             |_: &TaskId| self.times.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok();
         let Some(task) = writes.iter().find_map(ended).filter(comes) else { return self.inner.apply(writes) };

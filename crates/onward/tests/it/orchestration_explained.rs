@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onward::orchestration::{OrchestrationContext, OrchestrationOptions};
 use onward::{Engine, Failure, TaskId, TaskState, WaitReason};
-use onward_store::{Answer, NewTask, Outcome, Store, StoreDecorator, Write};
+use onward_store::{NewTask, Outcome, Store, StoreDecorator, StoreFuture, Write};
 use tokio::task::JoinHandle;
 
 use crate::fixture::{SECOND, TestStore, start as start_run, state, stop};
@@ -121,7 +121,7 @@ impl StoreDecorator for Writes {
         &*self.inner
     }
 
-    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+    fn apply(&self, writes: Vec<Write>) -> StoreFuture<'_, Vec<Outcome>> {
         self.writes.fetch_add(writes.len(), Ordering::Relaxed);
         self.inner.apply(writes)
     }

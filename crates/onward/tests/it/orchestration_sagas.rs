@@ -60,7 +60,7 @@ where
     F: Fn(Work, OrchestrationContext) -> A + Send + Sync + 'static,
     A: Future<Output = Answer> + Send + 'static,
 {
-    let engine = store.builder().orchestrations_kept(0).open().await.unwrap();
+    let engine = store.builder().orchestrations_cached(0).open().await.unwrap();
     engine.orchestrate(code);
     engine
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use onward::orchestration::{OrchestrationContext, Signal};
 use onward::{Engine, Failure, TaskId, TaskState};
-use onward_store::{Answer, Error, Outcome, Store, StoreDecorator, StoreReads, Write};
+use onward_store::{Error, Outcome, Store, StoreDecorator, StoreFuture, StoreReads, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::fixture::{TestStore, record, start as start_run, stop};
@@ -33,7 +33,7 @@ impl StoreDecorator for Calls {
         &*self.inner
     }
 
-    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+    fn apply(&self, writes: Vec<Write>) -> StoreFuture<'_, Vec<Outcome>> {
         if writes.iter().any(|write| matches!(write, Write::Signal(_))) {
             self.with_signals.lock().unwrap().push(writes.clone());
             if self.fails {

@@ -555,7 +555,7 @@ async fn a_history_tells_what_happened(store: TestStore) {
 
 /// Shows: D11
 async fn an_orchestration_that_was_put_away_goes_on(store: TestStore) {
-    let engine = store.builder().orchestrations_kept(1).open().await.unwrap();
+    let engine = store.builder().orchestrations_cached(1).open().await.unwrap();
     engine.orchestrate(|work: Work, context: OrchestrationContext| async move {
         let sent = context.event::<u32>("go")?.await?;
         Ok(format!("{}", work.0 + sent))

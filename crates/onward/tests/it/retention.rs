@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use onward::{Engine, EngineBuilder, NewTask, TaskId};
-use onward_store::{Answer, Outcome, Store, StoreDecorator, StoreReads, Write};
+use onward_store::{Outcome, Store, StoreDecorator, StoreFuture, StoreReads, Write};
 
 use crate::fixture::{HOUR, SECOND, TestStore, start, stop, submit, task};
 
@@ -107,7 +107,7 @@ impl StoreDecorator for Prunes {
         &*self.store
     }
 
-    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+    fn apply(&self, writes: Vec<Write>) -> StoreFuture<'_, Vec<Outcome>> {
         self.count.fetch_add(writes.iter().filter(|write| matches!(write, Write::Prune(_))).count(), Ordering::SeqCst);
         self.store.apply(writes)
     }

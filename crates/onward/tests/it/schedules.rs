@@ -238,14 +238,14 @@ async fn a_firing_that_waits_for_the_task_before_starts_when_that_ends(store: Te
     store.clock.advance(HOUR);
     gate.entered(1).await;
     store.clock.advance(HOUR);
-    until(&engine, "s", |it| it.held == Some(hour(2))).await;
+    until(&engine, "s", |it| it.pending_at == Some(hour(2))).await;
     gate.open(1);
     // Only the end of the first task can start the second, because the clock stands still.
     gate.entered(1).await;
     gate.open(1);
     stop(&engine, run).await;
     let after = record(&engine, "s").await;
-    assert_eq!((after.held, after.fired, after.last.map(|last| last.at)), (None, 2, Some(hour(2))));
+    assert_eq!((after.pending_at, after.fired, after.last.map(|last| last.at)), (None, 2, Some(hour(2))));
 }
 
 /// Shows: T5

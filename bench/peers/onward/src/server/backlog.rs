@@ -108,11 +108,11 @@ async fn multiply(url: &str, times: usize) -> Result<()> {
     }
     let (client, connection) = connect(url, NoTls).await?;
     tokio::spawn(connection);
-    let first = "CREATE TEMP TABLE copied AS SELECT * FROM onward.ended; \
+    let first = "CREATE TEMP TABLE copied AS SELECT * FROM onward.history; \
                  CREATE TEMP TABLE step AS SELECT max(id) AS ids, max(end_number) AS ends FROM copied";
     client.batch_execute(first).await?;
     let again = "UPDATE copied SET id = id + step.ids, end_number = end_number + step.ends FROM step; \
-                 INSERT INTO onward.ended SELECT * FROM copied";
+                 INSERT INTO onward.history SELECT * FROM copied";
     for time in 1..times {
         if time % VACUUMED == 0 {
             client.batch_execute("VACUUM copied").await?;
@@ -120,6 +120,6 @@ async fn multiply(url: &str, times: usize) -> Result<()> {
         client.batch_execute(again).await?;
     }
     let numbers =
-        "SELECT setval('onward.last_task', max(id)), setval('onward.ends', max(end_number)) FROM onward.ended";
+        "SELECT setval('onward.last_task', max(id)), setval('onward.ends', max(end_number)) FROM onward.history";
     Ok(client.batch_execute(numbers).await?)
 }

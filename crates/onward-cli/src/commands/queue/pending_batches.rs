@@ -1,7 +1,7 @@
 //! `onward queue batches`
 
 use clap::Args;
-use onward_store::{CollectionRecord, CollectionSelection, Name, StoreReads};
+use onward_store::{Name, PendingBatch, PendingBatchSelection, StoreReads};
 
 use super::show::find;
 use crate::exit_code::ExitCode;
@@ -23,8 +23,8 @@ pub(crate) struct Arguments {
 /// Lists pending batches.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = store_file::open_to_read(options).await?;
-    let which = CollectionSelection { queue: arguments.queue.clone(), limit: usize::from(arguments.limit) };
-    let batches = store.collections(which).await?;
+    let which = PendingBatchSelection { queue: arguments.queue.clone(), limit: usize::from(arguments.limit) };
+    let batches = store.pending_batches(which).await?;
     if let Some(queue) = arguments.queue.filter(|_| batches.is_empty()) {
         find(&*store, &queue).await?;
     }
@@ -40,7 +40,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     Ok(ExitCode::Done)
 }
 
-fn table(batches: &[CollectionRecord]) -> Table {
+fn table(batches: &[PendingBatch]) -> Table {
     let mut table = Table::new([
         ("QUEUE", Align::Left),
         ("KIND", Align::Left),
@@ -56,11 +56,11 @@ fn table(batches: &[CollectionRecord]) -> Table {
             batch.queue.to_string(),
             batch.kind.to_string(),
             optional(batch.group.as_ref(), Name::to_string),
-            batch.members.to_string(),
+            batch.items.to_string(),
             batch.size.to_string(),
             size_text(batch.payload_bytes),
             moment(batch.began_at),
-            moment(batch.ripe_at),
+            moment(batch.ready_at),
         ]);
     }
     table

@@ -31,7 +31,7 @@ pub(super) fn schedule_json(record: &ScheduleRecord) -> anyhow::Result<Value> {
         "task": task,
         "paused": record.paused,
         "next": record.next,
-        "held": record.held,
+        "pending_at": record.pending_at,
         "last": record.last,
         "error": record.error,
         "fired": record.fired,

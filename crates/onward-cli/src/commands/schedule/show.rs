@@ -53,7 +53,7 @@ fn described(record: &ScheduleRecord) -> String {
         ("tags", Some(tags(&schedule.task.tags)).filter(|tags| !tags.is_empty())),
         ("payload", payload.map(|payload| one_line(&String::from_utf8_lossy(payload), PAYLOAD_COLUMNS))),
         ("next", Some(next(record))),
-        ("held", record.held.map(moment)),
+        ("pending_at", record.pending_at.map(moment)),
         ("last", last),
         ("firings", Some(format!("{fired} fired, {skipped} skipped, {missed} missed, {failed} failed"))),
         ("error", error),

@@ -35,7 +35,7 @@ pub(super) fn text(firing: &Firing) -> String {
     match firing {
         Firing::Submitted { task } => format!("task {task} submitted"),
         Firing::Skipped { active } => format!("skipped: task {active} is active"),
-        Firing::Held { behind } => format!("held until task {behind} has ended"),
+        Firing::Pending { behind } => format!("held until task {behind} has ended"),
         Firing::Failed { message } => format!("failed: {message}"),
     }
 }

@@ -47,8 +47,8 @@ pub(crate) async fn run(options: &GlobalOptions, verb: BulkVerb, chosen: ByFilte
             BulkVerb::Resume => engine.resume_orchestrations(filter).await,
             BulkVerb::Move(queue) => engine.move_all(filter, queue.as_str()).await,
         };
-        let (BulkSummary { states, asked, passed_over, .. }, [done, _]) = (summary?, words(&verb));
-        report(options, done, states, asked, passed_over)?;
+        let (BulkSummary { states, cancel_requested, skipped, .. }, [done, _]) = (summary?, words(&verb));
+        report(options, done, states, cancel_requested, skipped)?;
     }
     Ok(ExitCode::Done)
 }
@@ -71,12 +71,24 @@ fn summary_text(done: &str, counts: StateCounts) -> String {
 }
 
 /// Prints the number of tasks by state. A dry run reports the same fields.
-fn report(options: &GlobalOptions, done: &str, counts: StateCounts, asked: u64, over: u64) -> anyhow::Result<()> {
+fn report(
+    options: &GlobalOptions,
+    done: &str,
+    counts: StateCounts,
+    cancel_requested: u64,
+    over: u64,
+) -> anyhow::Result<()> {
     if options.json {
-        print_json(&json!({ done: counts.sum(), "states": counts, "asked": asked, "passed_over": over }))?;
+        print_json(
+            &json!({ done: counts.sum(), "states": counts, "cancel_requested": cancel_requested, "skipped": over }),
+        )?;
         return Ok(());
     }
-    let asked = if asked > 0 { format!("; {asked} of them run and have been asked to stop") } else { String::new() };
+    let cancelling = if cancel_requested > 0 {
+        format!("; {cancel_requested} of them run and have been asked to stop")
+    } else {
+        String::new()
+    };
     let over = if over > 0 { format!("; {over} passed over") } else { String::new() };
-    Ok(print_line(format_args!("{}{asked}{over}", summary_text(done, counts)))?)
+    Ok(print_line(format_args!("{}{cancelling}{over}", summary_text(done, counts)))?)
 }

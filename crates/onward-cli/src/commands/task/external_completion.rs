@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use onward_store::rules::retry::FailureClass;
-use onward_store::{CompletionToken, Finish, Outcome, Write};
+use onward_store::{CompletionToken, ExternalCompletion, Outcome, Write};
 use serde_json::json;
 
 use crate::apply::{apply_one, unexpected};
@@ -59,24 +59,28 @@ pub(crate) async fn complete(options: &GlobalOptions, arguments: CompleteArgumen
         Some(path) => Some(read_payload("--result", Some(path), None)?),
         None => None,
     };
-    finish(options, arguments.token, Finish::Complete { result }).await
+    complete_externally(options, arguments.token, ExternalCompletion::Complete { result }).await
 }
 
 /// Fails an attempt that waits for external completion.
 pub(crate) async fn fail(options: &GlobalOptions, arguments: FailArguments) -> anyhow::Result<ExitCode> {
     let class = if arguments.permanent { FailureClass::Permanent } else { FailureClass::Retryable };
-    finish(options, arguments.token, Finish::Fail { error: arguments.error, class }).await
+    complete_externally(options, arguments.token, ExternalCompletion::Fail { error: arguments.error, class }).await
 }
 
 /// Extends the time limit of an external completion.
 pub(crate) async fn extend(options: &GlobalOptions, arguments: ExtendArguments) -> anyhow::Result<ExitCode> {
-    finish(options, arguments.token, Finish::Extend { within: arguments.within }).await
+    complete_externally(options, arguments.token, ExternalCompletion::Extend { within: arguments.within }).await
 }
 
-async fn finish(options: &GlobalOptions, token: CompletionToken, finish: Finish) -> anyhow::Result<ExitCode> {
+async fn complete_externally(
+    options: &GlobalOptions,
+    token: CompletionToken,
+    completion: ExternalCompletion,
+) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
-    let state = match apply_one(&*store, Write::Finish { token, finish }).await? {
-        Outcome::Finished { state } => state,
+    let state = match apply_one(&*store, Write::CompleteExternally { token, completion }).await? {
+        Outcome::CompletedExternally { state } => state,
         other => return Err(unexpected(other)),
     };
     if options.json {

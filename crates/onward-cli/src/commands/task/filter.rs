@@ -92,7 +92,7 @@ impl FilterArguments {
             priority_from: self.min_priority,
             priority_to: self.max_priority,
             cancel_requested: None,
-            bundle: self.batch,
+            batch: self.batch,
             orchestration: None,
         })
     }

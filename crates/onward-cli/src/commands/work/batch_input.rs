@@ -9,10 +9,10 @@ use crate::output::bytes_field;
 /// Returns the payload of a task. For a batch, returns a line of JSON for each item, the oldest
 /// first.
 pub(super) async fn stdin(context: &Context) -> Result<Bytes, Failure> {
-    if context.member_count() == 0 {
+    if context.item_count() == 0 {
         return Ok(context.payload().clone());
     }
-    let lines: Vec<String> = context.members().await?.iter().map(line).collect();
+    let lines: Vec<String> = context.items().await?.iter().map(line).collect();
     Ok(lines.concat().into())
 }
 

@@ -118,8 +118,8 @@ impl TaskWork {
         if let Some(at) = context.scheduled_at() {
             environment.push(("ONWARD_SCHEDULED_AT", at.to_string().into()));
         }
-        if context.member_count() > 0 {
-            environment.push(("ONWARD_BATCH_ITEMS", context.member_count().to_string().into()));
+        if context.item_count() > 0 {
+            environment.push(("ONWARD_BATCH_ITEMS", context.item_count().to_string().into()));
         }
         let (program, arguments) = (self.program.clone(), self.arguments.clone());
         Invocation { program, arguments, environment, stdin: Some(stdin) }
@@ -130,7 +130,7 @@ impl TaskWork {
 /// timeout has expired.
 fn returned(context: &Context) -> Failure {
     match context.interruption() {
-        Some(Interruption::TimedOut | Interruption::Silent) => Failure::move_to(context.queue().as_str()),
+        Some(Interruption::TimedOut | Interruption::HeartbeatMissed) => Failure::move_to(context.queue().as_str()),
         _ => Failure::not_counted("stopped before it was started", AFTER_FAULT),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! In reading order: [`arguments`], which documents the convention between worker and command;
 //! [`report`] (the command's reports while it runs); [`report_pipe`] (their pipe); [`verdict`] (the
-//! outcome of the task); [`members`] (the input for a batch); [`handler`]; [`console`] and
+//! outcome of the task); [`items`] (the input for a batch); [`handler`]; [`console`] and
 //! [`output_directory`] (output for people); [`pressure`] (when only urgent tasks start); [`run`].
 
 mod arguments;

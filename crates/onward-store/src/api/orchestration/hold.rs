@@ -13,7 +13,7 @@ pub enum Hold {
     Paused,
     /// Paused, with a turn to come: it was due or scheduled when it was paused, or became so later.
     /// It has the turn when it is resumed and the turn is due.
-    Aside,
+    PausedDue,
     /// Never started: it keeps signals to its key for the orchestration that is submitted with the
     /// key.
     Unstarted,
@@ -26,7 +26,7 @@ impl Hold {
         match self {
             Self::None => 0,
             Self::Paused => 1,
-            Self::Aside => 2,
+            Self::PausedDue => 2,
             Self::Unstarted => 3,
         }
     }
@@ -36,7 +36,7 @@ impl Hold {
     pub(crate) fn from_code(code: u8) -> Self {
         match code {
             1 => Self::Paused,
-            2 => Self::Aside,
+            2 => Self::PausedDue,
             3 => Self::Unstarted,
             _ => Self::None,
         }
@@ -45,7 +45,7 @@ impl Hold {
     /// Returns whether the orchestration is paused.
     #[must_use]
     pub fn is_paused(self) -> bool {
-        matches!(self, Self::Paused | Self::Aside)
+        matches!(self, Self::Paused | Self::PausedDue)
     }
 
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]

@@ -13,7 +13,7 @@ use crate::bounds;
 use crate::model::state::State;
 use crate::model::tasks::task::Task;
 use crate::rules::attempt::{self, AfterAttempt, FailedAttempt};
-use crate::rules::orchestration::keeps_no_memo;
+use crate::rules::orchestration::saves_no_checkpoint;
 
 impl State {
     pub(in crate::model) fn complete(&mut self, lease: Lease, result: Option<Bytes>) -> Result<Outcome, Refusal> {
@@ -137,14 +137,14 @@ impl State {
         Ok(Outcome::Done)
     }
 
-    pub(in crate::model) fn keep_memo(&mut self, lease: Lease, memo: Bytes) -> Result<Outcome, Refusal> {
+    pub(in crate::model) fn save_checkpoint(&mut self, lease: Lease, checkpoint: Bytes) -> Result<Outcome, Refusal> {
         let NewTask { kind, orchestration, .. } = &self.check_lease(lease)?.new;
         if *orchestration {
-            return Err(keeps_no_memo(kind));
+            return Err(saves_no_checkpoint(kind));
         }
-        check_payload("memo", memo.len(), self.payload_limit, kind)
+        check_payload("checkpoint", checkpoint.len(), self.payload_limit, kind)
             .map_err(|error| Refusal::Invalid(error.to_string()))?;
-        self.tasks.change(lease.task, |task| task.memo = Some(memo));
+        self.tasks.change(lease.task, |task| task.checkpoint = Some(checkpoint));
         Ok(Outcome::Done)
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::api::completion::{CompletionToken, CompletionWait, Finish};
+use crate::api::completion::{CompletionToken, CompletionWait, ExternalCompletion};
 use crate::api::event::Change;
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::task::{Lease, TaskId, TaskState, check_payload};
@@ -54,20 +54,24 @@ impl State {
         Ok(Outcome::AwaitsCompletion { state: TaskState::Blocked })
     }
 
-    pub(in crate::model) fn finish(&mut self, token: CompletionToken, finish: Finish) -> Result<Outcome, Refusal> {
+    pub(in crate::model) fn complete_externally(
+        &mut self,
+        token: CompletionToken,
+        completion: ExternalCompletion,
+    ) -> Result<Outcome, Refusal> {
         let id = token.task;
         let task = self.tasks.get(id).ok_or(Refusal::TaskNotFound(id))?;
         if task.state.is_ended() {
             return Err(Refusal::AlreadyEnded { task: id, state: task.state });
         }
         let standing = Standing { state: task.state, claim: task.claims, waits: task.awaited.is_some() };
-        completion::check(token, &finish, standing)?;
-        let state = match finish {
-            Finish::Complete { result } => self.complete_awaited(id, result)?,
-            Finish::Fail { error, class } => self.fail_awaited(id, error, class),
-            Finish::Extend { within } => self.extend(id, within),
+        completion::check(token, &completion, standing)?;
+        let state = match completion {
+            ExternalCompletion::Complete { result } => self.complete_awaited(id, result)?,
+            ExternalCompletion::Fail { error, class } => self.fail_awaited(id, error, class),
+            ExternalCompletion::Extend { within } => self.extend(id, within),
         };
-        Ok(Outcome::Finished { state })
+        Ok(Outcome::CompletedExternally { state })
     }
 
     fn complete_awaited(&mut self, id: TaskId, result: Option<Bytes>) -> Result<TaskState, Refusal> {

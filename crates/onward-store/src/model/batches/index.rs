@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::name::Name;
 use crate::api::task::{NewTask, TaskId};
-use crate::rules::aggregate::Collection;
+use crate::rules::aggregate::PendingBatchState;
 
 /// Queue, kind and group: tasks that have all three in common form one batch.
 pub(crate) type BatchKey = (Name, Name, Option<Name>);
@@ -12,7 +12,7 @@ pub(crate) type BatchKey = (Name, Name, Option<Name>);
 /// The pending batches, and the batch of each item.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Batches {
-    pub(crate) pending: BTreeMap<BatchKey, (Collection, BTreeSet<TaskId>)>,
+    pub(crate) pending: BTreeMap<BatchKey, (PendingBatchState, BTreeSet<TaskId>)>,
     pub(crate) batch_of: BTreeMap<TaskId, TaskId>,
     /// Pairs of a batch and an item, live or ended.
     pub(crate) items: BTreeSet<(TaskId, TaskId)>,

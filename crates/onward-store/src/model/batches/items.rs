@@ -1,15 +1,15 @@
 //! Tasks that are collected into batches, and the batches that contain them.
 
 use crate::api::event::Change;
-use crate::api::news::TaskNews;
+use crate::api::notification::TaskNotification;
 use crate::api::outcome::Refusal;
 use crate::api::reason::WaitReason;
 use crate::api::task::{NewTask, TaskId, TaskState};
 use crate::model::batches::index::batch_key_of;
-use crate::model::dependencies::dependents::UnsettledEnd;
+use crate::model::dependencies::dependents::UnpropagatedEnd;
 use crate::model::state::State;
 use crate::model::tasks::task::Task;
-use crate::rules::aggregate::{self, Collection};
+use crate::rules::aggregate::{self, PendingBatchState};
 
 impl State {
     /// Removes a task that ended or was removed from its pending batch or its batch. An item that
@@ -77,12 +77,12 @@ impl State {
     }
 
     /// Returns the next item that ends with a batch that is over.
-    pub(in crate::model) fn next_batch_item(&self, over: UnsettledEnd) -> Option<TaskId> {
-        self.batches.item_from(over.task, over.next_member)
+    pub(in crate::model) fn next_batch_item(&self, over: UnpropagatedEnd) -> Option<TaskId> {
+        self.batches.item_from(over.task, over.next_item)
     }
 
     /// Ends an item with its batch.
-    pub(in crate::model) fn end_item(&mut self, item: TaskId, over: UnsettledEnd) {
+    pub(in crate::model) fn end_item(&mut self, item: TaskId, over: UnpropagatedEnd) {
         if self.live_state(item).is_none() {
             return;
         }
@@ -92,14 +92,14 @@ impl State {
             let now = self.now.wall;
             self.tasks.change(item, |task| task.push_error_between(now, error));
         }
-        self.end(item, aggregate::end_of_member(over.ended));
+        self.end(item, aggregate::end_of_item(over.ended));
     }
 
     /// Returns the ended items of a batch, which wait again when the ended batch is retried.
     pub(in crate::model) fn items_to_retry(&self, batch: &Task) -> Result<Vec<TaskId>, Refusal> {
         let items = self.batches.items_of(batch.id);
-        if batch.members > 0 && items.is_empty() {
-            return Err(aggregate::without_members(batch.id));
+        if batch.items > 0 && items.is_empty() {
+            return Err(aggregate::without_items(batch.id));
         }
         let ended: Vec<TaskId> = items.into_iter().filter(|item| self.live_state(*item).is_none()).collect();
         for item in &ended {
@@ -120,7 +120,7 @@ impl State {
             self.keys.take(item, &new);
             self.reset(item);
             self.log(item, Change::Retried);
-            self.news.push(TaskNews::Retried { task: item });
+            self.notifications.push(TaskNotification::Retried { task: item });
         }
     }
 
@@ -128,10 +128,10 @@ impl State {
     pub(in crate::model) fn why_aggregated(&self, task: &Task) -> Option<WaitReason> {
         task.new.aggregate.filter(|_| task.state == TaskState::Blocked)?;
         if let Some(batch) = self.batches.batch_of(task.id) {
-            return Some(WaitReason::InBundle { bundle: batch });
+            return Some(WaitReason::InBatch { batch });
         }
         let (pending_batch, _) = self.batches.pending.get(&batch_key_of(&task.new))?;
-        let Collection { members, size, ripe_at, .. } = *pending_batch;
-        Some(WaitReason::Collecting { members, size, ripe_at })
+        let PendingBatchState { items, size, ready_at, .. } = *pending_batch;
+        Some(WaitReason::PendingBatch { items, size, ready_at })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::api::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::aggregate::{PendingBatch, PendingBatchSelection};
 use crate::api::event::Change;
 use crate::api::name::Name;
 use crate::api::task::{NewTask, TaskId};
@@ -12,7 +12,7 @@ use crate::model::batches::index::BatchKey;
 use crate::model::batches::index::batch_key_of;
 use crate::model::state::State;
 use crate::model::tasks::task::Task;
-use crate::rules::aggregate::{self, Collection, MemberFacts};
+use crate::rules::aggregate::{self, ItemFacts, PendingBatchState};
 
 impl State {
     /// Adds a task to the pending batch of its queue, kind and group.
@@ -20,14 +20,14 @@ impl State {
         let Some(task) = self.tasks.get(id).filter(|task| !task.state.is_ended()) else { return };
         let Some(aggregate) = task.new.aggregate else { return };
         let (key, bytes, now) = (batch_key_of(&task.new), bytes_of(&task.new), self.now.wall);
-        let has_room = |(pending_batch, _): &(Collection, _)| pending_batch.has_room_for(bytes);
+        let has_room = |(pending_batch, _): &(PendingBatchState, _)| pending_batch.has_room_for(bytes);
         if !self.batches.pending.get(&key).is_none_or(has_room) {
             self.close_batch(&key);
         }
         let (before, mut items) =
             self.batches.pending.remove(&key).map_or((None, BTreeSet::new()), |(before, of)| (Some(before), of));
         items.insert(id);
-        let pending_batch = Collection::joined(before, id, aggregate, bytes, now);
+        let pending_batch = PendingBatchState::joined(before, id, aggregate, bytes, now);
         self.batches.pending.insert(key.clone(), (pending_batch, items));
         if pending_batch.is_full() {
             self.close_batch(&key);
@@ -43,10 +43,10 @@ impl State {
         (new.queue, new.group) = (oldest.new.queue.clone(), oldest.new.group.clone());
         aggregate::adopt(&mut new, &tasks.into_iter().map(facts).collect::<Vec<_>>());
         let batch = self.insert(new);
-        self.tasks.change(batch, |task| task.members = u32::try_from(items.len()).unwrap_or(u32::MAX));
+        self.tasks.change(batch, |task| task.items = u32::try_from(items.len()).unwrap_or(u32::MAX));
         for item in &items {
             self.batches.adopt(batch, *item);
-            self.log(*item, Change::Bundled { bundle: batch });
+            self.log(*item, Change::Batched { batch });
         }
         items.len()
     }
@@ -54,8 +54,8 @@ impl State {
     /// Closes the pending batches that are ready, the longest overdue first; returns their number.
     pub(in crate::model) fn close_ready_batches(&mut self) -> u64 {
         let now = self.now.wall;
-        let ready = self.batches.pending.iter().filter(|(_, (pending_batch, _))| pending_batch.ripe_at <= now);
-        let order_key = |pending_batch: &Collection| (pending_batch.ripe_at, pending_batch.began_with);
+        let ready = self.batches.pending.iter().filter(|(_, (pending_batch, _))| pending_batch.ready_at <= now);
+        let order_key = |pending_batch: &PendingBatchState| (pending_batch.ready_at, pending_batch.began_with);
         let mut ready: Vec<_> =
             ready.map(|(key, (pending_batch, _))| (order_key(pending_batch), key.clone())).collect();
         ready.sort_unstable();
@@ -72,7 +72,7 @@ impl State {
 
     /// Returns the time at which the first pending batch is ready if no more items arrive.
     pub(in crate::model) fn next_ready_batch(&self) -> Option<Timestamp> {
-        self.batches.pending.values().map(|(pending_batch, _)| pending_batch.ripe_at).min()
+        self.batches.pending.values().map(|(pending_batch, _)| pending_batch.ready_at).min()
     }
 
     pub(in crate::model) fn leave_pending_batch(&mut self, id: TaskId, new: &NewTask) {
@@ -88,14 +88,14 @@ impl State {
     }
 
     /// Returns the pending batches, the one that is ready first at the beginning.
-    pub(crate) fn pending_batch_records(&self, which: &CollectionSelection) -> Vec<CollectionRecord> {
+    pub(crate) fn pending_batch_records(&self, which: &PendingBatchSelection) -> Vec<PendingBatch> {
         let is_wanted = |queue: &Name| which.queue.as_ref().is_none_or(|wanted| wanted == queue);
         let mut found: Vec<_> = self.batches.pending.iter().filter(|((queue, ..), _)| is_wanted(queue)).collect();
-        found.sort_unstable_by_key(|(_, (pending_batch, _))| (pending_batch.ripe_at, pending_batch.began_with));
-        let record = |(key, (pending_batch, _)): (&BatchKey, &(Collection, _))| {
+        found.sort_unstable_by_key(|(_, (pending_batch, _))| (pending_batch.ready_at, pending_batch.began_with));
+        let record = |(key, (pending_batch, _)): (&BatchKey, &(PendingBatchState, _))| {
             let (queue, kind, group) = key.clone();
-            let Collection { members, size, bytes: payload_bytes, began_at, ripe_at, .. } = *pending_batch;
-            CollectionRecord { queue, kind, group, members, size, payload_bytes, began_at, ripe_at }
+            let PendingBatchState { items, size, bytes: payload_bytes, began_at, ready_at, .. } = *pending_batch;
+            PendingBatch { queue, kind, group, items, size, payload_bytes, began_at, ready_at }
         };
         found.into_iter().take(which.limit.clamp(1, bounds::PAGE)).map(record).collect()
     }
@@ -114,9 +114,9 @@ impl State {
     }
 }
 
-fn facts(item: &Task) -> MemberFacts {
+fn facts(item: &Task) -> ItemFacts {
     let NewTask { priority, timeout, heartbeat_timeout, retention, retry, io, .. } = item.new;
-    MemberFacts { priority, timeout, heartbeat_timeout, retention, retry, io }
+    ItemFacts { priority, timeout, heartbeat_timeout, retention, retry, io }
 }
 
 fn bytes_of(new: &NewTask) -> u64 {

@@ -76,8 +76,8 @@ impl State {
     /// Returns the time until the first reserved sub-queue is open to any session. Sub-queues of
     /// groups that are held back are left out, because they wait for their group first.
     pub(in crate::model) fn next_reservation_end(&self) -> Option<Duration> {
-        let held_back = |task: &Task| self.is_group_held_back(task, self.now.steady);
-        let may_start = self.waiting_with_affinity().filter(|task| !held_back(task));
+        let blocked = |task: &Task| self.is_group_blocked(task, self.now.steady);
+        let may_start = self.waiting_with_affinity().filter(|task| !blocked(task));
         let ends = may_start.filter_map(|task| self.reservation(task, self.now.wall)).map(|(_, until)| until);
         ends.min().map(|until| until - self.now.wall)
     }

@@ -12,27 +12,27 @@ use crate::model::limits::headroom::Headroom;
 use crate::model::state::{Now, State};
 use crate::model::tasks::sub_queue::SubQueue;
 use crate::model::tasks::task::Task;
-use crate::rules::choice::{Chooser, Line};
-use crate::rules::order::Place;
-use crate::rules::share::Rank;
+use crate::rules::choice::{Chooser, QueueCandidate};
+use crate::rules::order::SortKey;
+use crate::rules::share::FairShareTag;
 
-/// The lines of tasks from which a claim chooses, each with the first task that it may take.
+/// The candidates of tasks from which a claim chooses, each with the first task that it may take.
 pub(super) struct Candidates<'a> {
     claim: &'a Claim,
     /// The headroom that limits leave.
     pub(super) headroom: Headroom,
     /// The last sort key that is urgent enough for the claim.
-    last: Option<Place>,
+    last: Option<SortKey>,
     mode: QueueMode,
     pub(super) choice: QueueChoice,
     /// The number of tasks that the claim still requests from each queue.
     asked: BTreeMap<Name, usize>,
-    /// The position of the scan in each line. A task that appears before it is left to the next
+    /// The position of the scan in each candidate. A task that appears before it is left to the next
     /// claim.
-    passed: BTreeMap<Line, Place>,
-    heads: BTreeMap<Line, Place>,
-    /// The line whose turn it is.
-    picked: Option<Line>,
+    passed: BTreeMap<QueueCandidate, SortKey>,
+    heads: BTreeMap<QueueCandidate, SortKey>,
+    /// The candidate whose turn it is.
+    picked: Option<QueueCandidate>,
     /// Set if groups share queues. Then the scan does not follow the sort keys, so each scanned
     /// task is recorded in `looked_at`.
     pub(in crate::model) is_shared: bool,
@@ -43,10 +43,10 @@ pub(super) struct Candidates<'a> {
 
 impl<'a> Candidates<'a> {
     pub(in crate::model) fn of(state: &State, claim: &'a Claim, now: Now) -> Self {
-        let mut lines = Self {
+        let mut candidates = Self {
             claim,
             headroom: Headroom::at(state, now.steady),
-            last: claim.last_place(now.wall),
+            last: claim.last_sort_key(now.wall),
             mode: claim.choice.mode.unwrap_or(state.mode),
             choice: claim.choice.clone(),
             asked: BTreeMap::new(),
@@ -57,33 +57,33 @@ impl<'a> Candidates<'a> {
             looked_at: BTreeSet::new(),
             reserved: reserved_for_others(state, claim.session, now.wall),
         };
-        lines.look_again(state);
-        lines
+        candidates.look_again(state);
+        candidates
     }
 
-    /// Finds the first task of every line.
+    /// Finds the first task of every candidate.
     pub(super) fn look_again(&mut self, state: &State) {
         for (queue, asked) in asked(state, &self.claim.queues) {
             self.asked.entry(queue.clone()).or_insert(asked);
         }
-        let lines: Vec<Line> = self.asked.keys().map(|queue| self.line_of(state, queue)).collect();
-        lines.into_iter().for_each(|line| self.find_head(state, line));
+        let candidates: Vec<QueueCandidate> = self.asked.keys().map(|queue| self.candidate_of(state, queue)).collect();
+        candidates.into_iter().for_each(|candidate| self.find_head(state, candidate));
     }
 
-    /// Requests more of the sub-queues of a line that may have a task before its head, or any task
-    /// if the line has no head.
-    fn require_before(&mut self, state: &State, line: &Line, head: Option<Place>) {
+    /// Requests more of the sub-queues of a candidate that may have a task before its head, or any task
+    /// if the candidate has no head.
+    fn require_before(&mut self, state: &State, candidate: &QueueCandidate, head: Option<SortKey>) {
         let end = [head, self.last].into_iter().flatten().min();
         for (_, task) in state.tasks.partial_sub_queues_before(end) {
-            let is_of_line = self.line_of(state, &task.new.queue) == *line;
-            if is_of_line && self.selects(task) && self.may_start(state, task) {
+            let is_of_candidate = self.candidate_of(state, &task.new.queue) == *candidate;
+            if is_of_candidate && self.selects(task) && self.may_start(state, task) {
                 state.tasks.request_sub_queue_of(task);
             }
         }
     }
 
     /// Requests more of the sub-queues that may have a task before a sort key.
-    pub(super) fn require_behind(&mut self, state: &State, end: Option<Place>) {
+    pub(super) fn require_behind(&mut self, state: &State, end: Option<SortKey>) {
         for (_, task) in state.tasks.partial_sub_queues_before(end) {
             if self.selects(task) && self.may_start(state, task) {
                 state.tasks.request_sub_queue_of(task);
@@ -91,35 +91,38 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    fn line_of(&self, state: &State, queue: &Name) -> Line {
-        Line::of(self.mode, queue, state.settings_of(queue).weight)
+    fn candidate_of(&self, state: &State, queue: &Name) -> QueueCandidate {
+        QueueCandidate::of(self.mode, queue, state.settings_of(queue).weight)
     }
 
-    fn find_head(&mut self, state: &State, line: Line) {
+    fn find_head(&mut self, state: &State, candidate: QueueCandidate) {
         if self.is_shared {
-            return self.find_head_by_shares(state, line);
+            return self.find_head_by_shares(state, candidate);
         }
-        let mut sort_key = self.passed.get(&line).copied();
+        let mut sort_key = self.passed.get(&candidate).copied();
         while let Some((next, task)) = state.tasks.waiting_behind(sort_key)
             && self.last.is_none_or(|last| next <= last)
         {
-            if self.selects(task) && self.line_of(state, &task.new.queue) == line && self.may_start(state, task) {
-                self.require_before(state, &line, Some(next));
-                self.heads.insert(line, next);
+            if self.selects(task)
+                && self.candidate_of(state, &task.new.queue) == candidate
+                && self.may_start(state, task)
+            {
+                self.require_before(state, &candidate, Some(next));
+                self.heads.insert(candidate, next);
                 return;
             }
             sort_key = Some(next);
         }
-        self.require_before(state, &line, None);
-        self.heads.remove(&line);
+        self.require_before(state, &candidate, None);
+        self.heads.remove(&candidate);
     }
 
-    fn require_every_sub_queue(&mut self, state: &State, line: &Line) {
+    fn require_every_sub_queue(&mut self, state: &State, candidate: &QueueCandidate) {
         for (coverage, task) in state.tasks.partial_sub_queues() {
-            let may_have = self.line_of(state, &task.new.queue) == *line && self.selects(task);
+            let may_have = self.candidate_of(state, &task.new.queue) == *candidate && self.selects(task);
             if may_have && self.may_start(state, task) {
                 let sub_queue = SubQueue::of(task);
-                let is_next = |at: Place, one: &Task| {
+                let is_next = |at: SortKey, one: &Task| {
                     at <= coverage && !self.looked_at.contains(&at.task) && SubQueue::of(one) == sub_queue
                 };
                 if !state.tasks.any_waiting(is_next) {
@@ -129,27 +132,28 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Finds the head of a line by fair shares: within each queue the group with the lowest rank,
-    /// and among queues of one line the lowest sort key.
-    fn find_head_by_shares(&mut self, state: &State, line: Line) {
+    /// Finds the head of a candidate by fair shares: within each queue the group with the lowest fair_share_tag,
+    /// and among queues of one candidate the lowest sort key.
+    fn find_head_by_shares(&mut self, state: &State, candidate: QueueCandidate) {
         // By shares any sub-queue may be the first, so each needs one loaded task beyond those
         // already scanned.
-        self.require_every_sub_queue(state, &line);
-        let (mut first, mut behind) = (BTreeMap::<Name, (Rank, Place)>::new(), None);
+        self.require_every_sub_queue(state, &candidate);
+        let (mut first, mut behind) = (BTreeMap::<Name, (FairShareTag, SortKey)>::new(), None);
         while let Some((sort_key, task)) = state.tasks.waiting_behind(behind)
             && self.last.is_none_or(|last| sort_key <= last)
         {
             behind = Some(sort_key);
-            let is_of_line = self.selects(task) && self.line_of(state, &task.new.queue) == line;
-            if is_of_line && !self.looked_at.contains(&sort_key.task) && self.may_start(state, task) {
-                let next = (state.rank(task), sort_key);
+            let is_of_candidate = self.selects(task) && self.candidate_of(state, &task.new.queue) == candidate;
+            if is_of_candidate && !self.looked_at.contains(&sort_key.task) && self.may_start(state, task) {
+                let next = (state.fair_share_tag(task), sort_key);
                 first.entry(task.new.queue.clone()).and_modify(|first| *first = next.min(*first)).or_insert(next);
             }
         }
-        let next = first.into_values().min_by_key(|(rank, sort_key)| (!rank.is_guaranteed(), *sort_key));
+        let next =
+            first.into_values().min_by_key(|(fair_share_tag, sort_key)| (!fair_share_tag.is_guaranteed(), *sort_key));
         match next {
-            Some((_, sort_key)) => self.heads.insert(line, sort_key),
-            None => self.heads.remove(&line),
+            Some((_, sort_key)) => self.heads.insert(candidate, sort_key),
+            None => self.heads.remove(&candidate),
         };
     }
 
@@ -159,13 +163,13 @@ impl<'a> Candidates<'a> {
     }
 
     pub(in crate::model) fn selects(&self, task: &Task) -> bool {
-        let is_reserved = || affinity_sub_queue_of(task).is_some_and(|line| self.reserved.contains(&line));
+        let is_reserved = || affinity_sub_queue_of(task).is_some_and(|candidate| self.reserved.contains(&candidate));
         self.claim.selects_kind(&task.new.kind, task.new.orchestration)
             && self.asked.get(&task.new.queue).is_some_and(|asked| *asked > 0)
             && !is_reserved()
     }
 
-    /// Returns the first task of the line whose turn it is, and counts it as scanned.
+    /// Returns the first task of the candidate whose turn it is, and counts it as scanned.
     pub(in crate::model) fn next(&mut self, state: &State) -> Option<TaskId> {
         if self.is_shared {
             // Each start may have changed the ranks of the groups.
@@ -173,31 +177,31 @@ impl<'a> Candidates<'a> {
         }
         let mut chooser = self.chooser(state);
         let picked = chooser.pick()?;
-        let line = chooser.line(picked)?.clone();
-        let sort_key = *self.heads.get(&line)?;
-        self.passed.insert(line.clone(), sort_key);
+        let candidate = chooser.candidate(picked)?.clone();
+        let sort_key = *self.heads.get(&candidate)?;
+        self.passed.insert(candidate.clone(), sort_key);
         self.looked_at.insert(sort_key.task);
-        self.picked = Some(line);
+        self.picked = Some(candidate);
         Some(sort_key.task)
     }
 
-    /// Advances the lines whose first task is held back by a limit that the claim has used up.
+    /// Advances the candidates whose first task is held back by a limit that the claim has used up.
     fn drop_held_back(&mut self, state: &State) {
         let Self { heads, headroom, .. } = self;
-        let mut is_held_back =
-            |sort_key: &Place| state.tasks.get(sort_key.task).is_none_or(|task| !headroom.allows(state, task));
-        let held_back = heads.iter().filter(|(_, sort_key)| is_held_back(sort_key)).map(|(line, _)| line.clone());
-        let held_back: Vec<Line> = held_back.collect();
-        held_back.into_iter().for_each(|line| self.find_head(state, line));
+        let mut is_blocked =
+            |sort_key: &SortKey| state.tasks.get(sort_key.task).is_none_or(|task| !headroom.allows(state, task));
+        let blocked = heads.iter().filter(|(_, sort_key)| is_blocked(sort_key)).map(|(candidate, _)| candidate.clone());
+        let blocked: Vec<QueueCandidate> = blocked.collect();
+        blocked.into_iter().for_each(|candidate| self.find_head(state, candidate));
     }
 
     fn chooser(&self, state: &State) -> Chooser {
-        let weight = |line: &Line| match line {
-            Line::Weight(weight) => weight.0,
-            Line::Queue(queue) => state.settings_of(queue).weight,
+        let weight = |candidate: &QueueCandidate| match candidate {
+            QueueCandidate::Weight(weight) => weight.0,
+            QueueCandidate::Queue(queue) => state.settings_of(queue).weight,
         };
-        let lines = self.heads.keys().map(|line| (line.clone(), weight(line)));
-        Chooser::new(self.mode, self.choice.clone(), lines)
+        let candidates = self.heads.keys().map(|candidate| (candidate.clone(), weight(candidate)));
+        Chooser::new(self.mode, self.choice.clone(), candidates)
     }
 
     /// Records that the claim took the task that [`next`](Self::next) returned.
@@ -206,8 +210,8 @@ impl<'a> Candidates<'a> {
         chooser.pick();
         chooser.took();
         self.choice = chooser.choice();
-        let Some(line) = self.picked.take() else { return };
-        let task = self.heads.remove(&line).and_then(|sort_key| state.tasks.get(sort_key.task));
+        let Some(candidate) = self.picked.take() else { return };
+        let task = self.heads.remove(&candidate).and_then(|sort_key| state.tasks.get(sort_key.task));
         if let Some(task) = task {
             self.headroom.start(state, task);
             self.asked.entry(task.new.queue.clone()).and_modify(|asked| *asked = asked.saturating_sub(1));
@@ -215,7 +219,7 @@ impl<'a> Candidates<'a> {
         if self.headroom.is_limited() && !self.is_shared {
             self.drop_held_back(state);
         }
-        self.find_head(state, line);
+        self.find_head(state, candidate);
     }
 }
 

@@ -38,47 +38,47 @@ impl State {
 
     fn take(&mut self, claim: &Claim) -> (Vec<ClaimedTask>, QueueTurn) {
         let now = self.now.wall;
-        let mut lines = Candidates::of(self, claim, self.now);
+        let mut candidates = Candidates::of(self, claim, self.now);
         let most = claim.limit.min(bounds::CLAIM);
         let mut tasks = Vec::with_capacity(most.min(self.tasks.loaded_waiting_count()));
         while tasks.len() < most
-            && let Some(id) = lines.next(self)
+            && let Some(id) = candidates.next(self)
         {
             if self.tasks.get(id).is_some_and(|task| task.has_expired(now)) {
                 self.end(id, TaskState::Expired);
-                // A follower or dependent of the expired task may be the first of another line.
-                lines.look_again(self);
+                // A follower or dependent of the expired task may be the first of another candidate.
+                candidates.look_again(self);
                 continue;
             }
-            if lines.is_shared {
+            if candidates.is_shared {
                 self.charge(id);
             }
             self.note_preferred_session(id, claim.session);
             tasks.extend(self.start(id, claim.session));
-            lines.took(self);
+            candidates.took(self);
         }
-        let Candidates { headroom, choice, .. } = lines;
-        headroom.settle(self);
+        let Candidates { headroom, choice, .. } = candidates;
+        headroom.take_tokens(self);
         (tasks, choice.turn)
     }
 
     /// Returns the time until the first task ages enough for this claim, if the claim, which took
     /// `taken` tasks, had room for more.
     fn next_aged(&self, claim: &Claim, taken: usize) -> Option<Duration> {
-        let last = claim.last_place(self.now.wall)?;
+        let last = claim.last_sort_key(self.now.wall)?;
         if taken >= claim.limit.min(bounds::CLAIM) {
             return None;
         }
-        let mut lines = Candidates::of(self, claim, self.now);
+        let mut candidates = Candidates::of(self, claim, self.now);
         let mut sort_key = Some(last);
         while let Some((next, task)) = self.tasks.waiting_behind(sort_key) {
-            if lines.selects(task) && lines.may_start(self, task) {
-                lines.require_behind(self, Some(next));
+            if candidates.selects(task) && candidates.may_start(self, task) {
+                candidates.require_behind(self, Some(next));
                 return Some(rules::order::between(last, next));
             }
             sort_key = Some(next);
         }
-        lines.require_behind(self, None);
+        candidates.require_behind(self, None);
         None
     }
 
@@ -105,12 +105,12 @@ impl State {
 
     /// Returns the task that [`take`](Self::take) would take first.
     pub(crate) fn peek(&self, claim: &Claim, now: Now) -> Option<TaskRecord> {
-        let mut lines = Candidates::of(self, claim, now);
-        while let Some(task) = lines.next(self).and_then(|id| self.tasks.get(id)) {
+        let mut candidates = Candidates::of(self, claim, now);
+        while let Some(task) = candidates.next(self).and_then(|id| self.tasks.get(id)) {
             if !task.has_expired(now.wall) {
                 return Some(task.record(true));
             }
-            lines.look_again(self);
+            candidates.look_again(self);
         }
         None
     }

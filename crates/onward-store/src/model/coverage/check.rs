@@ -15,7 +15,7 @@ use crate::model::coverage::partial_sub_queues::PartialSubQueues;
 use crate::model::limits::running::RunningCounts;
 use crate::model::tasks::sub_queue::SubQueue;
 use crate::model::tasks::task::Task;
-use crate::rules::order::Place;
+use crate::rules::order::SortKey;
 
 /// The loaded part of a store, and the requests for more. Clones share the requests.
 #[derive(Debug, Clone, Default)]
@@ -134,7 +134,7 @@ impl Coverage {
 
     /// Returns the sub-queues that are not fully loaded: the sort key up to which each is loaded,
     /// and a sample task of the sub-queue.
-    pub(in crate::model) fn partial_sub_queues(&self) -> impl Iterator<Item = (&SubQueue, Place, &Task)> {
+    pub(in crate::model) fn partial_sub_queues(&self) -> impl Iterator<Item = (&SubQueue, SortKey, &Task)> {
         self.request_unless(|loaded| loaded.sub_queues.is_some(), || LoadRequest::SubQueues);
         let sub_queues = self.loaded().and_then(|loaded| loaded.sub_queues.as_ref());
         sub_queues.into_iter().flat_map(PartialSubQueues::iter)
@@ -143,10 +143,10 @@ impl Coverage {
     /// Returns the sub-queues that are not fully loaded and may have a task before `end`.
     pub(in crate::model) fn partial_sub_queues_before(
         &self,
-        end: Option<Place>,
-    ) -> impl Iterator<Item = (Place, &Task)> {
+        end: Option<SortKey>,
+    ) -> impl Iterator<Item = (SortKey, &Task)> {
         self.request_unless(|loaded| loaded.sub_queues.is_some(), || LoadRequest::SubQueues);
-        let is_before = move |sort_key: Place| end.is_none_or(|end| sort_key < end);
+        let is_before = move |sort_key: SortKey| end.is_none_or(|end| sort_key < end);
         let sub_queues = self.loaded().and_then(|loaded| loaded.sub_queues.as_ref());
         // This runs for each task that a claim takes, and mostly no sub-queue qualifies.
         let sub_queues = sub_queues.filter(|sub_queues| sub_queues.first.is_some_and(is_before));

@@ -6,7 +6,7 @@ use crate::api::dependency::{Dependency, OnDependencyFailure};
 use crate::api::event::Change;
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::task::{Lease, NewTask, TaskId, TaskState, check_payload};
-use crate::model::dependencies::dependents::UnsettledEnd;
+use crate::model::dependencies::dependents::UnpropagatedEnd;
 use crate::model::state::State;
 use crate::rules::children;
 use crate::rules::dependencies::Ended;
@@ -29,7 +29,7 @@ impl State {
     fn awaits_children(&self, task: TaskId) -> bool {
         self.tasks
             .get(task)
-            .is_some_and(|task| task.state == TaskState::Blocked && task.memo.is_some() && task.awaited.is_none())
+            .is_some_and(|task| task.state == TaskState::Blocked && task.checkpoint.is_some() && task.awaited.is_none())
     }
 
     /// Blocks a parent that waits for its children until a new child ends too, or cancels the child
@@ -49,7 +49,7 @@ impl State {
     pub(in crate::model) fn await_children(
         &mut self,
         lease: Lease,
-        memo: Bytes,
+        checkpoint: Bytes,
         on_failure: OnDependencyFailure,
     ) -> Result<Outcome, Refusal> {
         let id = lease.task;
@@ -58,7 +58,7 @@ impl State {
         if task.new.orchestration {
             return Err(orchestration::waits_by_parking(&task.new.kind));
         }
-        check_payload("memo", memo.len(), self.payload_limit, &task.new.kind)
+        check_payload("checkpoint", checkpoint.len(), self.payload_limit, &task.new.kind)
             .map_err(|error| Refusal::Invalid(error.to_string()))?;
         let live = self.children_of(id, |state| !state.is_ended());
         children::check_count(live.len())?;
@@ -73,17 +73,17 @@ impl State {
             self.tasks.change(id, |task| task.push_error(now, children::child_error(child, ended)));
             self.end_attempt(id, state);
         } else {
-            self.block(id, memo, on_failure, live);
+            self.block(id, checkpoint, on_failure, live);
         }
         Ok(Outcome::AwaitsChildren { state: self.tasks.get(id).map_or(TaskState::Blocked, |task| task.state) })
     }
 
-    fn block(&mut self, id: TaskId, memo: Bytes, on_failure: OnDependencyFailure, live: Vec<TaskId>) {
+    fn block(&mut self, id: TaskId, checkpoint: Bytes, on_failure: OnDependencyFailure, live: Vec<TaskId>) {
         self.tasks.change(id, |task| {
             task.state = TaskState::Blocked;
             task.session = None;
             task.lost = 0;
-            task.memo = Some(memo);
+            task.checkpoint = Some(checkpoint);
             // The task's own dependencies are settled, so the field now holds the policy for its
             // children.
             task.new.depends_on.on_failure = on_failure;
@@ -112,7 +112,7 @@ impl State {
     }
 
     /// Returns the next child to be cancelled of a task that is over.
-    pub(in crate::model) fn next_child(&self, over: UnsettledEnd) -> Option<TaskId> {
+    pub(in crate::model) fn next_child(&self, over: UnpropagatedEnd) -> Option<TaskId> {
         let next = |child: &TaskId| *child >= over.next_child && *child <= over.up_to;
         children::are_cancelled(over.ended).then(|| self.children_of(over.task, |_| true).into_iter().find(next))?
     }
@@ -137,7 +137,7 @@ impl State {
 fn on_tasks(new: &NewTask) -> Vec<TaskId> {
     let task = |dependency: &Dependency| match dependency {
         Dependency::Task(task) => Some(*task),
-        Dependency::Member(_) => None,
+        Dependency::Position(_) => None,
     };
     new.depends_on.tasks.iter().filter_map(task).collect()
 }

@@ -18,12 +18,12 @@ pub(crate) struct DependencyIndex {
     /// Pairs of a blocked task and one that it depends on.
     pub(crate) open: BTreeSet<(TaskId, TaskId)>,
     /// Tasks that are over and whose dependents are not all settled, in the order of their ends.
-    pub(crate) unsettled: VecDeque<UnsettledEnd>,
+    pub(crate) unpropagated_ends: VecDeque<UnpropagatedEnd>,
 }
 
 /// A task that is over, with the progress of settling its dependents.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct UnsettledEnd {
+pub(crate) struct UnpropagatedEnd {
     pub(crate) task: TaskId,
     pub(crate) ended: Ended,
     /// The highest task number at the time of the end. Later tasks depend on the outcome of its
@@ -32,7 +32,7 @@ pub(crate) struct UnsettledEnd {
     /// The number from which its next child to be cancelled is looked for.
     pub(crate) next_child: TaskId,
     /// The number from which its next item to be ended is looked for.
-    pub(crate) next_member: TaskId,
+    pub(crate) next_item: TaskId,
 }
 
 impl DependencyIndex {
@@ -51,7 +51,7 @@ impl DependencyIndex {
     }
 
     /// Returns the first dependent that is not settled.
-    fn next_dependent(&self, over: UnsettledEnd) -> Option<TaskId> {
+    fn next_dependent(&self, over: UnpropagatedEnd) -> Option<TaskId> {
         self.first_dependent(over.task).filter(|dependent| *dependent <= over.up_to)
     }
 
@@ -63,19 +63,19 @@ impl DependencyIndex {
 
     /// Stops ending the items of a batch that is over, because the batch is retried.
     pub(in crate::model) fn keep_items(&mut self, batch: TaskId) {
-        let of_bundle = self.unsettled.iter_mut().filter(|over| over.task == batch);
-        of_bundle.for_each(|over| over.next_member = TaskId(i64::MAX));
+        let of_batch = self.unpropagated_ends.iter_mut().filter(|over| over.task == batch);
+        of_batch.for_each(|over| over.next_item = TaskId(i64::MAX));
     }
 
     /// Returns whether some dependents are not settled.
-    pub(in crate::model) fn is_unsettled(&self) -> bool {
-        !self.unsettled.is_empty()
+    pub(in crate::model) fn has_unpropagated_ends(&self) -> bool {
+        !self.unpropagated_ends.is_empty()
     }
 }
 
 impl State {
     /// Removes the dependencies of a task that is over, and queues its dependents to be settled.
-    pub(in crate::model) fn settle_links(&mut self, task: TaskId, ended: Ended) {
+    pub(in crate::model) fn propagate_end(&mut self, task: TaskId, ended: Ended) {
         for open in self.dependencies.open_of(task) {
             self.dependencies.remove(open, task);
         }
@@ -84,12 +84,12 @@ impl State {
         if self.dependencies.first_dependent(task).is_some() || leaves_others {
             let up_to = TaskId(self.last_task);
             let next_child = if leaves_children { TaskId(0) } else { TaskId(i64::MAX) };
-            self.dependencies.unsettled.push_back(UnsettledEnd {
+            self.dependencies.unpropagated_ends.push_back(UnpropagatedEnd {
                 task,
                 ended,
                 up_to,
                 next_child,
-                next_member: TaskId(0),
+                next_item: TaskId(0),
             });
         }
     }
@@ -99,7 +99,7 @@ impl State {
         dependencies.tasks.iter().try_for_each(|dependency| match *dependency {
             Dependency::Task(task) if self.tasks.get(task).is_some() => Ok(()),
             Dependency::Task(task) => Err(Refusal::DependencyNotFound(task)),
-            Dependency::Member(position) => Err(dependencies::no_member(position)),
+            Dependency::Position(position) => Err(dependencies::no_position(position)),
         })
     }
 
@@ -124,7 +124,7 @@ impl State {
         let state = self.tasks.get(id).map(|task| task.state);
         Some(match state {
             Some(state) if !state.is_ended() => Dependent::On(id),
-            ended => Dependent::Settled(id, ended),
+            ended => Dependent::Ended(id, ended),
         })
     }
 
@@ -136,14 +136,14 @@ impl State {
 
     /// Settles dependents of tasks that are over, in the order of the ends. The next sweep settles
     /// those beyond the bound.
-    pub(in crate::model) fn settle_dependents(&mut self) {
+    pub(in crate::model) fn propagate_ends(&mut self) {
         for _ in 0..bounds::CASCADE {
-            let Some(over) = self.dependencies.unsettled.front().copied() else { return };
+            let Some(over) = self.dependencies.unpropagated_ends.front().copied() else { return };
             // Loading the task loads its dependents, even if the task itself is gone.
             self.tasks.require(over.task);
             match self.dependencies.next_dependent(over) {
-                Some(dependent) => self.settle_dependent(over, dependent),
-                None => self.settle_next_item(over),
+                Some(dependent) => self.propagate_to_dependent(over, dependent),
+                None => self.propagate_to_next_item(over),
             }
         }
     }
@@ -155,24 +155,28 @@ impl State {
         self.dependencies.open_of(task)
     }
 
-    fn settle_next_item(&mut self, over: UnsettledEnd) {
-        let Some(item) = self.next_batch_item(over) else { return self.settle_next_child(over) };
-        self.dependencies.unsettled.iter_mut().take(1).for_each(|front| front.next_member = TaskId(item.0 + 1));
+    fn propagate_to_next_item(&mut self, over: UnpropagatedEnd) {
+        let Some(item) = self.next_batch_item(over) else { return self.propagate_to_next_child(over) };
+        self.dependencies.unpropagated_ends.iter_mut().take(1).for_each(|front| front.next_item = TaskId(item.0 + 1));
         self.end_item(item, over);
     }
 
-    fn settle_next_child(&mut self, over: UnsettledEnd) {
+    fn propagate_to_next_child(&mut self, over: UnpropagatedEnd) {
         match self.next_child(over) {
             Some(child) => {
-                self.dependencies.unsettled.iter_mut().take(1).for_each(|front| front.next_child = TaskId(child.0 + 1));
+                self.dependencies
+                    .unpropagated_ends
+                    .iter_mut()
+                    .take(1)
+                    .for_each(|front| front.next_child = TaskId(child.0 + 1));
                 self.cancel_child(child, over.task, over.ended);
             }
-            None => drop(self.dependencies.unsettled.pop_front()),
+            None => drop(self.dependencies.unpropagated_ends.pop_front()),
         }
     }
 
-    fn settle_dependent(&mut self, over: UnsettledEnd, dependent: TaskId) {
-        let UnsettledEnd { task, ended, .. } = over;
+    fn propagate_to_dependent(&mut self, over: UnpropagatedEnd, dependent: TaskId) {
+        let UnpropagatedEnd { task, ended, .. } = over;
         self.dependencies.remove(task, dependent);
         let Some(on_failure) = self.tasks.get(dependent).map(|task| task.new.depends_on.on_failure) else { return };
         if let Some(state) = dependencies::end_of_dependent(ended, on_failure) {

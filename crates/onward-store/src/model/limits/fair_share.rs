@@ -7,7 +7,7 @@ use crate::api::name::Name;
 use crate::api::task::TaskId;
 use crate::model::state::State;
 use crate::model::tasks::task::Task;
-use crate::rules::share::{Rank, VirtualTime, are_shared, charge, is_below_minimum, rank};
+use crate::rules::share::{FairShareTag, VirtualTime, are_shared, charge, fair_share_tag, is_below_minimum};
 
 /// The starts from a queue, in virtual time.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -22,10 +22,10 @@ impl State {
         are_shared(&self.limits)
     }
 
-    /// Returns the rank of a waiting task's group within its queue.
-    pub(in crate::model) fn rank(&self, task: &Task) -> Rank {
+    /// Returns the fair_share_tag of a waiting task's group within its queue.
+    pub(in crate::model) fn fair_share_tag(&self, task: &Task) -> FairShareTag {
         let tags = self.fair_shares.get(&task.new.queue).and_then(|queue| queue.tags.get(&task.new.group));
-        rank(tags.copied().unwrap_or_default(), self.is_below_minimum(task))
+        fair_share_tag(tags.copied().unwrap_or_default(), self.is_below_minimum(task))
     }
 
     /// Charges the group of a task that is about to start.

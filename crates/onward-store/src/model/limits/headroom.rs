@@ -11,7 +11,7 @@ use crate::model::tasks::task::Task;
 
 /// The number of tasks that may still start, by scope. Each scope is computed on first use and
 /// counted down from then on, because a claim of thousands checks most of them again and again.
-/// [`settle`](Self::settle) takes the tokens of the started tasks at the end.
+/// [`take_tokens`](Self::take_tokens) takes the tokens of the started tasks at the end.
 #[derive(Debug)]
 pub(in crate::model) struct Headroom {
     now: Duration,
@@ -72,7 +72,7 @@ impl Headroom {
     }
 
     /// Takes the tokens of the started tasks from the buckets.
-    pub(in crate::model) fn settle(self, state: &mut State) {
+    pub(in crate::model) fn take_tokens(self, state: &mut State) {
         let all = self.all.map(|headroom| (LimitScope::All, headroom));
         let queues = self.queues.into_iter().map(|(queue, headroom)| (LimitScope::Queue(queue), headroom));
         let kinds = self.kinds.into_iter().map(|(kind, headroom)| (LimitScope::Kind(kind), headroom));

@@ -15,7 +15,7 @@ impl State {
         }
         let hold = orchestration::paused(state);
         self.change_instance(id, |instance| instance.hold = hold);
-        if hold == Hold::Aside {
+        if hold == Hold::PausedDue {
             self.tasks.change(id, |task| task.state = TaskState::Blocked);
             self.log(id, Change::Blocked);
         }
@@ -31,7 +31,7 @@ impl State {
         let has_messages = self.instance(id).is_some_and(|instance| instance.length > 0 && instance.waiting() > 0);
         if has_messages && state == TaskState::Blocked {
             self.wake(id);
-        } else if hold == Hold::Aside {
+        } else if hold == Hold::PausedDue {
             self.unblock(id);
         }
         Ok(Outcome::Done)
@@ -67,7 +67,7 @@ impl State {
         if !orchestration::stands_aside(hold, state) {
             return state;
         }
-        self.change_instance(id, |instance| instance.hold = Hold::Aside);
+        self.change_instance(id, |instance| instance.hold = Hold::PausedDue);
         TaskState::Blocked
     }
 }

@@ -26,7 +26,7 @@ pub(in crate::model) fn shows(filter: &TaskFilter, task: &Task, batches: &Batche
             .is_none_or(|prefix| task.new.unique.as_ref().is_some_and(|unique| unique.key.starts_with(prefix)))
         && filter.priority_from.is_none_or(|from| task.new.priority >= from)
         && filter.priority_to.is_none_or(|to| task.new.priority <= to)
-        && filter.bundle.is_none_or(|bundle| batches.batch_of(task.id) == Some(bundle))
+        && filter.batch.is_none_or(|batch| batches.batch_of(task.id) == Some(batch))
         && filter.orchestration.is_none_or(|is_one| task.new.orchestration == is_one)
         && filter.cancel_requested.is_none_or(|requested| task.cancel_requested == requested)
         && filter

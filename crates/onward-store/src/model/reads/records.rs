@@ -20,7 +20,7 @@ impl State {
     pub(crate) fn record_of(&self, task: &Task, with_payload: bool) -> TaskRecord {
         let batch = self.batches.batch_of(task.id);
         let mut record =
-            TaskRecord { blocked_by: self.dependencies.open_of(task.id), bundle: batch, ..task.record(with_payload) };
+            TaskRecord { blocked_by: self.dependencies.open_of(task.id), batch, ..task.record(with_payload) };
         if with_payload && record.state == TaskState::Completed {
             let batch = batch.and_then(|batch| self.tasks.get(batch));
             let own = record.result.into_bytes();

@@ -101,19 +101,20 @@ impl State {
             return 0;
         }
         self.tasks.require_every_sub_queue();
-        let is_of_line = |one: &&Task| {
+        let is_of_queue = |one: &&Task| {
             let line = |task: &Task| (task.new.queue.clone(), task.new.kind.clone(), task.new.orchestration);
             let is_beside = line(one) == line(task);
             let is_other = one.new.group != task.new.group && one.new.affinity.is_none();
             is_beside && one.state == TaskState::Waiting && is_other
         };
-        let ahead = self.tasks.iter().filter(is_of_line).filter(|one| self.rank(one) < self.rank(task));
-        let not_held_back = ahead.filter(|one| !self.is_group_held_back(one, steady));
+        let ahead =
+            self.tasks.iter().filter(is_of_queue).filter(|one| self.fair_share_tag(one) < self.fair_share_tag(task));
+        let not_held_back = ahead.filter(|one| !self.is_group_blocked(one, steady));
         let groups: BTreeSet<_> = not_held_back.map(|one| one.new.group.clone()).collect();
         (groups.len() as u64).min(bounds::AHEAD)
     }
 
-    pub(in crate::model) fn is_group_held_back(&self, task: &Task, steady: Duration) -> bool {
+    pub(in crate::model) fn is_group_blocked(&self, task: &Task, steady: Duration) -> bool {
         task.new.group.clone().is_some_and(|group| {
             self.pauses.contains_key(&Scope::Group(group.clone()))
                 || self.headroom_in(&LimitScope::Group(group), steady) == 0

@@ -1,7 +1,7 @@
 //! Cancellation and retry of tasks by an operator.
 
 use crate::api::event::Change;
-use crate::api::news::TaskNews;
+use crate::api::notification::TaskNotification;
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::task::{TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
@@ -49,15 +49,15 @@ impl State {
         }
         rules::attempt::check_deadline(id, task.new.deadline, self.now.wall)?;
         let (queue, new) = (task.new.queue.clone(), task.new.clone());
-        let members = self.items_to_retry(task)?;
+        let items = self.items_to_retry(task)?;
         self.check_names(Some(&queue), None)?;
         self.register_names(Some(&queue), None);
         self.keys.take(id, &new);
         self.reset(id);
         self.log(id, Change::Retried);
-        self.news.push(TaskNews::Retried { task: id });
+        self.notifications.push(TaskNotification::Retried { task: id });
         self.hint_work();
-        self.retry_items(id, members);
+        self.retry_items(id, items);
         self.batches.forget(id);
         self.collect(id);
         Ok(Outcome::Done)
@@ -90,5 +90,5 @@ fn reset(task: &mut Task, now: Timestamp) {
     task.cancel_requested = false;
     task.result = None;
     task.progress = None;
-    task.memo = None;
+    task.checkpoint = None;
 }

@@ -3,7 +3,7 @@
 use crate::api::event::Change;
 use crate::api::io::IoStatistics;
 use crate::api::limit::LimitScope;
-use crate::api::news::TaskNews;
+use crate::api::notification::TaskNotification;
 use crate::api::store::{EndedCounts, KindStatistics};
 use crate::api::task::{TaskId, TaskState};
 use crate::model::limits::limit::scopes;
@@ -36,14 +36,14 @@ impl State {
         if let Some(task) = self.tasks.get(id) {
             self.daily_counts.count(&task.new.queue, state, now);
         }
-        self.settle_links(id, Some(state));
+        self.propagate_end(id, Some(state));
         self.log(id, change_of(state));
         self.hint_transition();
         self.report_end(id, state);
         let batch_item = self.tasks.get(id).map(|task| &task.new).filter(|new| new.aggregate.is_some()).cloned();
-        self.news.push(match state {
-            TaskState::Completed if batch_item.is_none() => TaskNews::Completed { task: id, result },
-            _ => TaskNews::Ended { task: id },
+        self.notifications.push(match state {
+            TaskState::Completed if batch_item.is_none() => TaskNotification::Completed { task: id, result },
+            _ => TaskNotification::Ended { task: id },
         });
         if let Some(new) = batch_item {
             self.leave_batch(id, &new, false);

@@ -2,7 +2,7 @@
 
 use crate::api::event::Change;
 use crate::api::name::Name;
-use crate::api::news::TaskNews;
+use crate::api::notification::TaskNotification;
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::task::{TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
@@ -38,11 +38,11 @@ impl State {
         if let Some(task) = &task {
             self.keys.free(id, &task.new);
             if !task.state.is_ended() {
-                self.settle_links(id, None);
+                self.propagate_end(id, None);
             }
         }
         self.hint_transition();
-        self.news.push(TaskNews::Ended { task: id });
+        self.notifications.push(TaskNotification::Ended { task: id });
         if let Some(batch_item) = task.filter(|task| task.new.aggregate.is_some()) {
             self.leave_batch(id, &batch_item.new, true);
         }

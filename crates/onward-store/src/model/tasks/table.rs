@@ -15,7 +15,7 @@ use crate::model::coverage::loaded::LoadedUpTo;
 use crate::model::limits::running::{RunningCounts, RunningKey};
 use crate::model::tasks::sub_queue::SubQueue;
 use crate::model::tasks::task::{End, Task};
-use crate::rules::order::Place;
+use crate::rules::order::SortKey;
 
 /// Every task, live and ended, and the orders, which depend only on the tasks.
 /// [`change`](Self::change) keeps the orders up to date.
@@ -23,9 +23,9 @@ use crate::rules::order::Place;
 pub(crate) struct TaskTable {
     pub(crate) coverage: Coverage,
     all: BTreeMap<TaskId, Arc<Task>>,
-    waiting: BTreeSet<Place>,
+    waiting: BTreeSet<SortKey>,
     /// The waiting tasks that have an affinity key.
-    waiting_with_affinity: BTreeSet<Place>,
+    waiting_with_affinity: BTreeSet<SortKey>,
     scheduled: BTreeSet<(Timestamp, TaskId)>,
     /// Live tasks that are not running and have a time to live.
     expiring: BTreeSet<(Timestamp, TaskId)>,
@@ -155,7 +155,7 @@ impl TaskTable {
     }
 
     /// Returns the first waiting task behind `sort_key`, or the very first.
-    pub(in crate::model) fn waiting_behind(&self, sort_key: Option<Place>) -> Option<(Place, &Task)> {
+    pub(in crate::model) fn waiting_behind(&self, sort_key: Option<SortKey>) -> Option<(SortKey, &Task)> {
         let start = sort_key.map_or(Bound::Unbounded, Bound::Excluded);
         let sort_key = *self.waiting.range((start, Bound::Unbounded)).next()?;
         Some((sort_key, self.get(sort_key.task)?))
@@ -273,15 +273,15 @@ impl TaskTable {
 
     /// Returns the sub-queues that are not fully loaded: the sort key up to which each is loaded,
     /// and a sample task.
-    pub(in crate::model) fn partial_sub_queues(&self) -> impl Iterator<Item = (Place, &Task)> {
+    pub(in crate::model) fn partial_sub_queues(&self) -> impl Iterator<Item = (SortKey, &Task)> {
         self.coverage.partial_sub_queues().map(|(_, sort_key, task)| (sort_key, task))
     }
 
     /// Returns the sub-queues that are not fully loaded and may have a task before `end`.
     pub(in crate::model) fn partial_sub_queues_before(
         &self,
-        end: Option<Place>,
-    ) -> impl Iterator<Item = (Place, &Task)> {
+        end: Option<SortKey>,
+    ) -> impl Iterator<Item = (SortKey, &Task)> {
         self.coverage.partial_sub_queues_before(end)
     }
 
@@ -306,7 +306,7 @@ impl TaskTable {
     }
 
     /// Returns whether a loaded waiting task matches.
-    pub(in crate::model) fn any_waiting(&self, is_of_sort: impl Fn(Place, &Task) -> bool) -> bool {
+    pub(in crate::model) fn any_waiting(&self, is_of_sort: impl Fn(SortKey, &Task) -> bool) -> bool {
         self.waiting.iter().any(|sort_key| self.all.get(&sort_key.task).is_some_and(|task| is_of_sort(*sort_key, task)))
     }
 
@@ -316,7 +316,7 @@ impl TaskTable {
         if more.peek().is_none() {
             return;
         }
-        let mut first = BTreeMap::<SubQueue, Place>::new();
+        let mut first = BTreeMap::<SubQueue, SortKey>::new();
         for (sort_key, task) in
             self.waiting.iter().filter_map(|sort_key| Some((sort_key, self.all.get(&sort_key.task)?)))
         {
@@ -333,8 +333,8 @@ impl TaskTable {
 /// The entries of a task in the orders.
 #[derive(Debug, Default)]
 struct IndexEntries {
-    waiting: Option<Place>,
-    waiting_with_affinity: Option<Place>,
+    waiting: Option<SortKey>,
+    waiting_with_affinity: Option<SortKey>,
     scheduled: Option<Timestamp>,
     expiring: Option<Timestamp>,
     overdue: Option<Timestamp>,

@@ -13,7 +13,7 @@ use crate::api::task::{AttemptError, ClaimedTask, Lease, NewTask, Progress, Sess
 use crate::api::timestamp::Timestamp;
 use crate::model::attempts::external_completion::AwaitedCompletion;
 use crate::rules;
-use crate::rules::order::{Place, place};
+use crate::rules::order::{SortKey, sort_key};
 
 /// The stored state of a task, live or ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,13 +44,13 @@ pub(crate) struct Task {
     /// The I/O that an attempt reported.
     pub(crate) io: Option<Io>,
     /// The checkpoint of an attempt that waits for children.
-    pub(crate) memo: Option<Bytes>,
+    pub(crate) checkpoint: Option<Bytes>,
     /// Set while the task is blocked for external completion.
     pub(crate) awaited: Option<AwaitedCompletion>,
     /// The queue to which the task moves when its running attempt is over and the task is not.
     pub(crate) move_to: Option<Name>,
     /// The number of items, if the task is a batch.
-    pub(crate) members: u32,
+    pub(crate) items: u32,
     /// The task that is inserted when this one ends.
     pub(crate) follower: Option<Box<NewTask>>,
     /// Set if, and only if, the task is an orchestration.
@@ -91,10 +91,10 @@ impl Task {
             errors: Vec::new(),
             progress: None,
             io: None,
-            memo: None,
+            checkpoint: None,
             awaited: None,
             move_to: None,
-            members: 0,
+            items: 0,
             follower: None,
             end: None,
         }
@@ -176,8 +176,8 @@ impl Task {
     }
 
     /// Returns the sort key of the task among waiting tasks.
-    pub(crate) fn sort_key(&self) -> Place {
-        place(self.new.priority, self.run_at, self.id)
+    pub(crate) fn sort_key(&self) -> SortKey {
+        sort_key(self.new.priority, self.run_at, self.id)
     }
 
     /// Returns the task as a worker receives it.
@@ -202,9 +202,9 @@ impl Task {
             tags: self.new.tags.clone(),
             ttl: self.new.ttl,
             parent: self.new.parent,
-            memo: self.memo.clone(),
+            checkpoint: self.checkpoint.clone(),
             expected_io: self.new.io,
-            members: self.members,
+            items: self.items,
             instance: self.instance.as_ref().map(|instance| Box::new(instance.claimed())),
         }
     }
@@ -237,8 +237,8 @@ impl Task {
             expected_io: self.new.io,
             io: self.io,
             aggregate: self.new.aggregate,
-            bundle: None,
-            members: self.members,
+            batch: None,
+            items: self.items,
             affinity: self.new.affinity.clone(),
             orchestration: self.new.orchestration,
             report: self.new.report,

@@ -5,7 +5,7 @@ use tokio_postgres::GenericClient;
 use tokio_postgres::error::SqlState;
 
 use crate::api::error::{Error, Result};
-use crate::api::news::TaskNews;
+use crate::api::notification::TaskNotification;
 use crate::api::outcome::{Outcome, Submitted};
 use crate::api::store::Hint;
 use crate::api::task::{Lease, NewTask};
@@ -28,7 +28,7 @@ pub struct AppliedOnServer<'s> {
     shared: &'s Shared,
     outcomes: Vec<Outcome>,
     hint: Hint,
-    news: Vec<TaskNews>,
+    notifications: Vec<TaskNotification>,
 }
 
 impl AppliedOnServer<'_> {
@@ -54,7 +54,7 @@ impl AppliedOnServer<'_> {
     /// this one. Processes that receive no notifications poll.
     pub fn committed(self) -> Vec<Outcome> {
         self.shared.hint(self.hint);
-        self.shared.tell(self.news);
+        self.shared.notify(self.notifications);
         self.outcomes
     }
 }
@@ -140,7 +140,7 @@ impl PostgresStore {
     ///
     /// # Errors
     /// [`refusal`](Error::refusal) names the refused write and the reason; with several writes it
-    /// is a [`Refusal::Member`](crate::Refusal::Member). The transaction is then as it was before
+    /// is a [`Refusal::InAll`](crate::Refusal::InAll). The transaction is then as it was before
     /// the call. If the refusal is a lost lease, the caller must still roll back, because another
     /// attempt does the same work by now.
     ///
@@ -162,7 +162,7 @@ impl PostgresStore {
                 return Err(or_no_transaction(error));
             }
         };
-        let Applied { mut outcomes, hint, news, .. } = applied;
+        let Applied { mut outcomes, hint, notifications, .. } = applied;
         let outcomes = match outcomes.pop().and_then(|mut outcomes| outcomes.pop()) {
             Some(Outcome::Refused(refusal)) => {
                 link.batch_execute(UNDO).await.map_err(classified)?;
@@ -172,7 +172,7 @@ impl PostgresStore {
             outcome => outcome.into_iter().collect(),
         };
         link.batch_execute("RELEASE onward_write").await.map_err(classified)?;
-        Ok(AppliedOnServer { shared, outcomes, hint, news })
+        Ok(AppliedOnServer { shared, outcomes, hint, notifications })
     }
 }
 
@@ -186,7 +186,7 @@ const UNDO: &str = "ROLLBACK TO onward_write; RELEASE onward_write";
 /// Rejects writes whose outcome is of use only after the commit.
 fn check(writes: &[Write]) -> Result<()> {
     let is_ours = |write: &Write| matches!(write, Write::OpenSession(_) | Write::Claim(_));
-    let is_within = |write: &Write| matches!(write, Write::All(members) if members.iter().any(is_ours));
+    let is_within = |write: &Write| matches!(write, Write::All(writes) if writes.iter().any(is_ours));
     if writes.iter().any(|write| is_ours(write) || is_within(write)) {
         return Err(Error::invalid(
             "sessions are opened and tasks claimed by the store itself; leave that out of the transaction",

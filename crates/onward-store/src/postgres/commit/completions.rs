@@ -10,7 +10,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::api::error::Result;
-use crate::api::news::TaskNews;
+use crate::api::notification::TaskNotification;
 use crate::api::outcome::Outcome;
 use crate::api::store::Hint;
 use crate::api::task::{Lease, SessionId, TaskId};
@@ -29,7 +29,7 @@ use crate::postgres::working_set::small_state::SmallState;
 #[derive(Debug, Default)]
 pub(super) struct ConsumedCompletions {
     pub(in crate::postgres) hint: Hint,
-    pub(in crate::postgres) news: Vec<TaskNews>,
+    pub(in crate::postgres) notifications: Vec<TaskNotification>,
 }
 
 /// Consumes all pending completions, in a transaction that holds the store's lock. `items` is the
@@ -51,7 +51,7 @@ pub(super) async fn take_in(
             let applied = apply_completions(client, shared, &calls, items.cloned()).await?;
             complain(&calls, &applied.outcomes);
             taken_in.hint.add(applied.hint);
-            taken_in.news.extend(applied.news);
+            taken_in.notifications.extend(applied.notifications);
         }
         // The lock is held, so no completion can be added: a short batch is the last one.
         if rows.len() < bounds::COMPLETIONS {

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::api::error::{Error, Result};
-use crate::api::news::TaskNews;
+use crate::api::notification::TaskNotification;
 use crate::api::outcome::Outcome;
 use crate::bounds;
 use crate::postgres::commit::writer::{Call, unknown};
@@ -30,13 +30,13 @@ pub(in crate::postgres) struct CommittedBatch {
     pub(in crate::postgres) commit_id: CommitId,
     pub(in crate::postgres) calls: Vec<Call>,
     pub(in crate::postgres) outcomes: Vec<Vec<Outcome>>,
-    pub(in crate::postgres) news: Vec<TaskNews>,
+    pub(in crate::postgres) notifications: Vec<TaskNotification>,
 }
 
 impl CommittedBatch {
     /// Sends each caller its outcomes: the transaction is on disk.
     pub(in crate::postgres) fn answer(self, shared: &Shared) {
-        shared.tell(self.news);
+        shared.notify(self.notifications);
         for (call, outcomes) in self.calls.into_iter().zip(self.outcomes) {
             call.answer(Ok(outcomes));
         }

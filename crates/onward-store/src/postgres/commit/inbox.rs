@@ -149,7 +149,7 @@ async fn take(client: &OwnedConnection, shared: &Shared, rows: &[Row]) -> Result
     }
     numbers.retain(|number| !refused.iter().any(|(other, _)| other == number));
     end(client, shared, &numbers, &refused).await?;
-    tell(shared, applied);
+    notify(shared, applied);
     Ok(())
 }
 
@@ -157,7 +157,7 @@ async fn take(client: &OwnedConnection, shared: &Shared, rows: &[Row]) -> Result
 /// returns the oldest rows.
 async fn begin(client: &OwnedConnection, shared: &Shared, limit: i64) -> Result<Vec<Row>> {
     client.batch_execute(&shared.sql.and_lock(client.begin())).await.map_err(classified)?;
-    let text = "SELECT id, kind, payload, queue, priority, key, on_duplicate, keep_key_for, run_at, grp, tags, ttl, timeout, deadline, \
+    let text = "SELECT id, kind, payload, queue, priority, key, on_duplicate, keep_key_for, run_at, task_group, tags, ttl, timeout, deadline, \
                 affinity, parent, depends_on, heartbeat_timeout, retention FROM {s}.inbox WHERE error IS NULL ORDER BY id LIMIT $1";
     client.query_typed(&shared.sql.text(text), &[(&limit, Type::INT8)]).await.map_err(classified)
 }
@@ -203,9 +203,9 @@ async fn refuse_alone(client: &OwnedConnection, shared: &Shared, rows: &[Row], e
 }
 
 /// Notifies the waiting callers of this process.
-fn tell(shared: &Shared, applied: Applied) {
+fn notify(shared: &Shared, applied: Applied) {
     shared.committed(&applied);
-    shared.tell(applied.news);
+    shared.notify(applied.notifications);
 }
 
 /// Decodes a row of the inbox. Limits and names are checked as for any other submission.

@@ -116,9 +116,9 @@ macro_rules! counters {
 pub(super) const COUNTERS_TO_WRITE: &str = counters!(
     "(SELECT day FROM {s}.day ORDER BY day DESC LIMIT 1)",
     "(SELECT queue FROM {s}.day ORDER BY day DESC LIMIT 1)",
-    "(SELECT last_value FROM {s}.last_item), (SELECT batch FROM {s}.writer WHERE id = $1), (SELECT version FROM {s}.version), \
+    "(SELECT last_value FROM {s}.last_small_state), (SELECT batch FROM {s}.writer WHERE id = $1), (SELECT version FROM {s}.version), \
      (SELECT last_value FROM {s}.last_write), pg_current_xact_id()::text::bigint, EXISTS (SELECT 1 FROM {s}.completion), \
-     (SELECT last_value FROM {s}.last_interference)"
+     (SELECT last_value FROM {s}.last_invalidation)"
 );
 
 /// The counters that a read needs, and a flag for unflushed changes that it may have seen.

@@ -203,11 +203,11 @@ pub(super) async fn apply_completions(
     save(client, shared, decided.ok_or_else(undecided)?, false).await
 }
 
-/// Writes the change set, and has other processes notified at the commit if `tells`.
-async fn save(client: &ServerConnection<'_>, shared: &Shared, decided: Decided, tells: bool) -> Result<Applied> {
+/// Writes the change set, and has other processes notified at the commit if `notifies`.
+async fn save(client: &ServerConnection<'_>, shared: &Shared, decided: Decided, notifies: bool) -> Result<Applied> {
     let Decided { working_set, numbers, own_sessions, mut applied, .. } = decided;
     let change_set = working_set.change_set(&mut applied, &SentTasks::default())?;
-    let notify = (tells && applied.hint != Hint::default()).then(|| wake::message(wake::NOBODY, applied.hint));
+    let notify = (notifies && applied.hint != Hint::default()).then(|| wake::message(wake::NOBODY, applied.hint));
     let numbers = numbers.after(&change_set, working_set.invalidates(&applied, &own_sessions));
     save_within(client, &shared.sql, &change_set, numbers, notify.as_deref()).await.map_err(classified)?;
     Ok(applied)
@@ -244,7 +244,8 @@ async fn decide_in_turn<'c>(
     if state.completions == CompletionPhase::None {
         return Ok(decided);
     }
-    let ConsumedCompletions { hint, news } = completions::take_in(client, shared, state.items.as_ref()).await?;
+    let ConsumedCompletions { hint, notifications } =
+        completions::take_in(client, shared, state.items.as_ref()).await?;
     // The completions changed the store within this transaction, so the calls are decided from a
     // fresh start.
     state.forget();
@@ -252,7 +253,7 @@ async fn decide_in_turn<'c>(
     let mut decided = decide(client, shared, calls, state, "", (eager_writes, None)).await?;
     if let Some(Decided { applied, .. }) = &mut decided {
         applied.hint.add(hint);
-        applied.news.splice(..0, news);
+        applied.notifications.splice(..0, notifications);
     }
     Ok(decided)
 }

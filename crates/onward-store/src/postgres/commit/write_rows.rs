@@ -179,7 +179,7 @@ fn keys<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
         let (kinds, keys): (Vec<&str>, Vec<&[u8]>) =
             change_set.freed_keys.iter().map(|(kind, key)| (kind.as_str(), key.as_slice())).unzip();
         statements.send(
-            "DELETE FROM {s}.taken k USING unnest($1, $2) AS u (kind, key) WHERE k.kind = u.kind AND k.key = u.key",
+            "DELETE FROM {s}.unique_key k USING unnest($1, $2) AS u (kind, key) WHERE k.kind = u.kind AND k.key = u.key",
             vec![(Box::new(kinds), Type::TEXT_ARRAY), (Box::new(keys), Type::BYTEA_ARRAY)],
         );
     }
@@ -190,7 +190,7 @@ fn keys<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
         let tasks: Vec<i64> = rows.iter().map(|row| row.task).collect();
         let until: Vec<Option<i64>> = rows.iter().map(|row| row.until).collect();
         statements.send(
-            "INSERT INTO {s}.taken (kind, key, task, until) SELECT * FROM unnest($1, $2, $3, $4) \
+            "INSERT INTO {s}.unique_key (kind, key, task, until) SELECT * FROM unnest($1, $2, $3, $4) \
              ON CONFLICT (kind, key) DO UPDATE SET task = excluded.task, until = excluded.until",
             vec![
                 (Box::new(kinds), Type::TEXT_ARRAY),
@@ -206,13 +206,13 @@ fn keys<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
 fn links<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     pairs(
         statements,
-        "DELETE FROM {s}.wait w USING unnest($1, $2) AS u (task, dependent) \
+        "DELETE FROM {s}.dependency w USING unnest($1, $2) AS u (task, dependent) \
          WHERE w.task = u.task AND w.dependent = u.dependent",
         &change_set.ended_waits,
     );
-    pairs(statements, "INSERT INTO {s}.wait (task, dependent) SELECT * FROM unnest($1, $2)", &change_set.waits);
-    statements.send_list("DELETE FROM {s}.member WHERE member = ANY($1)", &change_set.ended_members);
-    pairs(statements, "INSERT INTO {s}.member (member, bundle) SELECT * FROM unnest($1, $2)", &change_set.members);
+    pairs(statements, "INSERT INTO {s}.dependency (task, dependent) SELECT * FROM unnest($1, $2)", &change_set.waits);
+    statements.send_list("DELETE FROM {s}.batch_item WHERE task = ANY($1)", &change_set.ended_batch_items);
+    pairs(statements, "INSERT INTO {s}.batch_item (task, batch) SELECT * FROM unnest($1, $2)", &change_set.batch_items);
 }
 
 /// Adds a statement with two columns of numbers, unless they are empty.
@@ -229,13 +229,13 @@ fn items<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
         let (sorts, names): (Vec<&str>, Vec<&str>) =
             change_set.removed_small_state.iter().map(|(sort, name)| (sort.as_str(), name.as_str())).unzip();
         statements.send(
-            "DELETE FROM {s}.item i USING unnest($1, $2) AS u (sort, name) WHERE i.sort = u.sort AND i.name = u.name",
+            "DELETE FROM {s}.small_state i USING unnest($1, $2) AS u (sort, name) WHERE i.sort = u.sort AND i.name = u.name",
             vec![(Box::new(sorts), Type::TEXT_ARRAY), (Box::new(names), Type::TEXT_ARRAY)],
         );
     }
-    let changed = "UPDATE {s}.item i SET body = u.body FROM unnest($1, $2, $3) AS u (sort, name, body) \
+    let changed = "UPDATE {s}.small_state i SET body = u.body FROM unnest($1, $2, $3) AS u (sort, name, body) \
                    WHERE i.sort = u.sort AND i.name = u.name";
-    let set = "INSERT INTO {s}.item (sort, name, body) SELECT * FROM unnest($1, $2, $3) \
+    let set = "INSERT INTO {s}.small_state (sort, name, body) SELECT * FROM unnest($1, $2, $3) \
                ON CONFLICT (sort, name) DO UPDATE SET body = excluded.body";
     for (statement, items) in [(changed, &change_set.changed_small_state), (set, &change_set.items)] {
         if !items.is_empty() {
@@ -362,9 +362,9 @@ fn set_numbers(parameters: &mut Values<'_>, change_set: &ChangeSet, given: Trans
         ("last_session", (before.last_session != after.last_session).then_some(after.last_session)),
         ("ends", (before.ends != after.ends).then_some(after.ends)),
         ("last_entry", (before.last_entry != after.last_entry).then_some(after.last_entry)),
-        ("last_item", version),
+        ("last_small_state", version),
         ("last_write", Some(given.write)),
-        ("last_interference", given.are_of_invalidation().then_some(given.invalidation)),
+        ("last_invalidation", given.are_of_invalidation().then_some(given.invalidation)),
     ];
     let mut set = Vec::new();
     for (sequence, number) in numbers.into_iter().filter_map(|(sequence, number)| Some((sequence, number?))) {

@@ -17,15 +17,15 @@ macro_rules! column {
 }
 
 /// The columns of a task except its payload.
-const COLUMNS: &str = "id, state, queue, kind, grp, series, place, priority, run_at, expires_at, overdue_at, session, \
-     cancel_requested, parent, submitted_at, key, result, finished_at, end_number, end_entry, body, instance, orchestration";
+const COLUMNS: &str = "id, state, queue, kind, task_group, affinity, sort_key, priority, run_at, expires_at, overdue_at, session, \
+     cancel_requested, parent, submitted_at, key, result, finished_at, end_number, ended_in, body, instance, orchestration";
 
 /// Adds the statements for tasks and their tags.
 pub(in crate::postgres) fn tasks<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     statements.send_list("DELETE FROM {s}.task WHERE id = ANY($1)", &change_set.removed_live);
-    statements.send_list("DELETE FROM {s}.ended WHERE id = ANY($1)", &change_set.removed_ended);
-    statements.send_list("DELETE FROM {s}.tag WHERE task = ANY($1)", &change_set.removed_live);
-    statements.send_list("DELETE FROM {s}.tag WHERE task = ANY($1)", &change_set.removed_ended);
+    statements.send_list("DELETE FROM {s}.history WHERE id = ANY($1)", &change_set.removed_ended);
+    statements.send_list("DELETE FROM {s}.task_tag WHERE task = ANY($1)", &change_set.removed_live);
+    statements.send_list("DELETE FROM {s}.task_tag WHERE task = ANY($1)", &change_set.removed_ended);
     columnar_write::insert(statements, &change_set.live_columnar);
     columnar_write::start(statements, &change_set.started_columnar);
     columnar_write::finish(statements, &change_set.finished_columnar);
@@ -34,11 +34,12 @@ pub(in crate::postgres) fn tasks<'a>(statements: &mut Statements<'a>, change_set
     change(statements, &change_set.changed);
     advance(statements, &change_set.advanced);
     finish(statements, &change_set.finished);
-    put(statements, "task", "ended", &change_set.rewritten, &change_set.revived);
-    put(statements, "ended", "task", &change_set.ended, &change_set.moved);
-    let gone = "DELETE FROM {s}.tag t USING unnest($1, $2) AS u (task, tag) WHERE t.tag = u.tag AND t.task = u.task";
+    put(statements, "task", "history", &change_set.rewritten, &change_set.revived);
+    put(statements, "history", "task", &change_set.ended, &change_set.moved);
+    let gone =
+        "DELETE FROM {s}.task_tag t USING unnest($1, $2) AS u (task, tag) WHERE t.tag = u.tag AND t.task = u.task";
     tags(statements, gone, &change_set.gone_tags);
-    tags(statements, "INSERT INTO {s}.tag (task, tag) SELECT * FROM unnest($1, $2)", &change_set.tags);
+    tags(statements, "INSERT INTO {s}.task_tag (task, tag) SELECT * FROM unnest($1, $2)", &change_set.tags);
 }
 
 /// Adds a statement with pairs of task and tag, unless there are none.
@@ -88,11 +89,11 @@ fn change<'a>(statements: &mut Statements<'a>, rows: &'a [ChangedRow]) {
         return;
     }
     statements.send(
-        "UPDATE {s}.task t SET state = u.state, place = u.place, run_at = u.run_at, expires_at = u.expires_at, \
+        "UPDATE {s}.task t SET state = u.state, sort_key = u.sort_key, run_at = u.run_at, expires_at = u.expires_at, \
            overdue_at = u.overdue_at, session = u.session, cancel_requested = u.cancel_requested, result = u.result, body = u.body::json, \
            instance = coalesce(u.instance, t.instance) \
          FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
-           AS u (id, state, place, run_at, expires_at, overdue_at, session, cancel_requested, result, body, instance) \
+           AS u (id, state, sort_key, run_at, expires_at, overdue_at, session, cancel_requested, result, body, instance) \
          WHERE t.id = u.id",
         vec![
             column!(rows, Type::INT8_ARRAY, |row| row.id),
@@ -131,14 +132,14 @@ fn finish<'a>(statements: &mut Statements<'a>, rows: &'a [ChangedRow]) {
     }
     statements.send(
         "WITH gone AS (DELETE FROM {s}.task t USING unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
-             AS u (id, state, place, run_at, expires_at, cancel_requested, result, finished_at, end_number, end_entry, body) \
+             AS u (id, state, sort_key, run_at, expires_at, cancel_requested, result, finished_at, end_number, ended_in, body) \
            WHERE t.id = u.id \
-           RETURNING t.id, u.state, t.queue, t.kind, t.grp, t.series, u.place, t.priority, u.run_at, u.expires_at, u.cancel_requested, t.parent, \
-             t.submitted_at, t.key, t.payload, u.result, u.finished_at, u.end_number, u.end_entry, u.body, t.instance, t.orchestration) \
-         INSERT INTO {s}.ended (id, state, queue, kind, grp, series, place, priority, run_at, expires_at, cancel_requested, parent, \
-           submitted_at, key, payload, result, finished_at, end_number, end_entry, body, instance, orchestration) \
-         SELECT id, state, queue, kind, grp, series, place, priority, run_at, expires_at, cancel_requested, parent, \
-           submitted_at, key, payload, result, finished_at, end_number, end_entry, body::json, instance, orchestration FROM gone",
+           RETURNING t.id, u.state, t.queue, t.kind, t.task_group, t.affinity, u.sort_key, t.priority, u.run_at, u.expires_at, u.cancel_requested, t.parent, \
+             t.submitted_at, t.key, t.payload, u.result, u.finished_at, u.end_number, u.ended_in, u.body, t.instance, t.orchestration) \
+         INSERT INTO {s}.history (id, state, queue, kind, task_group, affinity, sort_key, priority, run_at, expires_at, cancel_requested, parent, \
+           submitted_at, key, payload, result, finished_at, end_number, ended_in, body, instance, orchestration) \
+         SELECT id, state, queue, kind, task_group, affinity, sort_key, priority, run_at, expires_at, cancel_requested, parent, \
+           submitted_at, key, payload, result, finished_at, end_number, ended_in, body::json, instance, orchestration FROM gone",
         vec![
             column!(rows, Type::INT8_ARRAY, |row| row.id),
             column!(rows, Type::INT2_ARRAY, |row| row.state),
@@ -149,7 +150,7 @@ fn finish<'a>(statements: &mut Statements<'a>, rows: &'a [ChangedRow]) {
             column!(rows, Type::BYTEA_ARRAY, |row| row.result.as_deref()),
             column!(rows, Type::INT8_ARRAY, |row| row.finished_at),
             column!(rows, Type::INT8_ARRAY, |row| row.end_number),
-            column!(rows, Type::INT8_ARRAY, |row| row.end_entry),
+            column!(rows, Type::INT8_ARRAY, |row| row.ended_in),
             column!(rows, Type::TEXT_ARRAY, |row| row.body.as_str()),
         ],
     );
@@ -206,7 +207,7 @@ fn columns_of<'a>(rows: &'a [TaskRow]) -> Values<'a> {
         column!(rows, Type::BYTEA_ARRAY, |row| row.result.as_deref()),
         column!(rows, Type::INT8_ARRAY, |row| row.finished_at),
         column!(rows, Type::INT8_ARRAY, |row| row.end_number),
-        column!(rows, Type::INT8_ARRAY, |row| row.end_entry),
+        column!(rows, Type::INT8_ARRAY, |row| row.ended_in),
         column!(rows, Type::TEXT_ARRAY, |row| row.body.as_str()),
         column!(rows, Type::BYTEA_ARRAY, |row| row.instance.as_deref()),
         column!(rows, Type::BOOL_ARRAY, |row| row.orchestration),

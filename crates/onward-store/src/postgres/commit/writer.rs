@@ -139,7 +139,7 @@ impl Writer {
         let Done { mut applied, commit_id, is_durable } = done;
         self.shared.committed(&applied);
         let outcomes = std::mem::take(&mut applied.outcomes);
-        let committed = CommittedBatch { commit_id, calls, outcomes, news: applied.news };
+        let committed = CommittedBatch { commit_id, calls, outcomes, notifications: applied.notifications };
         if is_durable {
             return committed.answer(&self.shared);
         }

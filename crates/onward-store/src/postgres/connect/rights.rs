@@ -12,14 +12,14 @@ use crate::postgres::sql::Sql;
 /// The tables that every process reads and writes.
 const TABLES: [&str; 15] = [
     "task",
-    "ended",
+    "history",
     "turn",
     "message",
-    "tag",
-    "taken",
-    "wait",
-    "member",
-    "item",
+    "task_tag",
+    "unique_key",
+    "dependency",
+    "batch_item",
+    "small_state",
     "log",
     "statistics",
     "day",
@@ -30,7 +30,7 @@ const TABLES: [&str; 15] = [
 
 /// The sequences that every process reads and sets.
 const SEQUENCES: [&str; 7] =
-    ["last_task", "last_session", "ends", "last_entry", "last_item", "last_write", "last_interference"];
+    ["last_task", "last_session", "ends", "last_entry", "last_small_state", "last_write", "last_invalidation"];
 
 /// Returns the rights that the role lacks, as the statements that grant them. It reads only the
 /// catalogs, so that a role without any right on the schema can call it.

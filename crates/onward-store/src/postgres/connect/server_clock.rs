@@ -24,7 +24,7 @@ pub(in crate::postgres) struct ServerClock {
 
 impl ServerClock {
     /// Records the server's time from a reply, and returns it.
-    pub(in crate::postgres) fn heard(&self, microseconds: i64) -> Now {
+    pub(in crate::postgres) fn received(&self, microseconds: i64) -> Now {
         self.offset.store(microseconds.saturating_sub(here()), Ordering::Relaxed);
         now(microseconds)
     }

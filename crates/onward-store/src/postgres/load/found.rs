@@ -28,7 +28,7 @@ pub(in crate::postgres) struct QueryResult {
     found: FoundRows,
     /// The dependents and items that refer to requested tasks that no longer exist.
     waits: Vec<(i64, i64)>,
-    members: Vec<(i64, i64)>,
+    batch_items: Vec<(i64, i64)>,
 }
 
 /// The rows of a result. Tasks are decoded as they arrive.
@@ -79,18 +79,18 @@ pub(in crate::postgres) fn take(working_set: &mut WorkingSet, loaded: Vec<QueryR
     for one in loaded {
         take_one(working_set, one)?;
     }
-    working_set.settle();
+    working_set.count_unloaded();
     Ok(())
 }
 
 /// Adds one result, and marks its requests as loaded: a request without a row is known to have
 /// none.
 fn take_one(working_set: &mut WorkingSet, loaded: QueryResult) -> Result<()> {
-    let QueryResult { query, found: FoundRows { tasks, per_sub_queue, heads, rows }, waits, members } = loaded;
+    let QueryResult { query, found: FoundRows { tasks, per_sub_queue, heads, rows }, waits, batch_items } = loaded;
     match query {
         LoadQuery::Tasks { ids, .. } => {
             take_tasks(working_set, tasks);
-            working_set.looked_for(&ids, &waits, &members);
+            working_set.looked_for(&ids, &waits, &batch_items);
         }
         LoadQuery::Keys(keys) => {
             take_keys(working_set, &rows)?;
@@ -210,15 +210,15 @@ pub(in crate::postgres) async fn ask(
 ) -> Result<QueryResult> {
     let mut found = FoundRows::default();
     rows(client, sql, &query, &mut |row| found.take(&query, row)).await?;
-    let mut loaded = QueryResult { query, found, waits: Vec::new(), members: Vec::new() };
+    let mut loaded = QueryResult { query, found, waits: Vec::new(), batch_items: Vec::new() };
     let LoadQuery::Tasks { ids, .. } = &loaded.query else { return Ok(loaded) };
     let there: BTreeSet<i64> = loaded.found.tasks.iter().map(|task| task.id().0).collect();
     let gone: Vec<i64> = ids.iter().copied().filter(|id| !there.contains(id)).collect();
     if !gone.is_empty() {
         loaded.waits =
-            pairs(client, &sql.text("SELECT task, dependent FROM {s}.wait WHERE task = ANY($1)"), &gone).await?;
-        loaded.members =
-            pairs(client, &sql.text("SELECT member, bundle FROM {s}.member WHERE bundle = ANY($1)"), &gone).await?;
+            pairs(client, &sql.text("SELECT task, dependent FROM {s}.dependency WHERE task = ANY($1)"), &gone).await?;
+        loaded.batch_items =
+            pairs(client, &sql.text("SELECT task, batch FROM {s}.batch_item WHERE batch = ANY($1)"), &gone).await?;
     }
     Ok(loaded)
 }

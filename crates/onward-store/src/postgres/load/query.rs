@@ -87,13 +87,13 @@ pub(in crate::postgres) async fn rows(
         }
         LoadQuery::Keys(keys) => taken_keys(client, sql, keys, each).await,
         LoadQuery::ExpiredKeys(now) => {
-            let text = sql.text("SELECT kind, key, task, until FROM {s}.taken WHERE until <= $1");
+            let text = sql.text("SELECT kind, key, task, until FROM {s}.unique_key WHERE until <= $1");
             client.each_typed(&text, &[(now, Type::INT8)], each).await
         }
         LoadQuery::RunningCounts => {
             let text = sql.text(
-                "SELECT session, queue, kind, grp, count(*) FROM {s}.task WHERE session IS NOT NULL \
-                 GROUP BY session, queue, kind, grp",
+                "SELECT session, queue, kind, task_group, count(*) FROM {s}.task WHERE session IS NOT NULL \
+                 GROUP BY session, queue, kind, task_group",
             );
             client.each_typed(&text, &[], each).await
         }
@@ -109,7 +109,7 @@ pub(in crate::postgres) async fn rows(
         LoadQuery::SubQueue(sub_queue, limit) => one_sub_queue(client, sql, sub_queue, *limit, each).await,
         LoadQuery::Order(request, limit) => order(client, sql, request, *limit, each).await,
         LoadQuery::EndedCount => {
-            let text = sql.text("SELECT count(*) FROM {s}.ended WHERE overdue_at IS NULL");
+            let text = sql.text("SELECT count(*) FROM {s}.history WHERE overdue_at IS NULL");
             client.each_typed(&text, &[], each).await
         }
         LoadQuery::LiveCount(queue) => {
@@ -134,7 +134,7 @@ async fn taken_keys(
     let texts: Vec<&[u8]> = keys.iter().map(|(_, key)| key.as_bytes()).collect();
     let text = sql.text(
         "SELECT k.kind, k.key, k.task, k.until FROM unnest($1, $2) AS u (kind, key) \
-         CROSS JOIN LATERAL (SELECT * FROM {s}.taken k WHERE k.kind = u.kind AND k.key = u.key) k",
+         CROSS JOIN LATERAL (SELECT * FROM {s}.unique_key k WHERE k.kind = u.kind AND k.key = u.key) k",
     );
     client.each_typed(&text, &[(&kinds, Type::TEXT_ARRAY), (&texts, Type::BYTEA_ARRAY)], each).await
 }
@@ -143,7 +143,7 @@ async fn taken_keys(
 ///
 /// It walks the index from the newest session on, with one lookup each. Within a session it begins
 /// with the newest task, because entries of old ones belong to tasks that have ended and are still
-/// in the index. The range in place of `session = h.session` keeps the planner from choosing
+/// in the index. The range in sort_key of `session = h.session` keeps the planner from choosing
 /// another index.
 const RUNNING_SESSIONS: &str = "WITH RECURSIVE holder (session) AS (\
        (SELECT session FROM {s}.task WHERE session IS NOT NULL ORDER BY session DESC LIMIT 1) \
@@ -158,7 +158,7 @@ const RUNNING_SESSIONS: &str = "WITH RECURSIVE holder (session) AS (\
 fn dependents() -> String {
     format!(
         "WHERE t.id = ANY(ARRAY(WITH RECURSIVE down (id) AS (\
-           SELECT unnest($1) UNION SELECT w.dependent FROM down d JOIN {{s}}.wait w ON w.task = d.id) \
+           SELECT unnest($1) UNION SELECT w.dependent FROM down d JOIN {{s}}.dependency w ON w.task = d.id) \
          SELECT id FROM down LIMIT {DEEP}))"
     )
 }
@@ -169,7 +169,7 @@ fn descendants() -> String {
         "WHERE t.parent = ANY(ARRAY(WITH RECURSIVE down (id) AS (\
            SELECT unnest($1) UNION SELECT c.id FROM down d CROSS JOIN LATERAL (\
              SELECT id FROM {{s}}.task WHERE parent = d.id UNION ALL \
-             SELECT id FROM {{s}}.ended WHERE parent = d.id) c) \
+             SELECT id FROM {{s}}.history WHERE parent = d.id) c) \
          SELECT id FROM down LIMIT {DEEP}))"
     )
 }
@@ -187,8 +187,8 @@ async fn one_sub_queue(
     limit: usize,
     each: &mut RowHandler<'_>,
 ) -> Result<()> {
-    let rest = "WHERE t.state = 2 AND t.queue = $1 AND t.kind = $2 AND t.grp = $3 AND t.series = $4 AND t.orchestration = $6 \
-                ORDER BY t.place, t.id LIMIT $5";
+    let rest = "WHERE t.state = 2 AND t.queue = $1 AND t.kind = $2 AND t.task_group = $3 AND t.affinity = $4 AND t.orchestration = $6 \
+                ORDER BY t.sort_key, t.id LIMIT $5";
     let name = |name: &Option<Name>| name.as_ref().map(ToString::to_string).unwrap_or_default();
     let (group, affinity_key) = (name(&sub_queue.group), name(&sub_queue.affinity_key));
     let (queue, kind) = (sub_queue.queue.as_str(), sub_queue.kind.as_str());
@@ -229,9 +229,9 @@ async fn order(
                 .await;
         }
         LoadRequest::Retained => {
-            sql.tasks("ended", "WHERE t.overdue_at IS NOT NULL ORDER BY t.overdue_at, t.id LIMIT $1")
+            sql.tasks("history", "WHERE t.overdue_at IS NOT NULL ORDER BY t.overdue_at, t.id LIMIT $1")
         }
-        _ => sql.tasks("ended", "WHERE t.overdue_at IS NULL ORDER BY t.end_number LIMIT $1"),
+        _ => sql.tasks("history", "WHERE t.overdue_at IS NULL ORDER BY t.end_number LIMIT $1"),
     };
     client.each_typed(&text, &[(&limit, Type::INT8)], each).await
 }

@@ -11,7 +11,7 @@ use crate::postgres::connect::error::classified;
 use crate::postgres::working_set::small_state::SmallStateRow;
 use crate::postgres::working_set::sub_queues::SubQueueHead;
 use crate::postgres::working_set::task_row::{LoadedTask, Relations, TaskRow};
-use crate::rules::order::Place;
+use crate::rules::order::SortKey;
 
 /// The position of the first relation, after the columns of the task.
 const LINKS: usize = 24;
@@ -35,11 +35,11 @@ pub(in crate::postgres) fn head(row: &Row) -> Result<SubQueueHead> {
     let (queue, kind) = (name(2)?, name(3)?);
     let sub_queue = SubQueue { queue, kind, group: name_or_none(4)?, affinity_key: name_or_none(5)?, orchestration };
     let number = |at: usize| row.try_get::<_, i64>(at).map_err(classified);
-    Ok(SubQueueHead { sub_queue, sort_key: Place { at: number(6)?, task: TaskId(number(0)?) } })
+    Ok(SubQueueHead { sub_queue, sort_key: SortKey { at: number(6)?, task: TaskId(number(0)?) } })
 }
 
 /// The query for the small state.
-pub(in crate::postgres) const SMALL_STATE: &str = "SELECT sort, name, body FROM {s}.item";
+pub(in crate::postgres) const SMALL_STATE: &str = "SELECT sort, name, body FROM {s}.small_state";
 
 /// Decodes a row of [`SMALL_STATE`].
 pub(in crate::postgres) fn item(row: &Row) -> SmallStateRow {
@@ -59,8 +59,8 @@ fn read(row: &Row) -> std::result::Result<(TaskRow, Relations), tokio_postgres::
     let links = Relations {
         waits_for: row.try_get::<_, Option<Vec<i64>>>(LINKS)?.unwrap_or_default(),
         dependents: row.try_get::<_, Option<Vec<i64>>>(LINKS + 1)?.unwrap_or_default(),
-        bundle: row.try_get(LINKS + 2)?,
-        members: row.try_get::<_, Option<Vec<i64>>>(LINKS + 3)?.unwrap_or_default(),
+        batch: row.try_get(LINKS + 2)?,
+        batch_items: row.try_get::<_, Option<Vec<i64>>>(LINKS + 3)?.unwrap_or_default(),
         key: key_task.map(|task| (task, key_until)),
         has_children: row.try_get(LINKS + 6)?,
         messages: row.try_get::<_, Option<Vec<Vec<u8>>>>(LINKS + 7)?.unwrap_or_default(),
@@ -94,7 +94,7 @@ fn columns(row: &Row) -> std::result::Result<TaskRow, tokio_postgres::Error> {
         result: bytes(17)?,
         finished_at: row.try_get(18)?,
         end_number: row.try_get(19)?,
-        end_entry: row.try_get(20)?,
+        ended_in: row.try_get(20)?,
         body: row.try_get(21)?,
         instance: row.try_get(22)?,
         orchestration: row.try_get(23)?,

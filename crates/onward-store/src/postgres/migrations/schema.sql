@@ -12,7 +12,7 @@
 -- * The program decides what a transaction writes, over the rows that it has loaded. So a value has
 --   a column only if a query searches by it, or if it changes often. The rest of a task is in
 --   `task.body`.
--- * Queues, kinds and groups are stored by name. The number of a task is `task.id` or `ended.id`.
+-- * Queues, kinds and groups are stored by name. The number of a task is `task.id` or `history.id`.
 --   Numbers of tasks and sessions are never reused.
 -- * Times are microseconds since 1970-01-01 UTC, by the server's clock. Durations are microseconds.
 -- * Names sort by their bytes (`COLLATE "C"`), as they do in the program.
@@ -42,14 +42,14 @@ CREATE SEQUENCE {schema}.ends MINVALUE 0 START 0;
 -- The number of the last entry of the log.
 CREATE SEQUENCE {schema}.last_entry MINVALUE 0 START 0;
 -- The number of changes to `item`. A process whose copy has this number need not read the table.
-CREATE SEQUENCE {schema}.last_item MINVALUE 0 START 0;
+CREATE SEQUENCE {schema}.last_small_state MINVALUE 0 START 0;
 -- The number of transactions that wrote. A process that finds the number of its own last one knows
 -- that no other process has written since.
 CREATE SEQUENCE {schema}.last_write MINVALUE 0 START 0;
 -- The value of `last_write` at the last transaction that changed what runs in a session which its
 -- writer had not opened. A process that finds the number it knows need not read its running tasks
 -- again.
-CREATE SEQUENCE {schema}.last_interference MINVALUE 0 START 0;
+CREATE SEQUENCE {schema}.last_invalidation MINVALUE 0 START 0;
 
 -- Writing processes, each with its last batch, which shows after a lost connection if the batch was
 -- committed. Opening a store removes rows that are older than a day. Pages are kept nearly empty,
@@ -66,14 +66,14 @@ CREATE TABLE {schema}.writer (
 -- * `settings`: settings of a queue (weight, concurrency, affinity wait)
 -- * `limit`, `pause`: by their scope
 -- * `bucket`: token buckets, by what they limit, with the steady time at which each is full
--- * `shares`: the virtual time that groups of a queue have reached
+-- * `fair_share`: the virtual time that groups of a queue have reached
 -- * `session`: registered workers and their leases
 -- * `affinity`: affinity keys and the session that each prefers
 -- * `schedule`: recurring tasks
--- * `collection`: pending batches and their items
--- * `unsettled`: one list of ended tasks that have not notified all dependents yet
+-- * `pending_batch`: pending batches and their items
+-- * `unpropagated_ends`: one list of ended tasks that have not notified all dependents yet
 -- * `store`: one row with the queue mode and two counters
-CREATE TABLE {schema}.item (
+CREATE TABLE {schema}.small_state (
     sort text COLLATE "C" NOT NULL,
     -- Plain text for the first three sorts; empty for a sort with one row; otherwise JSON.
     name text COLLATE "C" NOT NULL,
@@ -85,7 +85,7 @@ CREATE TABLE {schema}.item (
 -- Tasks -----------------------------------------------------------------------------------------
 
 -- Live tasks: scheduled, waiting, running and blocked. A submission inserts a row, and the end of
--- the task moves it to `ended`. Vacuum starts early and does not pause, because rows leave as fast
+-- the task moves it to `history`. Vacuum starts early and does not pause, because rows leave as fast
 -- as they arrive.
 CREATE TABLE {schema}.task (
     id bigint NOT NULL PRIMARY KEY,
@@ -94,10 +94,10 @@ CREATE TABLE {schema}.task (
     state smallint NOT NULL,
     queue text COLLATE "C" NOT NULL,
     kind text COLLATE "C" NOT NULL,
-    grp text COLLATE "C" NOT NULL, -- the group; empty for none
-    series text COLLATE "C" NOT NULL, -- the affinity key; empty for none
+    task_group text COLLATE "C" NOT NULL, -- the group; empty for none
+    affinity text COLLATE "C" NOT NULL, -- the affinity key; empty for none
     -- The sort key: the due time, plus 60 s for each level of priority below 255.
-    place bigint NOT NULL,
+    sort_key bigint NOT NULL,
     priority smallint NOT NULL, -- 0 to 255; the highest goes first
     run_at bigint NOT NULL, -- when it is or was due
     expires_at bigint, -- when it expires unless an attempt has started
@@ -113,7 +113,7 @@ CREATE TABLE {schema}.task (
     result bytea, -- of a completed task, if its handler returned one
     finished_at bigint, -- this and the next two are set for ended tasks only
     end_number bigint, -- orders tasks by when they ended
-    end_entry bigint, -- the entry of the log with its end
+    ended_in bigint, -- the entry of the log with its end
     body json NOT NULL, -- the rest, without default values (`postgres/working_set/task_row.rs`)
     -- The state of an orchestration without history and messages, as CBOR
     -- (`orchestration/encoding.rs`).
@@ -124,7 +124,7 @@ CREATE TABLE {schema}.task (
 -- The ready list: a claim walks it sub-queue by sub-queue. It contains only waiting tasks.
 -- Orchestrations have sub-queues of their own, because an engine claims only those whose code it
 -- has.
-CREATE INDEX task_waiting ON {schema}.task (queue, kind, grp, orchestration, series, place, id) WHERE state = 2;
+CREATE INDEX task_waiting ON {schema}.task (queue, kind, task_group, orchestration, affinity, sort_key, id) WHERE state = 2;
 
 -- Finds tasks that become due.
 CREATE INDEX task_scheduled ON {schema}.task (run_at, id) WHERE state = 1;
@@ -144,30 +144,30 @@ CREATE INDEX task_parent ON {schema}.task (parent) WHERE parent IS NOT NULL;
 
 -- Ended tasks, with the columns of `task`. The end of a task inserts a row, a prune or a purge
 -- removes it, and a retry moves it back.
-CREATE TABLE {schema}.ended (LIKE {schema}.task INCLUDING DEFAULTS, PRIMARY KEY (id));
+CREATE TABLE {schema}.history (LIKE {schema}.task INCLUDING DEFAULTS, PRIMARY KEY (id));
 
 -- Finds the oldest ends, for a prune.
-CREATE INDEX ended_end ON {schema}.ended (end_number) WHERE overdue_at IS NULL;
+CREATE INDEX history_end ON {schema}.history (end_number) WHERE overdue_at IS NULL;
 
 -- Finds tasks whose own retention is over.
-CREATE INDEX ended_overdue ON {schema}.ended (overdue_at, id) WHERE overdue_at IS NOT NULL;
+CREATE INDEX history_overdue ON {schema}.history (overdue_at, id) WHERE overdue_at IS NOT NULL;
 
 -- Finds children.
-CREATE INDEX ended_parent ON {schema}.ended (parent) WHERE parent IS NOT NULL;
+CREATE INDEX history_parent ON {schema}.history (parent) WHERE parent IS NOT NULL;
 
 -- Live and ended tasks by tag.
-CREATE TABLE {schema}.tag (
+CREATE TABLE {schema}.task_tag (
     tag bytea NOT NULL, -- `key=value`
     task bigint NOT NULL,
     PRIMARY KEY (tag, task)
 );
 
 -- Removes the tags of a task.
-CREATE INDEX tag_task ON {schema}.tag (task);
+CREATE INDEX task_tag_task ON {schema}.task_tag (task);
 
 -- Unique keys, each with the task that holds it. The end of the task removes the row, unless the
 -- submitter asked to keep the key longer.
-CREATE TABLE {schema}.taken (
+CREATE TABLE {schema}.unique_key (
     kind text COLLATE "C" NOT NULL,
     key bytea NOT NULL,
     task bigint NOT NULL,
@@ -176,27 +176,27 @@ CREATE TABLE {schema}.taken (
 );
 
 -- Finds expired keys.
-CREATE INDEX taken_until ON {schema}.taken (until) WHERE until IS NOT NULL;
+CREATE INDEX unique_key_until ON {schema}.unique_key (until) WHERE until IS NOT NULL;
 
 -- Blocked tasks, and the live tasks that they depend on. The end of either removes the row.
-CREATE TABLE {schema}.wait (
+CREATE TABLE {schema}.dependency (
     task bigint NOT NULL, -- the one to end first
     dependent bigint NOT NULL, -- the one that is blocked
     PRIMARY KEY (task, dependent)
 );
 
 -- Finds the remaining dependencies of a task.
-CREATE INDEX wait_dependent ON {schema}.wait (dependent, task);
+CREATE INDEX dependency_dependent ON {schema}.dependency (dependent, task);
 
 -- Items of batches, each with its batch, which is a task as well. The row stays as long as the item
--- does. Items of pending batches are in `item`.
-CREATE TABLE {schema}.member (
-    member bigint NOT NULL PRIMARY KEY,
-    bundle bigint NOT NULL -- the batch
+-- does. Items of pending batches are in `small_state`.
+CREATE TABLE {schema}.batch_item (
+    task bigint NOT NULL PRIMARY KEY,
+    batch bigint NOT NULL -- the batch
 );
 
 -- Finds the items of a batch.
-CREATE INDEX member_bundle ON {schema}.member (bundle, member);
+CREATE INDEX batch_item_batch ON {schema}.batch_item (batch, task);
 
 
 -- Orchestrations --------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ CREATE TABLE {schema}.inbox (
     on_duplicate text NOT NULL, -- `skip`, `supersede` or `requeue`
     keep_key_for bigint NOT NULL,
     run_at bigint,
-    grp text,
+    task_group text,
     tags text NOT NULL, -- a JSON object
     ttl bigint,
     timeout bigint,
@@ -429,7 +429,7 @@ BEGIN
     PERFORM {schema}.onward_check_name('kind', kind);
     PERFORM {schema}.onward_check_name('queue', queue);
     IF task_group IS NOT NULL THEN PERFORM {schema}.onward_check_name('group', task_group); END IF;
-    IF affinity IS NOT NULL THEN PERFORM {schema}.onward_check_name('series', affinity); END IF;
+    IF affinity IS NOT NULL THEN PERFORM {schema}.onward_check_name('affinity key', affinity); END IF;
     PERFORM {schema}.onward_check(octet_length(bytes) <= most,
         format('the payload of a task of kind `%s` has %s bytes and the limit is %s', kind, octet_length(bytes), most),
         'Keep the data elsewhere and pass a reference.');
@@ -442,7 +442,7 @@ BEGIN
     PERFORM {schema}.onward_check(cardinality(depends_on) <= 1000, 'a task depends on more than 1000 others',
         'Have it depend on a task that depends on them.');
     PERFORM {schema}.onward_check_tags(tags);
-    INSERT INTO {schema}.inbox (kind, payload, queue, priority, key, on_duplicate, keep_key_for, run_at, grp, tags, ttl, timeout,
+    INSERT INTO {schema}.inbox (kind, payload, queue, priority, key, on_duplicate, keep_key_for, run_at, task_group, tags, ttl, timeout,
                                 deadline, affinity, parent, depends_on, heartbeat_timeout, retention)
     VALUES (onward_submit.kind, bytes, onward_submit.queue, onward_submit.priority, onward_submit.key, onward_submit.on_duplicate,
             coalesce({schema}.onward_microseconds('time for which a key is kept', keep_key_for, 0), 0),
@@ -489,7 +489,7 @@ BEGIN
     END IF;
     -- Each statement sees what was committed before it, and so all that was written before the
     -- lock.
-    PERFORM 1 FROM {schema}.task t JOIN {schema}.item i ON i.sort = 'session' AND i.name = onward_complete.session::text
+    PERFORM 1 FROM {schema}.task t JOIN {schema}.small_state i ON i.sort = 'session' AND i.name = onward_complete.session::text
     WHERE t.id = onward_complete.task AND t.session = onward_complete.session AND (t.body ->> 'claims')::bigint = onward_complete.claim
       AND NOT EXISTS (SELECT 1 FROM {schema}.completion c WHERE c.task = onward_complete.task);
     IF NOT FOUND THEN

@@ -124,7 +124,7 @@ impl PageReader<'_> {
                  ORDER BY id LIMIT $3)"
             )
         };
-        let statement = format!("{} UNION ALL {} ORDER BY 1 LIMIT $3", one("task"), one("ended"));
+        let statement = format!("{} UNION ALL {} ORDER BY 1 LIMIT $3", one("task"), one("history"));
         let limit = number(self.room.saturating_sub(self.events.len()));
         let statement = self.shared.sql.text(&statement);
         let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] =

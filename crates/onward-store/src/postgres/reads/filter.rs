@@ -29,7 +29,7 @@ impl Condition {
     /// Adds the conditions on names, keys, relations and states.
     fn names(&mut self, filter: &TaskFilter) {
         let text = |name: &crate::api::name::Name| Box::new(name.to_string());
-        for (column, name) in [("kind", &filter.kind), ("queue", &filter.queue), ("grp", &filter.group)] {
+        for (column, name) in [("kind", &filter.kind), ("queue", &filter.queue), ("task_group", &filter.group)] {
             if let Some(name) = name {
                 self.add(&format!("t.{column} = $"), text(name), Type::TEXT);
             }
@@ -44,9 +44,9 @@ impl Condition {
         if let Some(parent) = filter.parent {
             self.add("t.parent = $", Box::new(parent.0), Type::INT8);
         }
-        if let Some(bundle) = filter.bundle {
-            let term = "EXISTS (SELECT 1 FROM {s}.member m WHERE m.member = t.id AND m.bundle = $)";
-            self.add(term, Box::new(bundle.0), Type::INT8);
+        if let Some(batch) = filter.batch {
+            let term = "EXISTS (SELECT 1 FROM {s}.batch_item m WHERE m.task = t.id AND m.batch = $)";
+            self.add(term, Box::new(batch.0), Type::INT8);
         }
         if !filter.states.is_empty() {
             let states: Vec<i16> = filter.states.iter().map(code).collect();
@@ -83,12 +83,12 @@ impl Condition {
     /// Adds the conditions on tags.
     fn tags(&mut self, filter: &TaskFilter) {
         for (key, value) in filter.tags.iter() {
-            let term = "EXISTS (SELECT 1 FROM {s}.tag g WHERE g.task = t.id AND g.tag = $)";
+            let term = "EXISTS (SELECT 1 FROM {s}.task_tag g WHERE g.task = t.id AND g.tag = $)";
             self.add(term, Box::new(format!("{key}={value}").into_bytes()), Type::BYTEA);
         }
         if let Some(prefix) = &filter.tag_key_prefix {
             let term = format!(
-                "EXISTS (SELECT 1 FROM {{s}}.tag g WHERE g.task = t.id AND substring(g.tag FROM 1 FOR {}) = $)",
+                "EXISTS (SELECT 1 FROM {{s}}.task_tag g WHERE g.task = t.id AND substring(g.tag FROM 1 FOR {}) = $)",
                 prefix.len()
             );
             self.add(&term, Box::new(prefix.clone().into_bytes()), Type::BYTEA);

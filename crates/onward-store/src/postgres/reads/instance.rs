@@ -13,7 +13,7 @@ use crate::postgres::shared::Shared;
 /// Returns the record of an instance, of a live or an ended orchestration.
 pub(in crate::postgres) async fn instance(shared: &Shared, task: TaskId) -> Result<Option<InstanceRecord>> {
     let client = shared.pool.get().await?;
-    let text = "SELECT instance FROM {s}.task WHERE id = $1 UNION ALL SELECT instance FROM {s}.ended WHERE id = $1";
+    let text = "SELECT instance FROM {s}.task WHERE id = $1 UNION ALL SELECT instance FROM {s}.history WHERE id = $1";
     let rows = ask(&client, shared, text, &[(&task.0, Type::INT8)]).await?;
     client.give_back();
     let stored: Option<&[u8]> = rows.first().and_then(|row| row.get(0));

@@ -57,7 +57,7 @@ fn numbers(filter: &TaskFilter, before: Option<TaskId>, limit: usize) -> (String
     let text = condition.text();
     let statement = format!(
         "(SELECT t.id FROM {{s}}.task t WHERE {text} ORDER BY t.id DESC LIMIT {limit}) UNION ALL \
-         (SELECT t.id FROM {{s}}.ended t WHERE {text} ORDER BY t.id DESC LIMIT {limit}) ORDER BY 1 DESC LIMIT {limit}"
+         (SELECT t.id FROM {{s}}.history t WHERE {text} ORDER BY t.id DESC LIMIT {limit}) ORDER BY 1 DESC LIMIT {limit}"
     );
     (statement, condition)
 }
@@ -72,7 +72,7 @@ pub(in crate::postgres) async fn count(shared: &Shared, filter: TaskFilter) -> R
     let condition = Condition::of(&filter);
     let text = condition.text();
     let statement = format!(
-        "SELECT (SELECT count(*) FROM {{s}}.task t WHERE {text}) + (SELECT count(*) FROM {{s}}.ended t WHERE {text})"
+        "SELECT (SELECT count(*) FROM {{s}}.task t WHERE {text}) + (SELECT count(*) FROM {{s}}.history t WHERE {text})"
     );
     let client = shared.pool.get().await?;
     let rows = ask(&client, shared, &statement, &condition.parameters()).await?;

@@ -20,7 +20,7 @@ pub(in crate::postgres) async fn queues(shared: &Shared) -> Result<Vec<QueueReco
     let (mut queues, is_unflushed) =
         within(&client, shared, BTreeSet::new(), |working_set, now| Ok(working_set.queues(now))).await?;
     let counts = "SELECT queue, state, count(*) FROM {s}.task GROUP BY queue, state UNION ALL \
-                  SELECT queue, state, count(*) FROM {s}.ended GROUP BY queue, state";
+                  SELECT queue, state, count(*) FROM {s}.history GROUP BY queue, state";
     for row in ask(&client, shared, counts).await? {
         let (queue, state, count): (&str, i16, i64) = (row.get(0), row.get(1), row.get(2));
         if let (Ok(name), Some(state)) = (crate::api::name::Name::new(queue), state_of(state))
@@ -29,7 +29,7 @@ pub(in crate::postgres) async fn queues(shared: &Shared) -> Result<Vec<QueueReco
             set(record, state, count.cast_unsigned());
         }
     }
-    let first = "SELECT DISTINCT ON (queue) queue, run_at FROM {s}.task WHERE state = 2 ORDER BY queue, place, id";
+    let first = "SELECT DISTINCT ON (queue) queue, run_at FROM {s}.task WHERE state = 2 ORDER BY queue, sort_key, id";
     for row in ask(&client, shared, first).await? {
         let (queue, run_at): (&str, i64) = (row.get(0), row.get(1));
         if let Ok(name) = crate::api::name::Name::new(queue)

@@ -35,11 +35,11 @@ pub(in crate::postgres) async fn values(
     } else {
         format!(
             "AND (EXISTS (SELECT 1 FROM {{s}}.task t WHERE t.id = v.task AND {conditions}) \
-             OR EXISTS (SELECT 1 FROM {{s}}.ended t WHERE t.id = v.task AND {conditions}))"
+             OR EXISTS (SELECT 1 FROM {{s}}.history t WHERE t.id = v.task AND {conditions}))"
         )
     };
     let statement = format!(
-        "SELECT substring(v.tag FROM {}), count(*) FROM {{s}}.tag v \
+        "SELECT substring(v.tag FROM {}), count(*) FROM {{s}}.task_tag v \
          WHERE v.tag >= {key} AND substring(v.tag FROM 1 FOR {length}) = {key} {behind} {shown} \
          GROUP BY v.tag ORDER BY v.tag LIMIT {rows}",
         length + 1
@@ -56,7 +56,7 @@ pub(in crate::postgres) async fn keys(shared: &Shared, prefix: String, page: Tag
     let limit = page.limit.clamp(1, bounds::PAGE);
     let prefix = prefix.into_bytes();
     let statement = format!(
-        "SELECT DISTINCT substring(tag FROM 1 FOR position('\\x3d'::bytea IN tag) - 1) AS found FROM {{s}}.tag \
+        "SELECT DISTINCT substring(tag FROM 1 FOR position('\\x3d'::bytea IN tag) - 1) AS found FROM {{s}}.task_tag \
          WHERE substring(tag FROM 1 FOR position('\\x3d'::bytea IN tag) - 1) > $1 \
            AND substring(substring(tag FROM 1 FOR position('\\x3d'::bytea IN tag) - 1) FROM 1 FOR {}) = $2 \
          ORDER BY found LIMIT $3",

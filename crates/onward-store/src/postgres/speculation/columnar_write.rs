@@ -33,14 +33,14 @@ impl<'a> Columns<'a> {
         columns.same("state", row.state, Type::INT2);
         columns.same("queue", row.queue.as_str(), Type::TEXT);
         columns.same("kind", row.kind.as_str(), Type::TEXT);
-        columns.same("series", row.affinity_key.as_str(), Type::TEXT);
+        columns.same("affinity", row.affinity_key.as_str(), Type::TEXT);
         columns.same("priority", row.priority, Type::INT2);
         columns.same("expires_at", row.expires_at, Type::INT8);
         columns.same("session", row.session, Type::INT8);
         columns.same("cancel_requested", row.cancel_requested, Type::BOOL);
         columns.same("parent", row.parent, Type::INT8);
         columns.same("finished_at", row.finished_at, Type::INT8);
-        columns.same("end_entry", row.end_entry, Type::INT8);
+        columns.same("ended_in", row.ended_in, Type::INT8);
         let body = columns.parameter(row.body.as_str(), Type::TEXT);
         columns.column("body", format!("(SELECT {body}::json)"));
         columns
@@ -90,10 +90,10 @@ impl<'a> Columns<'a> {
     /// `unnest` needs at least one.
     fn of_each(&mut self, group: &'a ColumnarBatch) {
         self.array("id", group.ids(), Type::INT8_ARRAY);
-        self.each("grp", group.groups(), Type::TEXT, Type::TEXT_ARRAY);
+        self.each("task_group", group.groups(), Type::TEXT, Type::TEXT_ARRAY);
         self.each("key", group.keys(), Type::BYTEA, Type::BYTEA_ARRAY);
         self.each("payload", group.payloads(), Type::BYTEA, Type::BYTEA_ARRAY);
-        self.each("place", group.sort_keys(), Type::INT8, Type::INT8_ARRAY);
+        self.each("sort_key", group.sort_keys(), Type::INT8, Type::INT8_ARRAY);
         self.each("run_at", group.run_at(), Type::INT8, Type::INT8_ARRAY);
         self.each("submitted_at", group.submitted_at(), Type::INT8, Type::INT8_ARRAY);
         self.each("result", group.results(), Type::BYTEA, Type::BYTEA_ARRAY);
@@ -144,7 +144,7 @@ pub(in crate::postgres) fn start<'a>(statements: &mut Statements<'a>, groups: &'
 /// Moves tasks that end to the history. Their payloads are small and are sent again: an `INSERT` of
 /// values costs the server less than moving a row between tables.
 pub(in crate::postgres) fn finish<'a>(statements: &mut Statements<'a>, groups: &'a [ColumnarBatch]) {
-    groups.iter().for_each(|group| insert_into(statements, "ended", group));
+    groups.iter().for_each(|group| insert_into(statements, "history", group));
     let ids: Vec<i64> = groups.iter().flat_map(ColumnarBatch::ids).collect();
     if !ids.is_empty() {
         statements.send("DELETE FROM {s}.task WHERE id = ANY($1)", vec![(Box::new(ids), Type::INT8_ARRAY)]);

@@ -1,6 +1,6 @@
 //! Invalidation: decides if a transaction changes anything that runs in another writer's session.
 //!
-//! Such a transaction sets the sequence `last_interference`, so that the other writer stops
+//! Such a transaction sets the sequence `last_invalidation`, so that the other writer stops
 //! trusting its row cache for the tasks that it runs.
 
 use std::collections::BTreeSet;

@@ -23,7 +23,7 @@
 //! * **Verified**: the sequence `last_write` has the number of the writer's own last transaction
 //!   ([`row_cache`]). The row is used as it is.
 //! * **Unverified**: another writer has committed since. A task that runs in one of the writer's
-//!   [`own_sessions`] is still valid as long as the sequence `last_interference` has the number
+//!   [`own_sessions`] is still valid as long as the sequence `last_invalidation` has the number
 //!   with which the task was last verified. [`invalidation`] decides which transactions set it. Any
 //!   other task is compared with its row ([`validation`]).
 //! * **Invalid**: neither holds. The row is loaded in one more round trip.

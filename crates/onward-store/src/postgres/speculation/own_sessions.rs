@@ -2,7 +2,7 @@
 //! other writers have committed, as long as none has invalidated them.
 //!
 //! A writer that changes a task that runs in another writer's session, or any of its relations,
-//! sets the sequence `last_interference` to the number of its transaction, under the lock. Most
+//! sets the sequence `last_invalidation` to the number of its transaction, under the lock. Most
 //! concurrent writes concern nothing that other nodes run: they submit tasks, and end tasks that
 //! they run themselves.
 //!

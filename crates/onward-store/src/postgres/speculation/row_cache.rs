@@ -104,7 +104,7 @@ impl RowCache {
                 _ => {}
             }
         }
-        working_set.settle();
+        working_set.count_unloaded();
     }
 
     /// Applies the changes of a batch, which was written by `transaction`, if its number is known.
@@ -243,5 +243,5 @@ fn bytes_of(task: &Task) -> usize {
         let values = instance.values.iter().map(|(key, value)| key.len() + value.len());
         bytes(&instance.status) + values.sum::<usize>()
     });
-    task.new.payload.len() + bytes(&task.memo) + shown
+    task.new.payload.len() + bytes(&task.checkpoint) + shown
 }

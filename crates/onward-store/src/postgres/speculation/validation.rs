@@ -27,13 +27,13 @@ use crate::postgres::sql::Sql;
 /// have no relations. As in the query that loads tasks, each table is tested for being empty once
 /// per statement.
 const UNCHANGED: &str = "SELECT array_agg(t.id) FROM {s}.task t WHERE t.id = ANY($1) AND t.xmin = ANY($2) \
-     AND NOT ((SELECT EXISTS (SELECT 1 FROM {s}.wait)) \
-       AND (EXISTS (SELECT 1 FROM {s}.wait w WHERE w.dependent = t.id) OR EXISTS (SELECT 1 FROM {s}.wait w WHERE w.task = t.id))) \
-     AND NOT ((SELECT EXISTS (SELECT 1 FROM {s}.member)) \
-       AND (EXISTS (SELECT 1 FROM {s}.member m WHERE m.member = t.id) OR EXISTS (SELECT 1 FROM {s}.member m WHERE m.bundle = t.id))) \
-     AND NOT ((SELECT EXISTS (SELECT 1 FROM {s}.task WHERE parent IS NOT NULL) OR EXISTS (SELECT 1 FROM {s}.ended WHERE parent IS NOT NULL)) \
-       AND (EXISTS (SELECT 1 FROM {s}.task c WHERE c.parent = t.id) OR EXISTS (SELECT 1 FROM {s}.ended c WHERE c.parent = t.id))) \
-     AND (t.key IS NULL OR EXISTS (SELECT 1 FROM {s}.taken k WHERE k.kind = t.kind AND k.key = t.key AND k.task = t.id AND k.until IS NULL))";
+     AND NOT ((SELECT EXISTS (SELECT 1 FROM {s}.dependency)) \
+       AND (EXISTS (SELECT 1 FROM {s}.dependency w WHERE w.dependent = t.id) OR EXISTS (SELECT 1 FROM {s}.dependency w WHERE w.task = t.id))) \
+     AND NOT ((SELECT EXISTS (SELECT 1 FROM {s}.batch_item)) \
+       AND (EXISTS (SELECT 1 FROM {s}.batch_item m WHERE m.task = t.id) OR EXISTS (SELECT 1 FROM {s}.batch_item m WHERE m.batch = t.id))) \
+     AND NOT ((SELECT EXISTS (SELECT 1 FROM {s}.task WHERE parent IS NOT NULL) OR EXISTS (SELECT 1 FROM {s}.history WHERE parent IS NOT NULL)) \
+       AND (EXISTS (SELECT 1 FROM {s}.task c WHERE c.parent = t.id) OR EXISTS (SELECT 1 FROM {s}.history c WHERE c.parent = t.id))) \
+     AND (t.key IS NULL OR EXISTS (SELECT 1 FROM {s}.unique_key k WHERE k.kind = t.kind AND k.key = t.key AND k.task = t.id AND k.until IS NULL))";
 
 /// The tasks to compare, and the transactions that wrote them.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::api::error::Result;
-use crate::api::news::TaskNews;
+use crate::api::notification::TaskNotification;
 use crate::api::outcome::Outcome;
 use crate::api::store::Hint;
 use crate::api::write::Write;
@@ -23,7 +23,7 @@ pub(in crate::postgres) struct Applied {
     /// The kinds of changes, for the notification of other processes.
     pub(crate) hint: Hint,
     /// The ended tasks, for waiting callers.
-    pub(crate) news: Vec<TaskNews>,
+    pub(crate) notifications: Vec<TaskNotification>,
     /// The store's [stamp](Self::stamp) after the writes.
     pub(in crate::postgres) stamp: i64,
     /// The entries of the log, as in [`ChangeSet`].

@@ -117,9 +117,9 @@ pub(crate) struct ChangeSet {
     /// Dependencies that are settled.
     pub(in crate::postgres) ended_waits: Vec<(i64, i64)>,
     /// New items of batches: an item and its batch.
-    pub(crate) members: Vec<(i64, i64)>,
+    pub(crate) batch_items: Vec<(i64, i64)>,
     /// Items that have left their batch.
-    pub(in crate::postgres) ended_members: Vec<i64>,
+    pub(in crate::postgres) ended_batch_items: Vec<i64>,
     /// New rows of the small state.
     pub(crate) items: Vec<SmallStateRow>,
     /// Rows of the small state that already exist.
@@ -182,8 +182,8 @@ impl ChangeSet {
             freed_keys,
             waits,
             ended_waits,
-            members,
-            ended_members,
+            batch_items,
+            ended_batch_items,
             items,
             changed_small_state,
             removed_small_state,
@@ -200,7 +200,7 @@ impl ChangeSet {
         let gone = [revived.len(), moved.len(), removed_live.len(), removed_ended.len(), dropped_turns.len()];
         let tags = gone_tags.len() + tags.len();
         let await_in_order = [messages.len(), taken_messages.len(), tags, keys.len(), freed_keys.len(), log.len()];
-        let links = [waits.len(), ended_waits.len(), members.len(), ended_members.len()];
+        let links = [waits.len(), ended_waits.len(), batch_items.len(), ended_batch_items.len()];
         let items = items.len() + changed_small_state.len() + removed_small_state.len();
         let rest = [items, statistics.len(), days.len()];
         let others: [&[usize]; 6] = [&tasks, &similar, &gone, &await_in_order, &links, &rest];
@@ -428,11 +428,11 @@ impl ChangeSet {
         self.waits = pairs(new.difference(old).collect());
         self.ended_waits = pairs(old.difference(new).collect());
         let batches = |state: &State| -> BTreeSet<(TaskId, TaskId)> {
-            state.batches.batch_of.iter().map(|(member, bundle)| (*member, *bundle)).collect()
+            state.batches.batch_of.iter().map(|(item, batch)| (*item, *batch)).collect()
         };
         let (old, new) = (batches(before), batches(after));
-        self.members = pairs(new.difference(&old).collect());
-        self.ended_members = old.difference(&new).map(|(member, _)| member.0).collect();
+        self.batch_items = pairs(new.difference(&old).collect());
+        self.ended_batch_items = old.difference(&new).map(|(item, _)| item.0).collect();
     }
 
     /// Adds statistics, daily counts and the store's counters.
@@ -483,7 +483,7 @@ pub(in crate::postgres) struct ColumnarCandidates {
 }
 
 impl ColumnarCandidates {
-    /// Creates a collection without tasks.
+    /// Creates a pending_batch without tasks.
     pub(in crate::postgres) fn new() -> Self {
         Self {
             new: SimilarTasks::for_new(),

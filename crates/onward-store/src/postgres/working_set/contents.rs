@@ -91,8 +91,8 @@ impl WorkingSet {
         let key = task.new.unique.as_ref().map(|unique| (task.new.kind.clone(), unique.key.clone()));
         relations.waits_for.iter().for_each(|on| self.state.dependencies.add(TaskId(*on), id));
         relations.dependents.iter().for_each(|dependent| self.state.dependencies.add(id, TaskId(*dependent)));
-        relations.bundle.into_iter().for_each(|bundle| self.state.batches.adopt(TaskId(bundle), id));
-        relations.members.iter().for_each(|member| self.state.batches.adopt(id, TaskId(*member)));
+        relations.batch.into_iter().for_each(|batch| self.state.batches.adopt(TaskId(batch), id));
+        relations.batch_items.iter().for_each(|item| self.state.batches.adopt(id, TaskId(*item)));
         self.state.tasks.insert_shared(task);
         self.change_loaded(|loaded| {
             loaded.tasks.insert(id);
@@ -181,10 +181,10 @@ impl WorkingSet {
 
     /// Records that tasks were looked up by number, and adds the relations that name tasks that no
     /// longer exist.
-    pub(in crate::postgres) fn looked_for(&mut self, ids: &[i64], waits: &[(i64, i64)], members: &[(i64, i64)]) {
+    pub(in crate::postgres) fn looked_for(&mut self, ids: &[i64], waits: &[(i64, i64)], batch_items: &[(i64, i64)]) {
         self.record_relations();
         waits.iter().for_each(|(on, dependent)| self.state.dependencies.add(TaskId(*on), TaskId(*dependent)));
-        members.iter().for_each(|(member, bundle)| self.state.batches.adopt(TaskId(*bundle), TaskId(*member)));
+        batch_items.iter().for_each(|(item, batch)| self.state.batches.adopt(TaskId(*batch), TaskId(*item)));
         self.change_loaded(|loaded| loaded.tasks.extend(ids.iter().copied().map(TaskId)));
     }
 
@@ -256,7 +256,7 @@ impl WorkingSet {
     }
 
     /// Computes how much of each count is not loaded. Called after all rows of a round were added.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn count_unloaded(&mut self) {
         let running = self.running.clone().map(|mut running| {
             running.take_all(self.state.tasks.loaded_running());
             running

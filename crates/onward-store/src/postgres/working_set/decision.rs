@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::api::error::Result;
-use crate::api::news::TaskNews;
+use crate::api::notification::TaskNotification;
 use crate::api::outcome::Outcome;
 use crate::api::task::TaskId;
 use crate::api::write::Write;
@@ -69,7 +69,7 @@ impl Decision {
         state.now = now;
         // Most loaded tasks change.
         state.changes.reserve(state.tasks.loaded_count());
-        let seen = (state.news.len(), state.last_task);
+        let seen = (state.notifications.len(), state.last_task);
         Self {
             at: (0, 0),
             no_claim_before: (0, 0),
@@ -192,8 +192,11 @@ impl Decision {
         }
         let (mut change_set, mut candidates) = (ChangeSet::default(), ColumnarCandidates::new());
         let count = written.tasks.len();
-        for news in self.state.news.get(self.seen.0..).unwrap_or_default() {
-            let (TaskNews::Completed { task: id, .. } | TaskNews::Ended { task: id }) = news else { continue };
+        for notification in self.state.notifications.get(self.seen.0..).unwrap_or_default() {
+            let (TaskNotification::Completed { task: id, .. } | TaskNotification::Ended { task: id }) = notification
+            else {
+                continue;
+            };
             let (before, task) = (working_set.state().tasks.share(*id), self.state.tasks.share(*id));
             if let (Some(before), Some(task)) = (before, task)
                 && !written.tasks.contains_key(id)
@@ -202,7 +205,7 @@ impl Decision {
                 written.tasks.insert(*id, Arc::clone(task));
             }
         }
-        self.seen.0 = self.state.news.len();
+        self.seen.0 = self.state.notifications.len();
         if with_new {
             for task in (self.seen.1 + 1..=self.state.last_task).filter_map(|id| self.state.tasks.share(TaskId(id))) {
                 if !written.tasks.contains_key(&task.id) && change_set.accept_new(task, &mut candidates)? {
@@ -223,8 +226,8 @@ impl Decision {
             return Err(requests);
         }
         let Self { mut state, outcomes, log, forget_before, .. } = self;
-        let (hint, news) = (state.hint, std::mem::take(&mut state.news));
-        Ok(Applied { outcomes, hint, news, stamp: stamp(&state), log, forget_before, after: state })
+        let (hint, notifications) = (state.hint, std::mem::take(&mut state.notifications));
+        Ok(Applied { outcomes, hint, notifications, stamp: stamp(&state), log, forget_before, after: state })
     }
 }
 

@@ -25,12 +25,12 @@ pub(in crate::postgres) fn requests_of(write: &Write, requests: &mut Vec<LoadReq
         | Write::AwaitCompletion { lease, .. }
         | Write::ConfirmCancel { lease, .. }
         | Write::RecordIo { lease, .. }
-        | Write::KeepMemo { lease, .. }
+        | Write::SaveCheckpoint { lease, .. }
         | Write::Report { lease, .. } => requests.push(LoadRequest::Task(of_lease(*lease))),
         Write::AwaitChildren { lease, .. } => {
             requests.extend([LoadRequest::Task(lease.task), LoadRequest::Children(lease.task)]);
         }
-        Write::Finish { token: CompletionToken { task, .. }, .. }
+        Write::CompleteExternally { token: CompletionToken { task, .. }, .. }
         | Write::Cancel { task }
         | Write::Retry { task }
         | Write::RunNow { task }
@@ -95,7 +95,7 @@ fn submitted(new: &NewTask, requests: &mut Vec<LoadRequest>) {
     requests.extend(new.parent.map(LoadRequest::Task));
     let on = |dependency: &Dependency| match dependency {
         Dependency::Task(task) => Some(LoadRequest::Task(*task)),
-        Dependency::Member(_) => None,
+        Dependency::Position(_) => None,
     };
     requests.extend(new.depends_on.tasks.iter().filter_map(on));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::aggregate::{PendingBatch, PendingBatchSelection};
 use crate::api::limit::LimitRecord;
 use crate::api::name::Name;
 use crate::api::queue::QueueMode;
@@ -63,7 +63,7 @@ impl WorkingSet {
     }
 
     /// Returns the pending batches.
-    pub(crate) fn collections(&self, which: &CollectionSelection) -> Vec<CollectionRecord> {
+    pub(crate) fn pending_batches(&self, which: &PendingBatchSelection) -> Vec<PendingBatch> {
         self.state.pending_batch_records(which)
     }
 

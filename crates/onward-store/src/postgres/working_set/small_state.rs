@@ -17,7 +17,7 @@ use crate::api::store::Hint;
 use crate::api::task::{SessionId, TaskId};
 use crate::api::timestamp::Timestamp;
 use crate::model::{Batches, DailyCounts, DependencyIndex, FairShares, State, TaskTable, UniqueKeys};
-use crate::rules::aggregate::Collection;
+use crate::rules::aggregate::PendingBatchState;
 use crate::rules::limit::Bucket;
 use crate::rules::share::VirtualTime;
 
@@ -54,11 +54,11 @@ pub(crate) struct SharesBody {
 
 /// A pending batch.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct CollectionBody {
+pub(crate) struct PendingBatchBody {
     /// The first item.
     pub(crate) began_with: TaskId,
     /// The number of items.
-    pub(crate) members: u32,
+    pub(crate) items: u32,
     /// The size of their payloads.
     pub(crate) bytes: u64,
     /// The time of the first item.
@@ -68,7 +68,7 @@ pub(crate) struct CollectionBody {
     /// The time at which the batch becomes ready at the latest.
     pub(crate) deadline: Timestamp,
     /// The time at which the batch becomes ready if nothing more is added.
-    pub(crate) ripe_at: Timestamp,
+    pub(crate) ready_at: Timestamp,
     /// The items.
     pub(crate) tasks: BTreeSet<TaskId>,
 }
@@ -137,14 +137,14 @@ impl SmallStateChanges {
         changes.map("session", &before.sessions, &after.sessions, json)?;
         changes.map("affinity", &before.affinities, &after.affinities, json)?;
         changes.map("bucket", &before.buckets, &after.buckets, |bucket| json(&bucket.full_at))?;
-        changes.map("shares", &before.fair_shares, &after.fair_shares, |shares| json(&shares_body(shares)))?;
+        changes.map("fair_share", &before.fair_shares, &after.fair_shares, |shares| json(&shares_body(shares)))?;
         changes.map("schedule", &before.schedules.by_name, &after.schedules.by_name, json)?;
-        let (collections, later) = (&before.batches.pending, &after.batches.pending);
-        changes.map("collection", collections, later, |(collection, tasks)| {
-            json(&collection_body(*collection, tasks.clone()))
+        let (pending_batches, later) = (&before.batches.pending, &after.batches.pending);
+        changes.map("pending_batch", pending_batches, later, |(pending_batch, tasks)| {
+            json(&pending_batch_body(*pending_batch, tasks.clone()))
         })?;
-        if before.dependencies.unsettled != after.dependencies.unsettled {
-            changes.put("unsettled", String::new(), json(&after.dependencies.unsettled)?);
+        if before.dependencies.unpropagated_ends != after.dependencies.unpropagated_ends {
+            changes.put("unpropagated_ends", String::new(), json(&after.dependencies.unpropagated_ends)?);
         }
         if StoreSettings::of(before) != StoreSettings::of(after) {
             changes.put("store", String::new(), json(&StoreSettings::of(after))?);
@@ -209,18 +209,18 @@ impl SmallState {
 
     /// Takes the small state out of a state, whose other parts are dropped.
     pub(super) fn left_by(mut state: State) -> Self {
-        let unsettled = std::mem::take(&mut state.dependencies.unsettled);
-        let collections = std::mem::take(&mut state.batches.pending);
+        let unpropagated_ends = std::mem::take(&mut state.dependencies.unpropagated_ends);
+        let pending_batches = std::mem::take(&mut state.batches.pending);
         Self(State {
             tasks: TaskTable::default(),
             keys: UniqueKeys::default(),
-            dependencies: DependencyIndex { unsettled, ..DependencyIndex::default() },
-            batches: Batches { pending: collections, ..Batches::default() },
+            dependencies: DependencyIndex { unpropagated_ends, ..DependencyIndex::default() },
+            batches: Batches { pending: pending_batches, ..Batches::default() },
             daily_counts: DailyCounts::default(),
             statistics: BTreeMap::new(),
             changes: Vec::new(),
             hint: Hint::default(),
-            news: Vec::new(),
+            notifications: Vec::new(),
             ..state
         })
     }
@@ -258,10 +258,10 @@ pub(in crate::postgres) fn take(state: &mut State, item: &SmallStateRow) -> Resu
             let full_at: Duration = read(item, body)?;
             state.buckets.insert(key(item)?, Bucket { full_at });
         }
-        "shares" => drop(state.fair_shares.insert(key(item)?, shares(read(item, body)?))),
+        "fair_share" => drop(state.fair_shares.insert(key(item)?, shares(read(item, body)?))),
         "schedule" => drop(Arc::make_mut(&mut state.schedules.by_name).insert(key(item)?, read(item, body)?)),
-        "collection" => drop(state.batches.pending.insert(key(item)?, collection(read(item, body)?))),
-        "unsettled" => state.dependencies.unsettled = read(item, body)?,
+        "pending_batch" => drop(state.batches.pending.insert(key(item)?, pending_batch(read(item, body)?))),
+        "unpropagated_ends" => state.dependencies.unpropagated_ends = read(item, body)?,
         "store" => {
             let StoreSettings { mode, configuration, schedule_revision } = read(item, body)?;
             (state.mode, state.configuration, state.schedules.revision) = (mode, configuration, schedule_revision);
@@ -289,15 +289,15 @@ fn shares(body: SharesBody) -> FairShares {
 }
 
 /// Encodes a pending batch.
-fn collection_body(collection: Collection, tasks: BTreeSet<TaskId>) -> CollectionBody {
-    let Collection { began_with, members, bytes, began_at, size, deadline, ripe_at } = collection;
-    CollectionBody { began_with, members, bytes, began_at, size, deadline, ripe_at, tasks }
+fn pending_batch_body(pending_batch: PendingBatchState, tasks: BTreeSet<TaskId>) -> PendingBatchBody {
+    let PendingBatchState { began_with, items, bytes, began_at, size, deadline, ready_at } = pending_batch;
+    PendingBatchBody { began_with, items, bytes, began_at, size, deadline, ready_at, tasks }
 }
 
 /// Decodes a pending batch.
-fn collection(body: CollectionBody) -> (Collection, BTreeSet<TaskId>) {
-    let CollectionBody { began_with, members, bytes, began_at, size, deadline, ripe_at, tasks } = body;
-    (Collection { began_with, members, bytes, began_at, size, deadline, ripe_at }, tasks)
+fn pending_batch(body: PendingBatchBody) -> (PendingBatchState, BTreeSet<TaskId>) {
+    let PendingBatchBody { began_with, items, bytes, began_at, size, deadline, ready_at, tasks } = body;
+    (PendingBatchState { began_with, items, bytes, began_at, size, deadline, ready_at }, tasks)
 }
 
 /// Encodes a value as JSON.

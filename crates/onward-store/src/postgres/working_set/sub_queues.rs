@@ -8,7 +8,7 @@ use crate::api::task::TaskId;
 use crate::model::{PartialSubQueues, SubQueue};
 use crate::postgres::working_set::contents::WorkingSet;
 use crate::postgres::working_set::task_row::LoadedTask;
-use crate::rules::order::Place;
+use crate::rules::order::SortKey;
 
 /// Waiting tasks by sub-queue and sort key, at most `limit` of each sub-queue.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(in crate::postgres) struct SubQueueHead {
     /// The sub-queue.
     pub(crate) sub_queue: SubQueue,
     /// The sort key of its first task.
-    pub(crate) sort_key: Place,
+    pub(crate) sort_key: SortKey,
 }
 
 impl WorkingSet {
@@ -47,7 +47,7 @@ impl WorkingSet {
     /// Adds the first tasks of some sub-queues, and the `heads` of those without loaded tasks. A
     /// loaded sub-queue is complete up to the first head of the same queue and kind.
     pub(crate) fn sub_queues(&mut self, sub_queues: SubQueueRows, heads: Vec<SubQueueHead>) {
-        let mut bounds: BTreeMap<(Name, Name), Place> = BTreeMap::new();
+        let mut bounds: BTreeMap<(Name, Name), SortKey> = BTreeMap::new();
         for SubQueueHead { sub_queue, sort_key } in &heads {
             let bound = bounds.entry((sub_queue.queue.clone(), sub_queue.kind.clone())).or_insert(*sort_key);
             *bound = (*bound).min(*sort_key);

@@ -53,7 +53,7 @@ pub(crate) struct TaskRow {
     /// The number of the task's end, by which ended tasks are sorted.
     pub(in crate::postgres) end_number: Option<i64>,
     /// The entry of the log with the end.
-    pub(in crate::postgres) end_entry: Option<i64>,
+    pub(in crate::postgres) ended_in: Option<i64>,
     /// Everything without a column, as JSON.
     pub(crate) body: String,
     /// The encoded state of an orchestration, without its history and its messages.
@@ -78,7 +78,7 @@ pub(in crate::postgres) struct ChangedRow {
     pub(crate) result: Option<Bytes>,
     pub(crate) finished_at: Option<i64>,
     pub(in crate::postgres) end_number: Option<i64>,
-    pub(in crate::postgres) end_entry: Option<i64>,
+    pub(in crate::postgres) ended_in: Option<i64>,
     pub(crate) body: String,
     /// The encoded state of an orchestration, if it has changed.
     pub(crate) instance: Option<Vec<u8>>,
@@ -99,9 +99,9 @@ pub(in crate::postgres) struct Relations {
     /// The tasks that wait for it.
     pub(crate) dependents: Vec<i64>,
     /// The batch that it is an item of.
-    pub(crate) bundle: Option<i64>,
+    pub(crate) batch: Option<i64>,
     /// The items, if it is a batch.
-    pub(crate) members: Vec<i64>,
+    pub(crate) batch_items: Vec<i64>,
     /// True if any task is its child.
     pub(in crate::postgres) has_children: bool,
     /// The holder of its unique key, and the time until which the key stays taken.
@@ -140,8 +140,8 @@ impl Relations {
     /// Returns true if the task is related to other tasks, not counting its key and its children.
     pub(in crate::postgres) fn is_related(&self) -> bool {
         // No `..`: a new relation must be classified here.
-        let Self { waits_for, dependents, bundle, members, has_children: _, key: _, messages: _ } = self;
-        !waits_for.is_empty() || !dependents.is_empty() || bundle.is_some() || !members.is_empty()
+        let Self { waits_for, dependents, batch, batch_items, has_children: _, key: _, messages: _ } = self;
+        !waits_for.is_empty() || !dependents.is_empty() || batch.is_some() || !batch_items.is_empty()
     }
 }
 
@@ -187,7 +187,7 @@ struct Body {
     io: Option<Io>,
     /// The checkpoint.
     #[serde(skip_serializing_if = "is_default")]
-    memo: Option<Bytes>,
+    checkpoint: Option<Bytes>,
     /// The external completion that is awaited.
     #[serde(skip_serializing_if = "Option::is_none")]
     awaited: Option<AwaitedCompletion>,
@@ -196,7 +196,7 @@ struct Body {
     move_to: Option<Name>,
     /// The number of its items, if it is a batch.
     #[serde(skip_serializing_if = "is_default")]
-    members: u32,
+    items: u32,
     /// The task to submit when it ends, under the same unique key.
     #[serde(skip_serializing_if = "Option::is_none")]
     follower: Option<Box<NewTask>>,
@@ -223,7 +223,7 @@ impl ChangedRow {
             result: task.result.clone(),
             finished_at: microseconds(task.finished_at),
             end_number: task.end.map(|end| end.number.cast_signed()),
-            end_entry: task.end.map(|end| end.entry),
+            ended_in: task.end.map(|end| end.entry),
             body: body(task)?,
             instance: None,
         })
@@ -268,7 +268,7 @@ impl TaskRow {
             result: changed.result,
             finished_at: changed.finished_at,
             end_number: changed.end_number,
-            end_entry: changed.end_entry,
+            ended_in: changed.ended_in,
             body: changed.body,
             instance: task.instance.as_deref().map(encode_instance).transpose()?,
             orchestration: new.orchestration,
@@ -286,7 +286,7 @@ impl TaskRow {
             None => plain,
         };
         let at = |microseconds: Option<i64>| microseconds.map(Timestamp::from_microseconds);
-        let end = self.end_number.zip(self.end_entry);
+        let end = self.end_number.zip(self.ended_in);
         Ok(Task {
             id: TaskId(self.id),
             new,
@@ -306,10 +306,10 @@ impl TaskRow {
             errors: body.errors,
             progress: body.progress,
             io: body.io,
-            memo: body.memo,
+            checkpoint: body.checkpoint,
             awaited: body.awaited,
             move_to: body.move_to,
-            members: body.members,
+            items: body.items,
             follower: body.follower,
             instance: self.instance.as_deref().map(decode_instance).transpose()?.map(Arc::new),
             end: end.map(|(number, entry)| End { number: number.cast_unsigned(), entry }),
@@ -387,10 +387,10 @@ pub(in crate::postgres) fn is_brief(task: &Task) -> bool {
         errors,
         progress,
         io,
-        memo,
+        checkpoint,
         awaited,
         move_to,
-        members,
+        items,
         follower,
         instance,
         id: _,
@@ -409,9 +409,9 @@ pub(in crate::postgres) fn is_brief(task: &Task) -> bool {
         result: _,
         end: _,
     } = task;
-    let has_said_nothing = errors.is_empty() && progress.is_none() && io.is_none() && memo.is_none();
+    let has_said_nothing = errors.is_empty() && progress.is_none() && io.is_none() && checkpoint.is_none();
     let is_by_itself =
-        awaited.is_none() && move_to.is_none() && *members == 0 && follower.is_none() && instance.is_none();
+        awaited.is_none() && move_to.is_none() && *items == 0 && follower.is_none() && instance.is_none();
     has_said_nothing && is_by_itself && is_plain(new)
 }
 
@@ -429,10 +429,10 @@ fn body(task: &Task) -> Result<String> {
         errors: task.errors.clone(),
         progress: task.progress.clone(),
         io: task.io,
-        memo: task.memo.clone(),
+        checkpoint: task.checkpoint.clone(),
         awaited: task.awaited,
         move_to: task.move_to.clone(),
-        members: task.members,
+        items: task.items,
         follower: task.follower.clone(),
     };
     serde_json::to_string(&body).map_err(|error| Error::io(format!("task {} cannot be written: {error}", task.id)))

@@ -29,7 +29,7 @@ fn long_history() -> WorkingSet {
     let mut working_set = WorkingSet::new(counters, None, 1024, items).unwrap();
     working_set.order(&LoadRequest::Ended, (1..=3).map(ended).collect(), 3);
     working_set.order(&LoadRequest::Retained, Vec::new(), 3);
-    working_set.settle();
+    working_set.count_unloaded();
     working_set
 }
 

@@ -9,14 +9,14 @@ use crate::rules::choice::tickets::{Tickets, next_random};
 
 /// A candidate for turns. Candidates are examined in this order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Line {
+pub enum QueueCandidate {
     /// All queues of one weight, in strict mode.
     Weight(Reverse<u32>),
     /// One queue, in the other modes.
     Queue(Name),
 }
 
-impl Line {
+impl QueueCandidate {
     /// Returns the candidate to which a queue of this weight belongs.
     #[must_use]
     pub fn of(mode: QueueMode, queue: &Name, weight: u32) -> Self {
@@ -30,15 +30,15 @@ impl Line {
 /// The chooser of the candidate that has the next turn.
 #[derive(Debug, Clone)]
 pub struct Chooser {
-    members: Vec<Member>,
+    entries: Vec<Entry>,
     order: Order,
     choice: QueueChoice,
     picked: Option<usize>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Member {
-    pub(super) line: Line,
+pub(super) struct Entry {
+    pub(super) candidate: QueueCandidate,
     pub(super) weight: u32,
     /// True if it has work.
     pub(super) open: bool,
@@ -55,37 +55,41 @@ impl Chooser {
     /// Creates a chooser among candidates that have work, each with its weight. Each candidate is
     /// passed once. The choice continues at the position of `choice`.
     #[must_use]
-    pub fn new(mode: QueueMode, choice: QueueChoice, lines: impl IntoIterator<Item = (Line, u32)>) -> Self {
-        let member = |(line, weight)| Member { line, weight, open: true };
-        let mut members: Vec<Member> = lines.into_iter().map(member).collect();
-        members.sort_by(|one, other| one.line.cmp(&other.line));
+    pub fn new(
+        mode: QueueMode,
+        choice: QueueChoice,
+        candidates: impl IntoIterator<Item = (QueueCandidate, u32)>,
+    ) -> Self {
+        let entry = |(candidate, weight)| Entry { candidate, weight, open: true };
+        let mut entries: Vec<Entry> = candidates.into_iter().map(entry).collect();
+        entries.sort_by(|one, other| one.candidate.cmp(&other.candidate));
         let order = match mode {
             QueueMode::Strict => Order::Strict,
-            QueueMode::Lenient => Order::Lenient(Tickets::new(&members)),
-            QueueMode::Interleaved => Order::Interleaved(Round::at(&choice.turn, &members)),
+            QueueMode::Lenient => Order::Lenient(Tickets::new(&entries)),
+            QueueMode::Interleaved => Order::Interleaved(Round::at(&choice.turn, &entries)),
         };
-        Self { members, order, choice, picked: None }
+        Self { entries, order, choice, picked: None }
     }
 
     /// Returns the candidate with a number.
     #[must_use]
-    pub fn line(&self, number: usize) -> Option<&Line> {
-        self.members.get(number).map(|member| &member.line)
+    pub fn candidate(&self, number: usize) -> Option<&QueueCandidate> {
+        self.entries.get(number).map(|entry| &entry.candidate)
     }
 
     /// Returns the number of a candidate.
     #[must_use]
-    pub fn number(&self, line: &Line) -> Option<usize> {
-        self.members.binary_search_by(|member| member.line.cmp(line)).ok()
+    pub fn number(&self, candidate: &QueueCandidate) -> Option<usize> {
+        self.entries.binary_search_by(|entry| entry.candidate.cmp(candidate)).ok()
     }
 
     /// Returns the candidate that has the next turn; `None` if no candidate has work. Further calls
     /// return the same one until a turn is taken or a candidate is closed.
     pub fn pick(&mut self) -> Option<usize> {
         self.picked = match &mut self.order {
-            Order::Strict => self.members.iter().position(|member| member.open),
+            Order::Strict => self.entries.iter().position(|entry| entry.open),
             Order::Lenient(tickets) => tickets.holder(self.choice.random),
-            Order::Interleaved(round) => round.pick(&self.members),
+            Order::Interleaved(round) => round.pick(&self.entries),
         };
         self.picked
     }
@@ -101,10 +105,10 @@ impl Chooser {
 
     /// Records that a candidate has no more work. Closing it again has no effect.
     pub fn close(&mut self, number: usize) {
-        let Some(member) = self.members.get_mut(number).filter(|member| member.open) else { return };
-        member.open = false;
+        let Some(entry) = self.entries.get_mut(number).filter(|entry| entry.open) else { return };
+        entry.open = false;
         if let Order::Lenient(tickets) = &mut self.order {
-            tickets.remove(number, member.weight);
+            tickets.remove(number, entry.weight);
         }
     }
 
@@ -113,9 +117,9 @@ impl Chooser {
     pub fn choice(&self) -> QueueChoice {
         let Order::Interleaved(round) = &self.order else { return self.choice.clone() };
         let Some((cycle, last)) = round.last() else { return self.choice.clone() };
-        let after = self.members.get(last).and_then(|member| match &member.line {
-            Line::Queue(name) => Some(name.clone()),
-            Line::Weight(_) => None,
+        let after = self.entries.get(last).and_then(|entry| match &entry.candidate {
+            QueueCandidate::Queue(name) => Some(name.clone()),
+            QueueCandidate::Weight(_) => None,
         });
         QueueChoice { turn: QueueTurn { cycle, after }, ..self.choice.clone() }
     }

@@ -23,4 +23,4 @@ mod round;
 mod tests;
 mod tickets;
 
-pub use chooser::{Chooser, Line};
+pub use chooser::{Chooser, QueueCandidate};

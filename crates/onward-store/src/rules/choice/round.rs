@@ -1,60 +1,60 @@
 //! The round of the interleaved mode.
 
 use crate::api::queue::QueueTurn;
-use crate::rules::choice::chooser::{Line, Member};
+use crate::rules::choice::chooser::{Entry, QueueCandidate};
 
 /// A round of interleaved weighted round robin.
 #[derive(Debug, Clone)]
 pub(super) struct Round {
     cycle: u32,
-    /// The numbers of the members whose weight reaches this cycle, in order. Later cycles have a
+    /// The numbers of the entries whose weight reaches this cycle, in order. Later cycles have a
     /// subset.
     turns: Vec<usize>,
     /// The index in `turns` of the next turn.
     at: usize,
-    /// The cycle of the last turn, and the number of the member that had it.
+    /// The cycle of the last turn, and the number of the entry that had it.
     last: Option<(u32, usize)>,
 }
 
 impl Round {
-    pub(super) fn at(turn: &QueueTurn, members: &[Member]) -> Self {
+    pub(super) fn at(turn: &QueueTurn, entries: &[Entry]) -> Self {
         let cycle = turn.cycle.max(1);
-        let turns: Vec<usize> = (0..members.len()).filter(|number| members[*number].weight >= cycle).collect();
-        let had = |number: &usize| match (&members[*number].line, &turn.after) {
-            (Line::Queue(name), Some(after)) => name <= after,
+        let turns: Vec<usize> = (0..entries.len()).filter(|number| entries[*number].weight >= cycle).collect();
+        let had = |number: &usize| match (&entries[*number].candidate, &turn.after) {
+            (QueueCandidate::Queue(name), Some(after)) => name <= after,
             _ => false,
         };
         let at = turns.partition_point(had);
         Self { cycle, turns, at, last: None }
     }
 
-    pub(super) fn pick(&mut self, members: &[Member]) -> Option<usize> {
+    pub(super) fn pick(&mut self, entries: &[Entry]) -> Option<usize> {
         loop {
             while let Some(number) = self.turns.get(self.at) {
-                if members[*number].open {
+                if entries[*number].open {
                     return Some(*number);
                 }
                 self.at += 1;
             }
-            self.next_cycle(members);
+            self.next_cycle(entries);
             if self.turns.is_empty() {
                 return None;
             }
         }
     }
 
-    fn next_cycle(&mut self, members: &[Member]) {
+    fn next_cycle(&mut self, entries: &[Entry]) {
         self.at = 0;
         self.cycle += 1;
-        self.turns.retain(|number| members[*number].open && members[*number].weight >= self.cycle);
-        // After the last cycle, a new round begins with all members that have work.
+        self.turns.retain(|number| entries[*number].open && entries[*number].weight >= self.cycle);
+        // After the last cycle, a new round begins with all entries that have work.
         if self.turns.is_empty() {
             self.cycle = 1;
-            self.turns = (0..members.len()).filter(|number| members[*number].open).collect();
+            self.turns = (0..entries.len()).filter(|number| entries[*number].open).collect();
         }
     }
 
-    /// Returns the cycle of the last turn, and the number of the member that had it.
+    /// Returns the cycle of the last turn, and the number of the entry that had it.
     pub(super) fn last(&self) -> Option<(u32, usize)> {
         self.last
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::api::name::Name;
 use crate::api::queue::{QueueChoice, QueueMode};
-use crate::rules::choice::{Chooser, Line};
+use crate::rules::choice::{Chooser, QueueCandidate};
 
 fn name(number: usize) -> Name {
     Name::new(format!("queue-{number:03}")).unwrap()
@@ -27,14 +27,17 @@ fn turns(
     for size in claims {
         for _ in 0..*size {
             let with_work = |queue: &usize| has_work(taken.len(), *queue);
-            let open: BTreeMap<Line, usize> = (0..weights.len())
+            let open: BTreeMap<QueueCandidate, usize> = (0..weights.len())
                 .filter(with_work)
-                .map(|queue| (Line::of(mode, &name(queue), weights[queue]), queue))
+                .map(|queue| (QueueCandidate::of(mode, &name(queue), weights[queue]), queue))
                 .collect();
-            let mut chooser =
-                Chooser::new(mode, choice.clone(), open.iter().map(|(line, queue)| (line.clone(), weights[*queue])));
+            let mut chooser = Chooser::new(
+                mode,
+                choice.clone(),
+                open.iter().map(|(candidate, queue)| (candidate.clone(), weights[*queue])),
+            );
             let Some(picked) = chooser.pick() else { return taken };
-            taken.push(open[chooser.line(picked).unwrap()]);
+            taken.push(open[chooser.candidate(picked).unwrap()]);
             chooser.took();
             choice = chooser.choice();
         }
@@ -47,8 +50,11 @@ fn turns_of_claims(mode: QueueMode, weights: &[u32], claims: &[usize], random: u
     let mut taken = Vec::new();
     let mut choice = QueueChoice { random, ..QueueChoice::default() };
     for size in claims {
-        let lines = weights.iter().enumerate().map(|(queue, weight)| (Line::of(mode, &name(queue), *weight), *weight));
-        let mut chooser = Chooser::new(mode, choice, lines);
+        let candidates = weights
+            .iter()
+            .enumerate()
+            .map(|(queue, weight)| (QueueCandidate::of(mode, &name(queue), *weight), *weight));
+        let mut chooser = Chooser::new(mode, choice, candidates);
         for _ in 0..*size {
             taken.extend(chooser.pick());
             chooser.took();
@@ -79,7 +85,7 @@ fn an_interleaved_round_spreads_the_turns_of_a_queue_over_it() {
 #[test]
 fn nobody_has_a_turn_where_nobody_has_work() {
     for mode in QueueMode::ALL {
-        let mut chooser = Chooser::new(mode, QueueChoice::default(), [(Line::of(mode, &name(0), 1), 1)]);
+        let mut chooser = Chooser::new(mode, QueueChoice::default(), [(QueueCandidate::of(mode, &name(0), 1), 1)]);
         chooser.close(0);
         assert_eq!(chooser.pick(), None, "{mode}");
     }
@@ -165,21 +171,21 @@ proptest! {
     ) {
         let mode = QueueMode::ALL[mode];
         let closed = closed % weights.len();
-        let lines: BTreeMap<Line, u32> =
-            weights.iter().enumerate().map(|(queue, weight)| (Line::of(mode, &name(queue), *weight), *weight)).collect();
+        let candidates: BTreeMap<QueueCandidate, u32> =
+            weights.iter().enumerate().map(|(queue, weight)| (QueueCandidate::of(mode, &name(queue), *weight), *weight)).collect();
         let choice = QueueChoice { random, ..QueueChoice::default() };
-        let mut going_on = Chooser::new(mode, choice, lines.clone());
+        let mut going_on = Chooser::new(mode, choice, candidates.clone());
         for _ in 0..before {
             going_on.pick();
             going_on.took();
         }
-        let gone = Line::of(mode, &name(closed), weights[closed]);
-        let mut anew = Chooser::new(mode, going_on.choice(), lines.into_iter().filter(|(line, _)| *line != gone));
+        let gone = QueueCandidate::of(mode, &name(closed), weights[closed]);
+        let mut anew = Chooser::new(mode, going_on.choice(), candidates.into_iter().filter(|(candidate, _)| *candidate != gone));
         let number = going_on.number(&gone).unwrap();
         going_on.close(number);
         for _ in 0..30 {
             let (one, other) = (going_on.pick(), anew.pick());
-            prop_assert_eq!(one.and_then(|number| going_on.line(number)), other.and_then(|number| anew.line(number)));
+            prop_assert_eq!(one.and_then(|number| going_on.candidate(number)), other.and_then(|number| anew.candidate(number)));
             if one.is_none() {
                 break;
             }

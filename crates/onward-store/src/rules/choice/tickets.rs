@@ -1,6 +1,6 @@
 //! The lottery of the lenient mode.
 
-use crate::rules::choice::chooser::Member;
+use crate::rules::choice::chooser::Entry;
 
 /// The tickets of a lottery, as a Fenwick tree of weights. Finding the holder of a ticket and
 /// removing a holder take as many steps as the tree is deep.
@@ -11,11 +11,11 @@ pub(super) struct Tickets {
 }
 
 impl Tickets {
-    pub(super) fn new(members: &[Member]) -> Self {
-        let mut tickets = Self { tree: vec![0; members.len() + 1], total: 0 };
-        for (number, member) in members.iter().enumerate() {
-            tickets.total += u64::from(member.weight);
-            tickets.each_above(number, |sum| *sum += u64::from(member.weight));
+    pub(super) fn new(entries: &[Entry]) -> Self {
+        let mut tickets = Self { tree: vec![0; entries.len() + 1], total: 0 };
+        for (number, entry) in entries.iter().enumerate() {
+            tickets.total += u64::from(entry.weight);
+            tickets.each_above(number, |sum| *sum += u64::from(entry.weight));
         }
         tickets
     }
@@ -40,8 +40,8 @@ impl Tickets {
         }
         // Multiplying and shifting maps the random number to a ticket below the total.
         let mut ticket = (u128::from(mixed(random)) * u128::from(self.total)) >> 64;
-        // The descent finds the longest prefix of members whose weights together do not exceed the
-        // ticket. The next member holds it.
+        // The descent finds the longest prefix of entries whose weights together do not exceed the
+        // ticket. The next entry holds it.
         let mut node = 0;
         let mut step = self.tree.len().next_power_of_two();
         while step > 0 {

@@ -7,7 +7,7 @@ pub(in crate::sqlite) const DEPENDENTS: u8 = 1;
 /// It has children.
 pub(in crate::sqlite) const CHILDREN: u8 = 2;
 
-/// It waits for its children, or did, and has a memo.
+/// It waits for its children, or did, and has a checkpoint.
 pub(in crate::sqlite) const CHECKPOINT: u8 = 4;
 
 /// Set if the task waits for external completion.

@@ -10,7 +10,7 @@ use crate::api::task::{NewTask, TaskId};
 use crate::api::timestamp::Timestamp;
 
 /// The columns in the order in which [`record`] reads them.
-const COLUMNS: &str = "definition, payload, revision, paused, next_at, next_due, held, last_at, last_fired_at, last_task, \
+const COLUMNS: &str = "definition, payload, revision, paused, next_at, next_due, pending_at, last_at, last_fired_at, last_task, \
     error, error_at, fired, skipped, missed, failed, created_at";
 
 /// The schedules that a condition (or an order, or a limit) names.
@@ -46,7 +46,7 @@ fn record(row: &Row<'_>) -> Result<ScheduleRecord> {
         revision: row.get(2)?,
         paused: row.get(3)?,
         next: moment(4)?.zip(moment(5)?).map(|(at, due)| NextFiring { at, due }),
-        held: moment(6)?,
+        pending_at: moment(6)?,
         last,
         error,
         fired: row.get(12)?,
@@ -84,7 +84,7 @@ pub(in crate::sqlite) fn put(connection: &Connection, record: &ScheduleRecord) -
         record.paused,
         record.next.map(|next| number(next.at)),
         record.next.map(|next| number(next.due)),
-        record.held.map(number),
+        record.pending_at.map(number),
         record.last.map(|last| number(last.at)),
         record.last.map(|last| number(last.fired_at)),
         record.last.map(|last| last.task.0),

@@ -63,7 +63,7 @@ pub(in crate::sqlite) struct TaskOptions {
     pub(in crate::sqlite) aggregate: Option<Aggregate>,
     /// The number of items that a batch has adopted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::sqlite) members: Option<NonZeroU32>,
+    pub(in crate::sqlite) items: Option<NonZeroU32>,
     /// The affinity key.
     pub(in crate::sqlite) affinity: Option<Name>,
     /// True for an orchestration.
@@ -92,7 +92,7 @@ impl TaskOptions {
             expected_io: task.io,
             io: None,
             aggregate: task.aggregate,
-            members: None,
+            items: None,
             affinity: task.affinity.clone(),
             orchestration: task.orchestration,
             report: task.report,
@@ -102,8 +102,8 @@ impl TaskOptions {
 
 impl TaskOptions {
     /// Returns the number of items that a batch has adopted; 0 for any other task.
-    pub(in crate::sqlite) fn member_count(&self) -> u32 {
-        self.members.map_or(0, NonZeroU32::get)
+    pub(in crate::sqlite) fn item_count(&self) -> u32 {
+        self.items.map_or(0, NonZeroU32::get)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::api::error::Result;
 use crate::api::limit::LimitScope;
 use crate::bounds;
 use crate::rules;
-use crate::rules::share::Rank;
+use crate::rules::share::FairShareTag;
 use crate::sqlite::columns::meta::exists;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::deferred_tags::NewTags;
@@ -31,7 +31,7 @@ struct Known {
     /// The limits; they are used again if the configuration has the same number.
     limits: Option<Limits>,
     /// True if groups that wait for a token must be settled.
-    settle_groups: bool,
+    refresh_groups: bool,
     /// The time at which reservations were last looked at.
     looked_at: Option<i64>,
     /// The first log row that a prune has to examine.
@@ -60,7 +60,7 @@ pub(in crate::sqlite) struct Cache {
     pub(in crate::sqlite) affinity: AffinityKeys,
     /// True if the groups that wait for a token are to be looked at, regardless of when their token
     /// was expected.
-    pub(in crate::sqlite) settle_groups: bool,
+    pub(in crate::sqlite) refresh_groups: bool,
     /// The rows of running tasks.
     pub(in crate::sqlite) running_rows: RunningTasks,
     /// True if there may be keys that outlive their task.
@@ -90,7 +90,7 @@ pub(in crate::sqlite) struct Cache {
 impl Cache {
     /// Reads the whole cache.
     pub(in crate::sqlite) fn load(connection: &Database<'_>, now: ClockReading) -> Result<Self> {
-        Self::load_with(connection, Known { settle_groups: true, ..Known::default() }, now)
+        Self::load_with(connection, Known { refresh_groups: true, ..Known::default() }, now)
     }
 
     /// Reloads what another process may have changed.
@@ -98,7 +98,7 @@ impl Cache {
         let known = Known {
             names: Some(self.names),
             limits: Some(self.limits),
-            settle_groups: self.settle_groups,
+            refresh_groups: self.refresh_groups,
             looked_at: self.affinity.looked_at,
             pruned_to: self.pruned_to,
         };
@@ -129,7 +129,7 @@ impl Cache {
             queues,
             limits,
             affinity: AffinityKeys::load(connection, known.looked_at)?,
-            settle_groups: known.settle_groups,
+            refresh_groups: known.refresh_groups,
             running_rows: RunningTasks::default(),
             has_unpropagated_ends: exists(connection, "SELECT EXISTS (SELECT 1 FROM unpropagated_end)")?,
             next_overdue: next_overdue(connection)?,
@@ -147,7 +147,7 @@ impl Cache {
 
 impl Cache {
     /// Returns the fair-share tag of a list among those of its queue.
-    pub(in crate::sqlite) fn share_tag_of(&mut self, connection: &Database<'_>, list: i64) -> Result<Rank> {
+    pub(in crate::sqlite) fn share_tag_of(&mut self, connection: &Database<'_>, list: i64) -> Result<FairShareTag> {
         share_tag_of(connection, &self.names, &mut self.limits, list)
     }
 
@@ -172,16 +172,16 @@ impl Cache {
 
 /// Returns the fair-share tag of a list, by which its first task is ordered among those of other
 /// groups.
-fn share_tag_of(connection: &Database<'_>, names: &Names, limits: &mut Limits, number: i64) -> Result<Rank> {
+fn share_tag_of(connection: &Database<'_>, names: &Names, limits: &mut Limits, number: i64) -> Result<FairShareTag> {
     if !limits.fair_shares.are_shared() {
-        return Ok(Rank::default());
+        return Ok(FairShareTag::default());
     }
-    let Some(sub_queue) = names.sub_queue(number) else { return Ok(Rank::default()) };
+    let Some(sub_queue) = names.sub_queue(number) else { return Ok(FairShareTag::default()) };
     let group = names.group_of(number);
     let tags = limits.fair_shares.tags(connection, sub_queue.queue, group)?;
     let is_below_minimum =
         group.map_or(Ok(false), |group| limits.group(connection, group).map(|state| state.is_below_minimum))?;
-    Ok(rules::share::rank(tags, is_below_minimum))
+    Ok(rules::share::fair_share_tag(tags, is_below_minimum))
 }
 
 /// Returns the time at which the next attempt that awaits an external completion becomes overdue.
@@ -220,7 +220,7 @@ fn heads(connection: &Database<'_>, names: &Names, index: &mut Index, limits: &m
             if let Some(at) = state.token_at {
                 heads.add_token_due(connection, at, group)?;
             }
-            if state.held_back {
+            if state.blocked {
                 continue;
             }
         }

@@ -91,7 +91,7 @@ impl CommitCounts {
             Write::Complete { .. } | Write::Fail { .. } | Write::Release { .. } | Write::ConfirmCancel { .. } => {
                 self.ended += 1;
             }
-            Write::All(members) => members.iter().for_each(|member| self.add_write(member)),
+            Write::All(writes) => writes.iter().for_each(|write| self.add_write(write)),
             _ => {}
         }
     }

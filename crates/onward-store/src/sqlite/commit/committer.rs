@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use tokio::sync::{oneshot, watch};
 
 use crate::api::error::{Error, Result};
-use crate::api::news::{NewsSender, TaskNews};
+use crate::api::notification::{NotificationSender, TaskNotification};
 use crate::api::outcome::Outcome;
 use crate::api::store::Hint;
 use crate::api::task::SessionId;
@@ -74,7 +74,7 @@ pub(in crate::sqlite) struct Committer {
     /// The sum of all hints, for subscribers to changes.
     pub(in crate::sqlite) hints: watch::Sender<Hint>,
     /// The notifications of ended tasks.
-    pub(in crate::sqlite) news: NewsSender,
+    pub(in crate::sqlite) notifications: NotificationSender,
     /// The sizes of commits so far.
     pub(in crate::sqlite) sizes: Arc<CommitSizes>,
     /// True if callers of this process write to the file on their own connections. Once set, it
@@ -94,7 +94,7 @@ pub(in crate::sqlite) struct Committer {
     /// True if other processes may write to the store: a store in memory has only this one.
     is_file: bool,
     /// True if peers came or went and the store has not adapted to that yet.
-    unsettled: bool,
+    peers_changed: bool,
     /// True if the index was moved to the tables for callers who write themselves.
     indexed_for_callers: bool,
     /// The number of the next task at the last check for missed tasks.
@@ -130,7 +130,7 @@ pub(in crate::sqlite) struct CommitterParts {
     /// The channel for hints.
     pub(in crate::sqlite) hints: watch::Sender<Hint>,
     /// The channel for notifications of ended tasks.
-    pub(in crate::sqlite) news: NewsSender,
+    pub(in crate::sqlite) notifications: NotificationSender,
     /// The counter of commit sizes.
     pub(in crate::sqlite) sizes: Arc<CommitSizes>,
 }
@@ -138,14 +138,15 @@ pub(in crate::sqlite) struct CommitterParts {
 impl Committer {
     /// Creates a committer with an empty cache, which the first commit fills.
     pub(in crate::sqlite) fn new(parts: CommitterParts) -> Self {
-        let CommitterParts { connection, clock, payload_limit, memory_tasks, peers, file, hints, news, sizes } = parts;
+        let CommitterParts { connection, clock, payload_limit, memory_tasks, peers, file, hints, notifications, sizes } =
+            parts;
         Self {
             connection: connection.into(),
             clock,
             payload_limit,
             memory_tasks,
             hints,
-            news,
+            notifications,
             sizes,
             callers_write: Arc::default(),
             has_new_tags: Arc::default(),
@@ -157,7 +158,7 @@ impl Committer {
             peers,
             file,
             checkpoint_trigger: None,
-            unsettled: true,
+            peers_changed: true,
             indexed_for_callers: false,
             next_task_seen: 0,
             next_entry_seen: 0,
@@ -264,7 +265,7 @@ impl Committer {
         let outcome = self.check_before().and_then(|()| self.refresh()).and_then(|()| {
             let (first, first_entry) = (self.next_task(), self.next_entry());
             let changes = self.connection.total_changes();
-            let (value, hint, news) = self.with_transaction(work)?;
+            let (value, hint, notifications) = self.with_transaction(work)?;
             let raised_to = self.raise_generation(changes)?;
             self.connection.database().prepare_cached("COMMIT")?.execute([])?;
             // The file is checked after the commit and before the acknowledgement: a commit to a
@@ -274,7 +275,7 @@ impl Committer {
             self.has_new_tags.store(self.cache.as_ref().is_some_and(|cache| !cache.tags.is_empty()), Ordering::Release);
             self.notified_entries.advance(first_entry, self.next_entry());
             // Only now, after the commit, so that a woken waiter finds the change in the file.
-            self.notify(hint, news);
+            self.notify(hint, notifications);
             Ok(value)
         });
         if outcome.is_err() {
@@ -357,7 +358,7 @@ impl Committer {
     fn with_transaction<T>(
         &mut self,
         work: impl FnOnce(&mut Transaction<'_>) -> Result<T>,
-    ) -> Result<(T, Hint, Vec<TaskNews>)> {
+    ) -> Result<(T, Hint, Vec<TaskNotification>)> {
         let Some(cache) = self.cache.as_mut() else { return Err(Error::closed()) };
         let mut transaction = Transaction {
             connection: &self.connection.database(),
@@ -370,13 +371,13 @@ impl Committer {
             log: LogBuffer::default(),
             statistics: rustc_hash::FxHashMap::default(),
             hint: Hint::default(),
-            news: self.news.is_heard().then(Vec::new),
+            notifications: self.notifications.has_receivers().then(Vec::new),
             completions: Vec::new(),
             unpropagated_ends: std::collections::VecDeque::new(),
             counters_are_read: false,
         };
         let value = work(&mut transaction)?;
-        Ok((value, transaction.hint, transaction.news.unwrap_or_default()))
+        Ok((value, transaction.hint, transaction.notifications.unwrap_or_default()))
     }
 
     /// Runs `work` while neither this process nor another writes to the file.
@@ -430,8 +431,8 @@ impl Committer {
     }
 
     /// Notifies the waiters of this process and of other processes of a change.
-    fn notify(&mut self, change: Hint, news: Vec<TaskNews>) {
-        self.news.tell(news);
+    fn notify(&mut self, change: Hint, notifications: Vec<TaskNotification>) {
+        self.notifications.notify(notifications);
         if change == Hint::default() {
             return;
         }
@@ -443,7 +444,7 @@ impl Committer {
 
     /// Makes every waiter of this process look at the store.
     pub(in crate::sqlite) fn wake_all(&self) {
-        self.news.tell_missed();
+        self.notifications.notify_missed();
         self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 0 }));
     }
 
@@ -451,7 +452,7 @@ impl Committer {
     /// has changed. With `sweep`, lock files of brief processes that have ended are removed.
     pub(in crate::sqlite) fn refresh_peers(&mut self, sweep: bool) -> Result<bool> {
         let changed = self.peers.as_mut().map_or(Ok(false), |peers| peers.refresh(sweep))?;
-        self.unsettled |= changed;
+        self.peers_changed |= changed;
         Ok(changed)
     }
 
@@ -462,10 +463,10 @@ impl Committer {
 
     /// Refreshes the list of peers and adapts to changes. A peer that has ended may have committed
     /// without a notification.
-    pub(in crate::sqlite) fn settle_peers(&mut self, sweep: bool) -> Result<()> {
+    pub(in crate::sqlite) fn update_peers(&mut self, sweep: bool) -> Result<()> {
         self.refresh_peers(sweep)?;
-        self.unsettled |= self.callers_write() && !self.indexed_for_callers;
-        if !self.unsettled {
+        self.peers_changed |= self.callers_write() && !self.indexed_for_callers;
+        if !self.peers_changed {
             return Ok(());
         }
         self.adapt_to_peers()?;
@@ -490,7 +491,7 @@ impl Committer {
             self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 0 }));
         }
         if self.notified.missed(next_task) | self.notified_entries.missed(next_entry) {
-            self.news.tell_missed();
+            self.notifications.notify_missed();
         }
         (self.next_task_seen, self.next_entry_seen) = (next_task, next_entry);
         Ok(())
@@ -517,7 +518,7 @@ impl Committer {
         });
         self.peers = peers;
         outcome?;
-        self.unsettled = false;
+        self.peers_changed = false;
         self.indexed_for_callers = callers_write;
         // A process that has ended may have changed a schedule without a notification.
         self.hints.send_modify(|hint| hint.schedules += 1);
@@ -563,7 +564,7 @@ impl Committer {
         }
         let version = self.version()?;
         if std::mem::replace(&mut self.version_notified, version) != version {
-            self.news.tell_missed();
+            self.notifications.notify_missed();
             self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 1 }));
         }
         Ok(())

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::api::error::{Error, Result};
 use crate::api::event::Change;
-use crate::api::news::TaskNews;
+use crate::api::notification::TaskNotification;
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::store::Hint;
 use crate::api::task::{Lease, OnDuplicate, Priority, TaskId, TaskState};
@@ -82,7 +82,7 @@ pub(in crate::sqlite) struct Transaction<'a> {
     /// The kinds of changes so far.
     pub(in crate::sqlite) hint: Hint,
     /// The notifications of ended tasks, if the process has a listener.
-    pub(in crate::sqlite) news: Option<Vec<TaskNews>>,
+    pub(in crate::sqlite) notifications: Option<Vec<TaskNotification>>,
     /// Completions that have an outcome but are not written yet.
     pub(in crate::sqlite) completions: Vec<Completion>,
     /// Ended tasks whose dependents are to be updated.
@@ -141,14 +141,14 @@ pub(in crate::sqlite) struct LiveTask {
     /// The unique key.
     pub(in crate::sqlite) key: Option<String>,
     /// The lease, while the task runs.
-    pub(in crate::sqlite) held: Option<Held>,
+    pub(in crate::sqlite) running: Option<RunningAttempt>,
     /// The kinds of links that other tasks have to it: none for most.
     pub(in crate::sqlite) links: u8,
 }
 
 /// The session and the attempt that hold a running task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sqlite) struct Held {
+pub(in crate::sqlite) struct RunningAttempt {
     /// The session's number.
     pub(in crate::sqlite) session: i64,
     /// The claim's number.
@@ -175,7 +175,7 @@ impl LiveTask {
             expires_at: entry.expires_at,
             options: TaskOptions::default(),
             key: None,
-            held: None,
+            running: None,
             links: 0,
         }
     }
@@ -183,8 +183,8 @@ impl LiveTask {
     /// Decodes a row of `live_task.sql`.
     pub(in crate::sqlite) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let session: Option<i64> = row.get(13)?;
-        let held = match session {
-            Some(session) => Some(Held { session, claim: row.get(14)?, started_at: row.get(15)? }),
+        let running = match session {
+            Some(session) => Some(RunningAttempt { session, claim: row.get(14)?, started_at: row.get(15)? }),
             None => None,
         };
         Ok(Self {
@@ -202,19 +202,19 @@ impl LiveTask {
             expires_at: row.get(10)?,
             options: row.get(11)?,
             key: row.get(12)?,
-            held,
+            running,
             links: row.get(16)?,
         })
     }
 
     /// Returns true if a lease is the current one.
     pub(in crate::sqlite) fn is_held_by(&self, lease: Lease) -> bool {
-        self.held.is_some_and(|held| held.session == lease.session.0 && held.claim == lease.claim)
+        self.running.is_some_and(|running| running.session == lease.session.0 && running.claim == lease.claim)
     }
 
     /// Returns the task's state, which follows from other columns.
     pub(in crate::sqlite) fn state(&self) -> TaskState {
-        match (self.held, self.scheduled) {
+        match (self.running, self.scheduled) {
             (Some(_), _) => TaskState::Running,
             _ if self.blocked => TaskState::Blocked,
             (None, true) => TaskState::Scheduled,
@@ -290,7 +290,7 @@ impl Transaction<'_> {
     fn verb(&mut self, write: &Write) -> VerbResult<Outcome> {
         let outcome = self.act(write)?;
         self.propagate_ends()?;
-        self.settle_affinity_lists()?;
+        self.refresh_affinity_lists()?;
         Ok(outcome)
     }
 
@@ -310,12 +310,14 @@ impl Transaction<'_> {
             Write::Complete { lease, result } => self.complete(*lease, result.as_ref()),
             Write::Fail { lease, error, next } => self.fail(*lease, error, *next),
             Write::Release { lease, after } => self.release(*lease, *after),
-            Write::AwaitChildren { lease, memo, on_failure } => self.await_children(*lease, memo, *on_failure),
+            Write::AwaitChildren { lease, checkpoint, on_failure } => {
+                self.await_children(*lease, checkpoint, *on_failure)
+            }
             Write::ConfirmCancel { lease, reason } => self.confirm_cancel(*lease, reason),
             Write::Report { lease, fraction, message, bytes } => {
                 self.report(*lease, *fraction, message.as_deref(), *bytes)
             }
-            Write::KeepMemo { lease, memo } => self.keep_checkpoint(*lease, memo),
+            Write::SaveCheckpoint { lease, checkpoint } => self.save_checkpoint(*lease, checkpoint),
             Write::RecordIo { lease, io } => self.record_io(*lease, *io),
             Write::Cancel { task } => self.cancel(*task),
             Write::Retry { task } => self.retry(*task),
@@ -338,7 +340,7 @@ impl Transaction<'_> {
             Write::Sweep => self.sweep().map(Outcome::Swept),
             Write::Bulk(bulk) => self.bulk(bulk).map(Outcome::Bulk),
             Write::AwaitCompletion { lease, wait } => self.await_completion(*lease, wait),
-            Write::Finish { token, finish } => self.finish_awaited(*token, finish),
+            Write::CompleteExternally { token, completion } => self.complete_externally(*token, completion),
             Write::Move { task, queue } => self.move_task(*task, queue),
             Write::Retire { session } => self.retire(*session),
             Write::Turn(turn) => self.turn(turn),
@@ -346,7 +348,7 @@ impl Transaction<'_> {
             Write::Terminate { task, reason } => self.terminate(*task, reason),
             Write::PauseOrchestration { task } => self.pause_orchestration(*task),
             Write::ResumeOrchestration { task } => self.resume_orchestration(*task),
-            Write::All(members) => self.all(members),
+            Write::All(writes) => self.all(writes),
         }
     }
 
@@ -354,22 +356,22 @@ impl Transaction<'_> {
     ///
     /// A list of independent submits can be checked as a whole before anything is written. Any
     /// other list needs a savepoint, which costs two statements more.
-    fn all(&mut self, members: &[Write]) -> VerbResult<Outcome> {
-        rules::all::check(members)?;
+    fn all(&mut self, writes: &[Write]) -> VerbResult<Outcome> {
+        rules::all::check(writes)?;
         // Everything that can be rejected is known before anything is written, unless names run out
         // on the way. So these writes need no savepoint.
-        if members.iter().all(is_refused_for_its_input_alone) && self.cache.names.has_room_for(members.len()) {
-            self.check_submits(members)?;
-            return Ok(Outcome::All(self.members(members)?));
+        if writes.iter().all(is_refused_for_its_input_alone) && self.cache.names.has_room_for(writes.len()) {
+            self.check_submits(writes)?;
+            return Ok(Outcome::All(self.apply_each(writes)?));
         }
         // Written first, so that a rollback to the savepoint restores the counts that hold.
         self.save_all_counters()?;
         if self.cache.tags.are_shared() {
             self.write_tags()?;
         }
-        self.connection.prepare_cached("SAVEPOINT all_members")?.execute([])?;
+        self.connection.prepare_cached("SAVEPOINT all_writes")?.execute([])?;
         let savepoint = self.savepoint();
-        let outcome = match self.members(members) {
+        let outcome = match self.apply_each(writes) {
             Ok(outcomes) => {
                 self.flush_completions()?;
                 Ok(Outcome::All(outcomes))
@@ -382,7 +384,7 @@ impl Transaction<'_> {
             // including the savepoint.
             Err(VerbError::Failed(error)) => return Err(VerbError::Failed(error)),
         };
-        self.connection.prepare_cached("RELEASE all_members")?.execute([])?;
+        self.connection.prepare_cached("RELEASE all_writes")?.execute([])?;
         outcome
     }
 
@@ -393,19 +395,19 @@ impl Transaction<'_> {
             statistics: self.statistics.clone(),
             hint: self.hint,
             next_task: self.cache.next_task,
-            notified: self.news.as_ref().map_or(0, Vec::len),
+            notified: self.notifications.as_ref().map_or(0, Vec::len),
         }
     }
 
     /// Undoes the writes of an `All` since the savepoint.
     fn undo_to(&mut self, savepoint: Savepoint) -> Result<()> {
-        self.connection.prepare_cached("ROLLBACK TO all_members")?.execute([])?;
+        self.connection.prepare_cached("ROLLBACK TO all_writes")?.execute([])?;
         self.completions.clear();
         self.unpropagated_ends.clear();
         self.log.undo_to(savepoint.log);
         self.statistics = savepoint.statistics;
         self.hint = savepoint.hint;
-        self.news.iter_mut().for_each(|news| news.truncate(savepoint.notified));
+        self.notifications.iter_mut().for_each(|notifications| notifications.truncate(savepoint.notified));
         // The log row that carries the next number is not written yet, so the number must not be
         // read from the file.
         *self.cache = Cache::load(self.connection, self.moment())?;
@@ -414,33 +416,33 @@ impl Transaction<'_> {
     }
 
     /// Checks the submits of a list without writing anything.
-    fn check_submits(&mut self, members: &[Write]) -> VerbResult<()> {
-        for (index, member) in members.iter().enumerate() {
-            if let Write::Submit(task) = member {
-                self.check_submit(task).map_err(|stop| in_member(index, stop))?;
+    fn check_submits(&mut self, writes: &[Write]) -> VerbResult<()> {
+        for (index, write) in writes.iter().enumerate() {
+            if let Write::Submit(task) = write {
+                self.check_submit(task).map_err(|stop| in_all(index, stop))?;
             }
         }
         Ok(())
     }
 
     /// Applies the writes of a list in order, up to the first that is rejected.
-    fn members(&mut self, members: &[Write]) -> VerbResult<Vec<Outcome>> {
-        let mut outcomes = Vec::with_capacity(members.len());
-        for (index, member) in members.iter().enumerate() {
-            outcomes.push(self.member(member, &outcomes).map_err(|stop| in_member(index, stop))?);
+    fn apply_each(&mut self, writes: &[Write]) -> VerbResult<Vec<Outcome>> {
+        let mut outcomes = Vec::with_capacity(writes.len());
+        for (index, write) in writes.iter().enumerate() {
+            outcomes.push(self.apply_in_all(write, &outcomes).map_err(|stop| in_all(index, stop))?);
         }
         Ok(outcomes)
     }
 
     /// Applies one write of a list. A submit may depend on the tasks of earlier submits in the
     /// list, whose numbers are known only now.
-    fn member(&mut self, member: &Write, before: &[Outcome]) -> VerbResult<Outcome> {
-        if let Write::Submit(new) = member
+    fn apply_in_all(&mut self, write: &Write, before: &[Outcome]) -> VerbResult<Outcome> {
+        if let Write::Submit(new) = write
             && let Some(resolved) = rules::dependencies::resolved(new, before)?
         {
             return self.verb(&Write::Submit(Box::new(resolved)));
         }
-        self.verb(member)
+        self.verb(write)
     }
 
     /// Writes the pending changes of the transaction. The caller commits.
@@ -452,7 +454,7 @@ impl Transaction<'_> {
         if !self.unpropagated_ends.is_empty() {
             self.propagate_ends()?;
         }
-        self.settle_affinity_lists()?;
+        self.refresh_affinity_lists()?;
         if self.cache.index.is_full(self.memory_tasks) {
             let index_watermark = self.cache.next_task - 1;
             self.cache.index.flush(self.connection, index_watermark)?;
@@ -519,28 +521,28 @@ impl Transaction<'_> {
     }
 
     /// Adds a notification, if the process has a listener.
-    pub(in crate::sqlite) fn notify(&mut self, news: TaskNews) {
-        if let Some(notified) = &mut self.news {
-            notified.push(news);
+    pub(in crate::sqlite) fn notify(&mut self, notification: TaskNotification) {
+        if let Some(notified) = &mut self.notifications {
+            notified.push(notification);
         }
     }
 
     /// Reads a live task, from memory if it runs.
     pub(in crate::sqlite) fn live(&self, task: TaskId) -> Result<Option<LiveTask>> {
-        if let Some(held) = self.cache.running_rows.get(task) {
-            return Ok(Some(held.clone()));
+        if let Some(running) = self.cache.running_rows.get(task) {
+            return Ok(Some(running.clone()));
         }
         let mut statement = self.connection.prepare_cached(include_str!("../sql/commit/live_task.sql"))?;
         Ok(statement.query_row([task.0], LiveTask::from_row).optional()?)
     }
 
     /// Returns the running task of a lease, if the lease holds.
-    pub(in crate::sqlite) fn held_by(&self, lease: Lease) -> VerbResult<(LiveTask, Held)> {
+    pub(in crate::sqlite) fn running_under(&self, lease: Lease) -> VerbResult<(LiveTask, RunningAttempt)> {
         if let Some(task) = self.live(lease.task)?
-            && let Some(held) = task.held
+            && let Some(running) = task.running
             && task.is_held_by(lease)
         {
-            return Ok((task, held));
+            return Ok((task, running));
         }
         self.check_session(lease.session)?;
         Err(Refusal::LeaseLost(lease).into())
@@ -563,9 +565,9 @@ pub(in crate::sqlite) fn id_values(ids: impl Iterator<Item = TaskId>) -> Rc<Vec<
 }
 
 /// Returns the refusal with the position of the write that was rejected.
-pub(in crate::sqlite) fn in_member(index: usize, stop: VerbError) -> VerbError {
+pub(in crate::sqlite) fn in_all(index: usize, stop: VerbError) -> VerbError {
     match stop {
-        VerbError::Refused(refusal) => VerbError::Refused(Refusal::Member { index, refusal: Box::new(refusal) }),
+        VerbError::Refused(refusal) => VerbError::Refused(Refusal::InAll { index, refusal: Box::new(refusal) }),
         VerbError::Failed(error) => VerbError::Failed(error),
     }
 }

@@ -115,7 +115,7 @@ fn encode(change: Change) -> (u8, Option<u64>, Option<u64>) {
         Change::Unblocked => (20, None, None),
         Change::Blocked => (21, None, None),
         Change::Moved => (22, None, None),
-        Change::Bundled { bundle } => (30, Some(bundle.0.unsigned_abs()), None),
+        Change::Batched { batch } => (30, Some(batch.0.unsigned_abs()), None),
     }
 }
 
@@ -152,7 +152,7 @@ fn decode_change(code: u8, bytes: &mut &[u8]) -> Result<Change> {
         20 => Change::Unblocked,
         21 => Change::Blocked,
         22 => Change::Moved,
-        30 => Change::Bundled { bundle: TaskId(take(bytes)?.cast_signed()) },
+        30 => Change::Batched { batch: TaskId(take(bytes)?.cast_signed()) },
         _ => return Err(damaged()),
     })
 }

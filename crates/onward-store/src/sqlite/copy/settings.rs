@@ -10,8 +10,8 @@ use crate::api::limit::LimitScope;
 use crate::api::name::Name;
 use crate::api::task::{TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
-use crate::model::{BatchKey, UnsettledEnd};
-use crate::postgres::{ChangeSet, CollectionBody, DayCounts, SharesBody, SmallStateRow, StoreSettings};
+use crate::model::{BatchKey, UnpropagatedEnd};
+use crate::postgres::{ChangeSet, DayCounts, PendingBatchBody, SharesBody, SmallStateRow, StoreSettings};
 use crate::rules::history::day_of;
 use crate::sqlite::columns::meta::meta;
 use crate::sqlite::columns::schedules;
@@ -48,8 +48,8 @@ pub(in crate::sqlite) fn read(connection: &Connection, now: Timestamp, piece: &m
     items.push(SmallStateRow::sole("store", &StoreSettings { mode, configuration, schedule_revision })?);
     buckets(connection, items)?;
     shares(connection, &queues, items)?;
-    collections(connection, items)?;
-    unsettled(connection, items)?;
+    pending_batches(connection, items)?;
+    unpropagated_ends(connection, items)?;
     piece.statistics = statistics(connection)?;
     let day = |day: crate::api::history::QueueDay| DayCounts {
         day: day_of(day.day),
@@ -120,14 +120,14 @@ fn shares(connection: &Connection, queues: &BTreeMap<i64, Name>, items: &mut Vec
     }
     for (queue, shares) in by_queue {
         if let Some(name) = queues.get(&queue) {
-            items.push(SmallStateRow::new("shares", name, &shares)?);
+            items.push(SmallStateRow::new("fair_share", name, &shares)?);
         }
     }
     Ok(())
 }
 
 /// Reads the pending batches with their items.
-fn collections(connection: &Connection, items: &mut Vec<SmallStateRow>) -> Result<()> {
+fn pending_batches(connection: &Connection, items: &mut Vec<SmallStateRow>) -> Result<()> {
     let mut sub_queues = SubQueueNames::new(connection);
     let sql = "SELECT first_item, items, bytes, began_at, size, deadline, ready_at, sub_queue FROM pending_batch ORDER BY sub_queue";
     let mut statement = connection.prepare_cached(sql)?;
@@ -135,37 +135,37 @@ fn collections(connection: &Connection, items: &mut Vec<SmallStateRow>) -> Resul
     while let Some(row) = rows.next()? {
         let moment = |at| Ok::<_, rusqlite::Error>(Timestamp::from_microseconds(row.get(at)?));
         let sub_queue: i64 = row.get(7)?;
-        let mut members = connection.prepare_cached("SELECT task FROM pending_item WHERE sub_queue = ?")?;
-        let tasks = members.query_map([sub_queue], |row| row.get(0).map(TaskId))?;
-        let body = CollectionBody {
+        let mut pending_items = connection.prepare_cached("SELECT task FROM pending_item WHERE sub_queue = ?")?;
+        let tasks = pending_items.query_map([sub_queue], |row| row.get(0).map(TaskId))?;
+        let body = PendingBatchBody {
             began_with: TaskId(row.get(0)?),
-            members: row.get(1)?,
+            items: row.get(1)?,
             bytes: row.get::<_, i64>(2)?.cast_unsigned(),
             began_at: moment(3)?,
             size: row.get(4)?,
             deadline: moment(5)?,
-            ripe_at: moment(6)?,
+            ready_at: moment(6)?,
             tasks: tasks.collect::<rusqlite::Result<BTreeSet<TaskId>>>()?,
         };
         let names = sub_queues.of(sub_queue)?;
         let line: BatchKey = (names.queue, names.kind, names.group);
-        items.push(SmallStateRow::new("collection", &line, &body)?);
+        items.push(SmallStateRow::new("pending_batch", &line, &body)?);
     }
     Ok(())
 }
 
 /// Tasks that are over and whose dependents do not all know yet.
-fn unsettled(connection: &Connection, items: &mut Vec<SmallStateRow>) -> Result<()> {
+fn unpropagated_ends(connection: &Connection, items: &mut Vec<SmallStateRow>) -> Result<()> {
     let sql = "SELECT task, state, up_to, next_child, next_item FROM unpropagated_end ORDER BY number";
     let mut statement = connection.prepare_cached(sql)?;
     let line = statement.query_map([], |row| {
         let id = |at| row.get(at).map(TaskId);
         let ended = TaskState::from_code(row.get(1)?);
-        Ok(UnsettledEnd { task: id(0)?, ended, up_to: id(2)?, next_child: id(3)?, next_member: id(4)? })
+        Ok(UnpropagatedEnd { task: id(0)?, ended, up_to: id(2)?, next_child: id(3)?, next_item: id(4)? })
     })?;
-    let line: VecDeque<UnsettledEnd> = line.collect::<rusqlite::Result<_>>()?;
+    let line: VecDeque<UnpropagatedEnd> = line.collect::<rusqlite::Result<_>>()?;
     if !line.is_empty() {
-        items.push(SmallStateRow::sole("unsettled", &line)?);
+        items.push(SmallStateRow::sole("unpropagated_ends", &line)?);
     }
     Ok(())
 }

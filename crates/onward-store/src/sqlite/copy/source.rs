@@ -61,7 +61,7 @@ enum Part {
     /// The dependencies.
     DependentOf { after: (i64, i64) },
     /// The items of batches.
-    Members { after: i64 },
+    BatchItems { after: i64 },
     /// The live tasks.
     Live { after: i64 },
     /// The ended tasks.
@@ -151,11 +151,14 @@ impl SqliteSource {
             }
             Part::DependentOf { after } => {
                 piece.waits = self.pairs(WAITS, after, |task, dependent| (task, dependent))?;
-                piece.waits.last().map_or(Part::Members { after: 0 }, |after| Part::DependentOf { after: *after })
+                piece.waits.last().map_or(Part::BatchItems { after: 0 }, |after| Part::DependentOf { after: *after })
             }
-            Part::Members { after } => {
-                piece.members = self.pairs(MEMBERS, (after, 0), |member, bundle| (member, bundle))?;
-                piece.members.last().map_or(Part::Live { after: 0 }, |(after, _)| Part::Members { after: *after })
+            Part::BatchItems { after } => {
+                piece.batch_items = self.pairs(BATCH_ITEMS, (after, 0), |item, batch| (item, batch))?;
+                piece
+                    .batch_items
+                    .last()
+                    .map_or(Part::Live { after: 0 }, |(after, _)| Part::BatchItems { after: *after })
             }
             Part::Live { after } => {
                 piece.live = rows(tasks::live(&self.connection, after)?)?;
@@ -220,7 +223,7 @@ const WAITS: &str =
     "SELECT task, dependent FROM dependency WHERE (task, dependent) > (?1, ?2) ORDER BY task, dependent LIMIT ?3";
 
 /// The query for items of batches.
-const MEMBERS: &str = "SELECT task, batch FROM batch_item WHERE task > ?1 AND ?2 = 0 ORDER BY task LIMIT ?3";
+const BATCH_ITEMS: &str = "SELECT task, batch FROM batch_item WHERE task > ?1 AND ?2 = 0 ORDER BY task LIMIT ?3";
 
 /// Counts all tasks, for the progress of the copy.
 fn count(connection: &Connection) -> Result<u64> {

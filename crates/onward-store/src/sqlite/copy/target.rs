@@ -127,8 +127,8 @@ impl SqliteTarget {
         for (task, dependent) in piece.waits {
             self.execute("INSERT INTO dependency (task, dependent) VALUES (?, ?)", [task, dependent])?;
         }
-        for (member, bundle) in piece.members {
-            self.execute("INSERT INTO batch_item (task, batch) VALUES (?, ?)", [member, bundle])?;
+        for (item, batch) in piece.batch_items {
+            self.execute("INSERT INTO batch_item (task, batch) VALUES (?, ?)", [item, batch])?;
         }
         piece.live.into_iter().try_for_each(|row| self.live(row))?;
         piece.ended.into_iter().try_for_each(|row| self.ended(row))?;
@@ -239,7 +239,7 @@ impl SqliteTarget {
     /// Writes the details that few tasks have, each in its own table; returns the links to them.
     fn details(&self, task: &Task) -> Result<u8> {
         let id = task.id.0;
-        let mut links = if task.members > 0 { BATCH } else { 0 };
+        let mut links = if task.items > 0 { BATCH } else { 0 };
         if let Some(parent) = task.new.parent {
             self.execute("INSERT INTO child (parent, child) VALUES (?, ?)", [parent.0, id])?;
         }
@@ -250,9 +250,9 @@ impl SqliteTarget {
         }
         self.progress(task)?;
         orchestrations::write(&self.connection, task)?;
-        if let Some(memo) = &task.memo {
+        if let Some(checkpoint) = &task.checkpoint {
             links |= CHECKPOINT;
-            self.execute("INSERT INTO task_checkpoint (task, checkpoint) VALUES (?, ?)", params![id, &memo[..]])?;
+            self.execute("INSERT INTO task_checkpoint (task, checkpoint) VALUES (?, ?)", params![id, &checkpoint[..]])?;
         }
         if let Some(awaited) = &task.awaited {
             links |= AWAITED;
@@ -324,7 +324,7 @@ impl SqliteTarget {
     }
 
     /// Writes what follows from the rows.
-    fn settle(&mut self, counters: Counters) -> Result<()> {
+    fn set_counters(&mut self, counters: Counters) -> Result<()> {
         self.connection.execute_batch(SETTLE)?;
         let now = self.options.clock_of().now().as_microseconds();
         if counters != Counters::default() {
@@ -361,8 +361,8 @@ const SETTLE: &str = "
 
 /// Returns the options of a task.
 fn options(task: &Task) -> TaskOptions {
-    let members = std::num::NonZeroU32::new(task.members);
-    TaskOptions { io: task.io, members, ..TaskOptions::of(&task.new) }
+    let items = std::num::NonZeroU32::new(task.items);
+    TaskOptions { io: task.io, items, ..TaskOptions::of(&task.new) }
 }
 
 /// Returns the unique key of a task.
@@ -393,7 +393,7 @@ impl Target for SqliteTarget {
 
     async fn end(mut self, counters: Counters) -> Result<()> {
         self.connection.execute_batch("BEGIN")?;
-        self.settle(counters)?;
+        self.set_counters(counters)?;
         self.connection.execute_batch("COMMIT")?;
         let Self { connection, options, to, waiting, unfinished, .. } = self;
         drop(connection);

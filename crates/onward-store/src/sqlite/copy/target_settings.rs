@@ -14,8 +14,8 @@ use crate::api::schedule::ScheduleRecord;
 use crate::api::store::KindStatistics;
 use crate::api::timestamp::Timestamp;
 use crate::api::write::{Scope, Write};
-use crate::model::{BatchKey, UnsettledEnd};
-use crate::postgres::{CollectionBody, DayCounts, SharesBody, SmallStateRow, StoreSettings};
+use crate::model::{BatchKey, UnpropagatedEnd};
+use crate::postgres::{DayCounts, PendingBatchBody, SharesBody, SmallStateRow, StoreSettings};
 use crate::sqlite::columns::durations::nanoseconds;
 use crate::sqlite::columns::schedules;
 use crate::sqlite::commit::connection::Database;
@@ -44,14 +44,14 @@ impl Waiting {
         for item in self.of("schedule") {
             schedules::put(connection, &item.body::<ScheduleRecord>()?)?;
         }
-        for item in self.of("shares") {
+        for item in self.of("fair_share") {
             shares(connection, names, &item.key()?, item.body()?)?;
         }
-        for item in self.of("collection") {
-            collection(connection, names, &item.key()?, &item.body()?)?;
+        for item in self.of("pending_batch") {
+            pending_batch(connection, names, &item.key()?, &item.body()?)?;
         }
-        for item in self.of("unsettled") {
-            unsettled(connection, item.body()?)?;
+        for item in self.of("unpropagated_ends") {
+            unpropagated_ends(connection, item.body()?)?;
         }
         for item in self.of("bucket") {
             if let LimitScope::Group(name) = item.key()? {
@@ -161,7 +161,7 @@ fn shares(connection: &Connection, names: &mut Names, queue: &Name, shares: Shar
 }
 
 /// Writes a pending batch.
-fn collection(connection: &Connection, names: &mut Names, line: &BatchKey, body: &CollectionBody) -> Result<()> {
+fn pending_batch(connection: &Connection, names: &mut Names, line: &BatchKey, body: &PendingBatchBody) -> Result<()> {
     let (queue, kind, group) = line;
     let sub_queue = names.ensure_sub_queue(&Database::from(connection), queue, kind, group.as_ref(), false)?;
     connection.execute(
@@ -169,12 +169,12 @@ fn collection(connection: &Connection, names: &mut Names, line: &BatchKey, body:
         params![
             sub_queue,
             body.began_with.0,
-            body.members,
+            body.items,
             body.bytes.cast_signed(),
             body.began_at.as_microseconds(),
             body.size,
             body.deadline.as_microseconds(),
-            body.ripe_at.as_microseconds()
+            body.ready_at.as_microseconds()
         ],
     )?;
     for task in &body.tasks {
@@ -186,11 +186,11 @@ fn collection(connection: &Connection, names: &mut Names, line: &BatchKey, body:
 }
 
 /// Writes the ended tasks whose dependents are not updated yet.
-fn unsettled(connection: &Connection, line: VecDeque<UnsettledEnd>) -> Result<()> {
+fn unpropagated_ends(connection: &Connection, line: VecDeque<UnpropagatedEnd>) -> Result<()> {
     for over in line {
         let code = over.ended.map_or(0, crate::api::task::TaskState::code);
         let sql = "INSERT INTO unpropagated_end (task, state, up_to, next_child, next_item) VALUES (?, ?, ?, ?, ?)";
-        connection.execute(sql, [over.task.0, code, over.up_to.0, over.next_child.0, over.next_member.0])?;
+        connection.execute(sql, [over.task.0, code, over.up_to.0, over.next_child.0, over.next_item.0])?;
     }
     Ok(())
 }

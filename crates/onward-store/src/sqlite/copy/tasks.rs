@@ -84,7 +84,7 @@ fn maybe(row: &Row<'_>, at: usize) -> Result<Option<Timestamp>> {
 /// Reads the columns that live and ended tasks share.
 fn task(row: &Row<'_>, sub_queues: &mut SubQueueNames<'_>) -> Result<Task> {
     let options: TaskOptions = row.get(11)?;
-    let (io, members) = (options.io, options.member_count());
+    let (io, items) = (options.io, options.item_count());
     let mut new = new_task(sub_queues.of(row.get(1)?)?, options, row.get(12)?);
     (new.priority, new.payload) = (Priority(row.get(3)?), row.get::<_, Vec<u8>>(13)?.into());
     let submitted_at = Timestamp::from_microseconds(row.get(8)?);
@@ -92,7 +92,7 @@ fn task(row: &Row<'_>, sub_queues: &mut SubQueueNames<'_>) -> Result<Task> {
     task.run_at = Timestamp::from_microseconds(row.get(4)?);
     (task.claims, task.attempts, task.cancel_requested) = (row.get(5)?, row.get(6)?, row.get(7)?);
     (task.started_at, task.expires_at) = (maybe(row, 9)?, maybe(row, 10)?);
-    (task.io, task.members) = (io, members);
+    (task.io, task.items) = (io, items);
     Ok(task)
 }
 
@@ -126,8 +126,8 @@ fn new_task(names: NamesOfSubQueue, options: TaskOptions, key: Option<String>) -
 fn details(connection: &Connection, task: &mut Task, links: u8) -> Result<()> {
     let id = task.id.0;
     if links & CHECKPOINT != 0 {
-        let mut memo = connection.prepare_cached("SELECT checkpoint FROM task_checkpoint WHERE task = ?")?;
-        task.memo = memo.query_row([id], |row| row.get::<_, Vec<u8>>(0)).optional()?.map(Bytes::from);
+        let mut checkpoint = connection.prepare_cached("SELECT checkpoint FROM task_checkpoint WHERE task = ?")?;
+        task.checkpoint = checkpoint.query_row([id], |row| row.get::<_, Vec<u8>>(0)).optional()?.map(Bytes::from);
     }
     if links & AWAITED != 0 && task.state == TaskState::Blocked {
         let mut awaited =

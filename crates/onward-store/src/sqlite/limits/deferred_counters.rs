@@ -239,7 +239,7 @@ impl Limits {
             statement.execute(params![
                 running,
                 full_at,
-                state.held_back,
+                state.blocked,
                 state.token_at,
                 state.is_below_minimum,
                 entry,

@@ -13,26 +13,26 @@ use crate::sqlite::ready::claimable_heads::ClaimableHead;
 
 impl Transaction<'_> {
     /// Settles the group of a list, if it has one.
-    pub(in crate::sqlite) fn settle_group_of(&mut self, list: i64) -> Result<()> {
-        self.cache.names.group_of(list).map_or(Ok(()), |group| self.settle_group(group))
+    pub(in crate::sqlite) fn refresh_group_of(&mut self, list: i64) -> Result<()> {
+        self.cache.names.group_of(list).map_or(Ok(()), |group| self.refresh_group(group))
     }
 
     /// Holds a group back or releases it, according to its limit and its pause, and stores the time
     /// of its next token if it waits for one.
-    pub(in crate::sqlite) fn settle_group(&mut self, group: i64) -> Result<()> {
+    pub(in crate::sqlite) fn refresh_group(&mut self, group: i64) -> Result<()> {
         let now = self.steady_time();
-        self.settle_minimum(group)?;
+        self.refresh_minimum(group)?;
         let state = self.cache.limits.group(self.connection, group)?;
-        if state.usage.limit.is_none() && !state.held_back && state.token_at.is_none() && self.cache.pauses.is_empty() {
+        if state.usage.limit.is_none() && !state.blocked && state.token_at.is_none() && self.cache.pauses.is_empty() {
             return Ok(());
         }
-        let (usage, was_held_back, was_token_at) = (state.usage, state.held_back, state.token_at);
+        let (usage, was_blocked, was_token_at) = (state.usage, state.blocked, state.token_at);
         let is_paused = self.cache.pauses.group_is_paused(&state.name);
-        let held_back = is_paused || usage.room(now) == 0;
-        if held_back != was_held_back {
-            self.move_heads(group, held_back)?;
+        let blocked = is_paused || usage.room(now) == 0;
+        if blocked != was_blocked {
+            self.move_heads(group, blocked)?;
         }
-        let wait = usage.until_token(now).filter(|_| held_back);
+        let wait = usage.until_token(now).filter(|_| blocked);
         let token_at =
             if wait.is_some() && self.has_due_tasks(group)? { wait.map(|wait| microseconds(now + wait)) } else { None };
         if token_at != was_token_at {
@@ -42,21 +42,21 @@ impl Transaction<'_> {
     }
 
     /// Takes the heads of a group's lists out of the claimable heads, or puts them back.
-    fn move_heads(&mut self, group: i64, held_back: bool) -> Result<()> {
+    fn move_heads(&mut self, group: i64, blocked: bool) -> Result<()> {
         for at in 0..self.cache.names.sub_queues_of_group(group).len() {
             let Some(list) = self.cache.names.sub_queues_of_group(group).get(at).copied() else { break };
             let Some(sort_key) = self.cache.index.first_ready(self.connection, list)? else { continue };
             let (head_list, share_tag) = (self.cache.names.ungrouped_of(list), self.share_tag_of(list)?);
             let head = ClaimableHead { share_tag, sort_key, list };
-            if held_back {
+            if blocked {
                 self.cache.heads.remove(self.connection, head_list, head)?;
             } else {
                 self.cache.heads.insert(self.connection, head_list, head)?;
                 self.hint.work += 1;
             }
         }
-        self.move_affinity_heads(group, held_back)?;
-        self.cache.limits.group(self.connection, group)?.held_back = held_back;
+        self.move_affinity_heads(group, blocked)?;
+        self.cache.limits.group(self.connection, group)?.blocked = blocked;
         self.cache.limits.mark_group_changed(group);
         Ok(())
     }
@@ -94,10 +94,10 @@ impl Transaction<'_> {
             return Ok(());
         }
         // Steady time may have restarted since the times in the file were stored.
-        let anew = std::mem::take(&mut self.cache.settle_groups);
+        let anew = std::mem::take(&mut self.cache.refresh_groups);
         let (up_to, limit) = if anew { (i64::MAX, bounds::GROUPS) } else { (self.steady, bounds::SWEEP) };
         for (_, group) in self.cache.heads.tokens_due(self.connection, up_to, limit)? {
-            self.settle_group(group)?;
+            self.refresh_group(group)?;
         }
         Ok(())
     }

@@ -56,7 +56,7 @@ pub(in crate::sqlite) struct GroupState {
     /// The usage of its limit.
     pub(in crate::sqlite) usage: Usage,
     /// True if its ready lists are out of the claimable heads.
-    pub(in crate::sqlite) held_back: bool,
+    pub(in crate::sqlite) blocked: bool,
     /// The steady time at which it gets the next token, if due tasks of it wait for that.
     pub(in crate::sqlite) token_at: Option<i64>,
     /// True if its lists are among those of groups below their minimum.
@@ -227,7 +227,7 @@ impl Limits {
     /// Reads the state of a group.
     fn read_group(&self, connection: &Database<'_>, group: i64) -> Result<GroupState> {
         let mut statement = connection.prepare_cached(
-            "SELECT name, running, full_at, held_back, token_at, below_minimum, saved_in FROM task_group WHERE id = ?",
+            "SELECT name, running, full_at, blocked, token_at, below_minimum, saved_in FROM task_group WHERE id = ?",
         )?;
         let mut rows = statement.query([group])?;
         let row =
@@ -238,7 +238,7 @@ impl Limits {
         Ok(GroupState {
             name,
             usage,
-            held_back: row.get(3)?,
+            blocked: row.get(3)?,
             token_at: row.get(4)?,
             is_below_minimum: row.get(5)?,
             is_changed: false,

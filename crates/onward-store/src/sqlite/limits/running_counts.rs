@@ -31,7 +31,7 @@ impl Transaction<'_> {
         }
         if let Some(group) = self.cache.names.group_of(list) {
             self.cache.limits.end_in_group(self.connection, group)?;
-            self.settle_group(group)?;
+            self.refresh_group(group)?;
         }
         Ok(())
     }

@@ -177,7 +177,7 @@ CREATE TABLE task_group (
     running INTEGER NOT NULL DEFAULT 0, -- tasks that run; counted only where the group has a limit
     full_at INTEGER, -- when its token bucket is full, in nanoseconds of steady time
     -- 1 a limit or a pause keeps its tasks out of `claimable_head`.
-    held_back INTEGER NOT NULL DEFAULT 0,
+    blocked INTEGER NOT NULL DEFAULT 0,
     -- When it gets the token that its due tasks wait for, in microseconds of steady time.
     token_at INTEGER,
     -- 1 fewer tasks run than its minimum, so it goes first.
@@ -517,7 +517,7 @@ CREATE TABLE schedule (
     paused INTEGER NOT NULL, -- 1 if it is paused
     next_at INTEGER, -- the moment for which it fires next, by its recurrence; NULL for none
     next_due INTEGER, -- when that firing is done: `next_at` and the jitter
-    held INTEGER, -- the moment of a firing that waits for the end of `last_task`
+    pending_at INTEGER, -- the moment of a firing that waits for the end of `last_task`
     last_at INTEGER, -- the moment for which it fired last
     last_fired_at INTEGER, -- when it did
     last_task INTEGER, -- the task that it submitted then
@@ -534,7 +534,7 @@ CREATE TABLE schedule (
 CREATE INDEX schedule_due ON schedule (next_due, name) WHERE paused = 0 AND next_due IS NOT NULL;
 
 -- Finds the firings that wait.
-CREATE INDEX schedule_held ON schedule (name) WHERE held IS NOT NULL;
+CREATE INDEX schedule_pending ON schedule (name) WHERE pending_at IS NOT NULL;
 
 
 -- Orchestrations --------------------------------------------------------------------------------

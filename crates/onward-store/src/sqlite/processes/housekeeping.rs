@@ -50,7 +50,7 @@ pub(in crate::sqlite) fn start(
                 trigger.fit_disk();
             }
             let mut committer = committer.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Err(error) = committer.settle_peers(reason == Reason::Time)
+            if let Err(error) = committer.update_peers(reason == Reason::Time)
                 && !error.is_replaced()
             {
                 tracing::warn!(%error, "it could not be told who else works on this store; it is tried again");

@@ -365,8 +365,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("onward.db");
         let (patient, hasty) = (open(&path).await, open(&path).await);
-        patient.committer().settle_peers(true).unwrap();
-        hasty.committer().settle_peers(true).unwrap();
+        patient.committer().update_peers(true).unwrap();
+        hasty.committer().update_peers(true).unwrap();
         let blocker = Connection::open(&path).unwrap();
         blocker.execute_batch("BEGIN IMMEDIATE").unwrap();
 

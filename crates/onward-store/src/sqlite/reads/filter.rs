@@ -252,8 +252,8 @@ impl<'f> Selection<'f> {
         if let Some(parent) = filter.parent {
             query.add(include_str!("../sql/filters/in_children_of.sql").trim(), parent.0);
         }
-        if let Some(bundle) = filter.bundle {
-            query.add("t.id IN (SELECT task FROM batch_item WHERE batch = ?)", bundle.0);
+        if let Some(batch) = filter.batch {
+            query.add("t.id IN (SELECT task FROM batch_item WHERE batch = ?)", batch.0);
         }
         if let Some(is_one) = filter.orchestration.filter(|_| query.id != "i.task") {
             let not = if is_one { "" } else { "NOT " };

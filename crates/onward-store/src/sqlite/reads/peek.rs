@@ -36,7 +36,7 @@ pub(in crate::sqlite) fn peek(
         log: LogBuffer::default(),
         statistics: rustc_hash::FxHashMap::default(),
         hint: Hint::default(),
-        news: None,
+        notifications: None,
         completions: Vec::new(),
         unpropagated_ends: std::collections::VecDeque::new(),
         counters_are_read: false,

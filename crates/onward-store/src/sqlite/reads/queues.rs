@@ -10,7 +10,7 @@ use crate::api::store::{EndedCounts, QueueRecord};
 use crate::api::task::{TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
-use crate::rules::order::Place;
+use crate::rules::order::SortKey;
 use crate::sqlite::commit::cache::Cache;
 
 /// The data gathered for each queue.
@@ -18,12 +18,12 @@ struct Gathered {
     /// The record so far.
     record: QueueRecord,
     /// The sort key of the first waiting task, if it has one.
-    first: Option<Place>,
+    first: Option<SortKey>,
 }
 
 impl Gathered {
     /// A list of the queue begins so.
-    fn begins(&mut self, line: Place) {
+    fn begins(&mut self, line: SortKey) {
         self.first = Some(self.first.map_or(line, |first| first.min(line)));
     }
 }
@@ -127,7 +127,7 @@ fn add_first(connection: &Connection, cache: &Cache, queues: &mut BTreeMap<i64, 
     let mut statement = connection.prepare_cached(include_str!("../sql/reads/next_ready_list.sql"))?;
     let mut last = -1;
     for _ in 0..bounds::LINES_LOOKED_AT {
-        let first = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, Place { at: row.get(1)?, task: TaskId(row.get(2)?) }));
+        let first = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, SortKey { at: row.get(1)?, task: TaskId(row.get(2)?) }));
         let Some((list, sort_key)) = statement.query_row([last], first).optional()? else { break };
         if let Some(queue) = cache.names.sub_queue(list).and_then(|sub_queue| queues.get_mut(&sub_queue.queue)) {
             queue.begins(sort_key);

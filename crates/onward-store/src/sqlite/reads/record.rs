@@ -42,7 +42,7 @@ pub(in crate::sqlite) fn read(
 ) -> Result<TaskRecord> {
     let options: TaskOptions = row.get(13)?;
     let NamesOfSubQueue { kind, queue, group } = sub_queues.of(row.get(1)?)?;
-    let members = options.member_count();
+    let items = options.item_count();
     let moment = |index| -> Result<Timestamp> { Ok(Timestamp::from_microseconds(row.get(index)?)) };
     let maybe = |index| -> Result<Option<Timestamp>> {
         Ok(row.get::<_, Option<i64>>(index)?.map(Timestamp::from_microseconds))
@@ -78,8 +78,8 @@ pub(in crate::sqlite) fn read(
         expected_io: options.expected_io,
         io: options.io,
         aggregate: options.aggregate,
-        bundle: None,
-        members,
+        batch: None,
+        items,
         affinity: options.affinity,
         orchestration: options.orchestration,
         report: options.report,
@@ -105,7 +105,7 @@ pub(in crate::sqlite) fn complete(connection: &Connection, records: &mut [TaskRe
         record.errors = errors.remove(&record.id).unwrap_or_default().into_values().collect();
         record.progress = progress.remove(&record.id);
         record.blocked_by = open.remove(&record.id).unwrap_or_default();
-        record.bundle = batches.get(&record.id).copied();
+        record.batch = batches.get(&record.id).copied();
     }
     if batches.is_empty() { Ok(()) } else { add_results_of_batches(connection, records) }
 }
@@ -115,13 +115,13 @@ fn add_results_of_batches(connection: &Connection, records: &mut [TaskRecord]) -
     let mut results: HashMap<TaskId, Option<Bytes>> = HashMap::new();
     let completed = |record: &&mut TaskRecord| record.state == TaskState::Completed && record.payload.is_some();
     for record in records.iter_mut().filter(completed) {
-        let Some(bundle) = record.bundle else { continue };
-        let result = match results.get(&bundle) {
+        let Some(batch) = record.batch else { continue };
+        let result = match results.get(&batch) {
             Some(result) => result.clone(),
-            None => result_of(connection, bundle)?,
+            None => result_of(connection, batch)?,
         };
         record.result = result.clone().into();
-        results.insert(bundle, result);
+        results.insert(batch, result);
     }
     Ok(())
 }

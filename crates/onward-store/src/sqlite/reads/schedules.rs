@@ -15,6 +15,6 @@ pub(in crate::sqlite) fn schedules(connection: &Connection, which: &ScheduleSele
             let next = "WHERE paused = 0 AND next_due IS NOT NULL ORDER BY next_due, name LIMIT ?";
             read(connection, next, [i64::try_from(*limit).unwrap_or(i64::MAX)])
         }
-        ScheduleSelection::Held => read(connection, "WHERE held IS NOT NULL AND paused = 0 ORDER BY name", []),
+        ScheduleSelection::Pending => read(connection, "WHERE pending_at IS NOT NULL AND paused = 0 ORDER BY name", []),
     }
 }

@@ -15,7 +15,7 @@ use crate::api::write::Scope;
 use crate::bounds;
 use crate::rules;
 use crate::rules::limit::Bucket;
-use crate::rules::order::{self, Place};
+use crate::rules::order::{self, SortKey};
 use crate::rules::why::{LimitUse, OrchestrationFacts, WaitFacts, reasons};
 use crate::sqlite::columns::awaited_events::names;
 use crate::sqlite::commit::cache::Cache;
@@ -106,15 +106,15 @@ fn why_aggregated(connection: &Database<'_>, record: &TaskRecord) -> Result<Opti
     if record.aggregate.is_none() || record.state != TaskState::Blocked {
         return Ok(None);
     }
-    if let Some(bundle) = record.bundle {
-        return Ok(Some(WaitReason::InBundle { bundle }));
+    if let Some(batch) = record.batch {
+        return Ok(Some(WaitReason::InBatch { batch }));
     }
     let mut statement = connection.prepare_cached(
         "SELECT c.items, c.size, c.ready_at FROM task t JOIN pending_batch c ON c.sub_queue = t.sub_queue WHERE t.id = ?",
     )?;
     let reason = statement.query_row([record.id.0], |row| {
-        let ripe_at = Timestamp::from_microseconds(row.get(2)?);
-        Ok(WaitReason::Collecting { members: row.get(0)?, size: row.get(1)?, ripe_at })
+        let ready_at = Timestamp::from_microseconds(row.get(2)?);
+        Ok(WaitReason::PendingBatch { items: row.get(0)?, size: row.get(1)?, ready_at })
     });
     Ok(reason.optional()?)
 }
@@ -206,7 +206,7 @@ pub(in crate::sqlite) fn reserved(
 /// Returns the number of tasks ahead in the task's list, up to a bound that keeps this cheap.
 fn ahead(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecord) -> Result<u64> {
     let Some(sub_queue) = sub_queue_of(connection, record.id)? else { return Ok(0) };
-    let own: Place = order::place(record.priority, record.run_at, record.id);
+    let own: SortKey = order::sort_key(record.priority, record.run_at, record.id);
     let most = usize::try_from(bounds::AHEAD).unwrap_or(usize::MAX);
     let list = cache.list_of(connection, sub_queue, record.affinity.as_ref())?;
     let first = cache.index.next_ready(connection, list, None, most)?;

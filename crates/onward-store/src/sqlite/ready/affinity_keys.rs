@@ -32,7 +32,7 @@ pub(in crate::sqlite) struct AffinityKeys {
     any: bool,
     /// Affinity keys that have changed, so that their lists may have to be reserved for other
     /// sessions.
-    pub(in crate::sqlite) unsettled: BTreeSet<i64>,
+    pub(in crate::sqlite) changed: BTreeSet<i64>,
     /// The time at which the next reservation ends, if it is known.
     pub(in crate::sqlite) next_release: Option<Option<i64>>,
     /// The earliest time at which the preferred session of an affinity key may be dropped.
@@ -141,7 +141,7 @@ impl Transaction<'_> {
             return Ok(());
         }
         self.connection.prepare_cached("UPDATE affinity SET session = NULL WHERE session = ?")?.execute([session])?;
-        self.cache.affinity.unsettled.extend(affinity_key);
+        self.cache.affinity.changed.extend(affinity_key);
         self.hint.work += 1;
         Ok(())
     }
@@ -161,7 +161,7 @@ impl Transaction<'_> {
             self.connection
                 .prepare_cached("UPDATE affinity SET session = NULL WHERE id = ?")?
                 .execute([affinity_key])?;
-            self.cache.affinity.unsettled.insert(affinity_key);
+            self.cache.affinity.changed.insert(affinity_key);
         }
         let oldest: Option<i64> = self
             .connection

@@ -14,7 +14,7 @@ use crate::api::task::SessionId;
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
 use crate::rules;
-use crate::rules::order::Place;
+use crate::rules::order::SortKey;
 use crate::sqlite::commit::cache::Cache;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::{
@@ -119,7 +119,7 @@ impl Transaction<'_> {
     }
 
     /// Adds a task that has become due.
-    pub(super) fn enter_affinity_list_when_due(&mut self, list: i64, sort_key: Place) -> Result<()> {
+    pub(super) fn enter_affinity_list_when_due(&mut self, list: i64, sort_key: SortKey) -> Result<()> {
         let affinity_key = self.live(sort_key.task)?.and_then(|task| task.options.affinity);
         let affinity_key =
             affinity_key.ok_or_else(|| Error::corrupt("a task has lost its affinity key; restore a backup"))?;
@@ -134,11 +134,11 @@ impl Transaction<'_> {
         let list = self.cache.list_of(self.connection, entry.list, Some(affinity_key))?;
         self.cache.index.remove(self.connection, &Entry { list, ..entry.clone() })?;
         self.note_exit_from_affinity_list(list, entry.sort_key())?;
-        self.settle_group_of(list)
+        self.refresh_group_of(list)
     }
 
     /// Updates the heads after an entry. Only a new first task changes them.
-    fn note_entry_to_affinity_list(&mut self, list: i64, sort_key: Place, first: Option<Place>) -> Result<()> {
+    fn note_entry_to_affinity_list(&mut self, list: i64, sort_key: SortKey, first: Option<SortKey>) -> Result<()> {
         if first.is_none() {
             self.connection
                 .prepare_cached("INSERT INTO affinity_list (list, sub_queue) VALUES (?, ?)")?
@@ -146,9 +146,9 @@ impl Transaction<'_> {
         }
         let group = self.cache.names.group_of(list);
         if let Some(group) = group
-            && self.cache.limits.group(self.connection, group)?.held_back
+            && self.cache.limits.group(self.connection, group)?.blocked
         {
-            return self.settle_group(group);
+            return self.refresh_group(group);
         }
         if first.is_some_and(|first| first < sort_key) {
             return Ok(());
@@ -159,13 +159,13 @@ impl Transaction<'_> {
             self.cache.heads.remove(self.connection, head_list, ClaimableHead { share_tag, sort_key: first, list })?;
         }
         self.cache.heads.insert(self.connection, head_list, ClaimableHead { share_tag, sort_key, list })?;
-        self.cache.affinity.unsettled.insert(list >> AFFINITY_SHIFT);
+        self.cache.affinity.changed.insert(list >> AFFINITY_SHIFT);
         let group = group.filter(|_| self.cache.limits.fair_shares.are_shared());
-        group.map_or(Ok(()), |group| self.settle_minimum(group))
+        group.map_or(Ok(()), |group| self.refresh_minimum(group))
     }
 
     /// Updates the head of a list after a task has left it.
-    pub(super) fn note_exit_from_affinity_list(&mut self, list: i64, sort_key: Place) -> Result<()> {
+    pub(super) fn note_exit_from_affinity_list(&mut self, list: i64, sort_key: SortKey) -> Result<()> {
         let (head_list, share_tag) =
             (head_list_of(self.connection, &self.cache.names, list)?, self.share_tag_of(list)?);
         let was_head =
@@ -180,7 +180,7 @@ impl Transaction<'_> {
             }
             Some(_) => {}
         }
-        self.cache.affinity.unsettled.insert(list >> AFFINITY_SHIFT);
+        self.cache.affinity.changed.insert(list >> AFFINITY_SHIFT);
         Ok(())
     }
 
@@ -232,17 +232,17 @@ impl Transaction<'_> {
     }
 
     /// Takes the heads of a group's lists away, or puts them back.
-    pub(in crate::sqlite) fn move_affinity_heads(&mut self, group: i64, held_back: bool) -> Result<()> {
+    pub(in crate::sqlite) fn move_affinity_heads(&mut self, group: i64, blocked: bool) -> Result<()> {
         for list in self.affinity_lists_of_group(group)? {
             let Some(sort_key) = self.cache.index.first_ready(self.connection, list)? else { continue };
             let known = read(self.connection, list)?;
             let head = ClaimableHead { share_tag: self.share_tag_of(list)?, sort_key, list };
-            if held_back {
+            if blocked {
                 self.cache.heads.remove(self.connection, known.head_list(&self.cache.names), head)?;
                 self.reserve(known, None)?;
             } else {
                 self.cache.heads.insert(self.connection, known.head_list(&self.cache.names), head)?;
-                self.cache.affinity.unsettled.insert(list >> AFFINITY_SHIFT);
+                self.cache.affinity.changed.insert(list >> AFFINITY_SHIFT);
                 self.hint.work += 1;
             }
         }
@@ -276,12 +276,12 @@ impl Transaction<'_> {
         let is_set_back = now < self.cache.affinity.released_at;
         if self.cache.affinity.looked_at.replace(now).is_none_or(|before| now < before) || is_set_back {
             self.note_release(now)?;
-            self.unsettle("SELECT list FROM affinity_list WHERE list > ?", [0])?;
+            self.mark_changed("SELECT list FROM affinity_list WHERE list > ?", [0])?;
         } else if self.next_release_at()?.is_some_and(|next| next <= now) {
             let sql = "SELECT list FROM affinity_list WHERE until <= ? ORDER BY until LIMIT ?";
-            self.unsettle(sql, [now, bounds::SWEEP.cast_signed() as i64])?;
+            self.mark_changed(sql, [now, bounds::SWEEP.cast_signed() as i64])?;
         }
-        self.settle_affinity_lists()
+        self.refresh_affinity_lists()
     }
 
     /// Records that reservations up to a time have ended, for other processes.
@@ -304,16 +304,16 @@ impl Transaction<'_> {
     }
 
     /// Marks the affinity keys of lists to be settled.
-    fn unsettle(&mut self, sql: &'static str, values: impl rusqlite::Params) -> Result<()> {
+    fn mark_changed(&mut self, sql: &'static str, values: impl rusqlite::Params) -> Result<()> {
         let mut statement = self.connection.prepare_cached(sql)?;
         for list in statement.query_map(values, |row| row.get::<_, i64>(0))? {
-            self.cache.affinity.unsettled.insert(list? >> AFFINITY_SHIFT);
+            self.cache.affinity.changed.insert(list? >> AFFINITY_SHIFT);
         }
         Ok(())
     }
 
     /// Marks every list of a queue to be looked at again.
-    pub(in crate::sqlite) fn unsettle_queue(&mut self, queue: i64) -> Result<()> {
+    pub(in crate::sqlite) fn mark_queue_changed(&mut self, queue: i64) -> Result<()> {
         if !self.cache.affinity.any() {
             return Ok(());
         }
@@ -321,15 +321,15 @@ impl Transaction<'_> {
         for list in statement.query_map([], |row| row.get(0))? {
             let list = list?;
             if self.cache.names.sub_queue(list).is_some_and(|sub_queue| sub_queue.queue == queue) {
-                self.cache.affinity.unsettled.insert(list >> AFFINITY_SHIFT);
+                self.cache.affinity.changed.insert(list >> AFFINITY_SHIFT);
             }
         }
         Ok(())
     }
 
     /// Reserves the lists of changed affinity keys for the sessions that these prefer now.
-    pub(in crate::sqlite) fn settle_affinity_lists(&mut self) -> Result<()> {
-        while let Some(affinity_key) = self.cache.affinity.unsettled.pop_first() {
+    pub(in crate::sqlite) fn refresh_affinity_lists(&mut self) -> Result<()> {
+        while let Some(affinity_key) = self.cache.affinity.changed.pop_first() {
             let range = [affinity_key << AFFINITY_SHIFT, (affinity_key + 1) << AFFINITY_SHIFT];
             let sql = "SELECT list, session, until FROM affinity_list WHERE list >= ? AND list < ?";
             let mut statement = self.connection.prepare_cached(sql)?;
@@ -339,15 +339,15 @@ impl Transaction<'_> {
                     .prepare_cached("DELETE FROM affinity WHERE id = ? AND session IS NULL")?
                     .execute([affinity_key])?;
             }
-            lists.into_iter().try_for_each(|list| self.settle_affinity_list(list))?;
+            lists.into_iter().try_for_each(|list| self.refresh_affinity_list(list))?;
         }
         Ok(())
     }
 
     /// Settles a list: determines its reservation, and moves its head accordingly.
-    fn settle_affinity_list(&mut self, known: AffinityList) -> Result<()> {
+    fn refresh_affinity_list(&mut self, known: AffinityList) -> Result<()> {
         if let Some(group) = self.cache.names.group_of(known.list)
-            && self.cache.limits.group(self.connection, group)?.held_back
+            && self.cache.limits.group(self.connection, group)?.blocked
         {
             return Ok(());
         }

@@ -5,9 +5,9 @@ use std::collections::{BinaryHeap, HashMap};
 
 use crate::api::name::Name;
 use crate::api::queue::{QueueChoice, QueueMode};
-use crate::rules::choice::{Chooser, Line};
-use crate::rules::order::Place;
-use crate::rules::share::Rank;
+use crate::rules::choice::{Chooser, QueueCandidate};
+use crate::rules::order::SortKey;
+use crate::rules::share::FairShareTag;
 
 /// A source as the choice sees it.
 pub(in crate::sqlite) struct QueueOfSource<'n> {
@@ -20,7 +20,7 @@ pub(in crate::sqlite) struct QueueOfSource<'n> {
 }
 
 /// The order of a head: its fair-share tag, then its sort key among those of the same tag.
-type HeadKey = (Rank, Place);
+type HeadKey = (FairShareTag, SortKey);
 
 /// The heads of a queue.
 type QueueHeads = BinaryHeap<Reverse<(HeadKey, usize)>>;
@@ -28,7 +28,7 @@ type QueueHeads = BinaryHeap<Reverse<(HeadKey, usize)>>;
 /// Heads of sources, which are named by their index.
 pub(in crate::sqlite) enum ClaimOrder {
     /// All queues of one weight are one list, which needs no choosing.
-    Strict { heads: BinaryHeap<(u32, Reverse<(Place, usize)>)>, weights: Vec<u32> },
+    Strict { heads: BinaryHeap<(u32, Reverse<(SortKey, usize)>)>, weights: Vec<u32> },
     /// Queues take turns.
     InTurn { chooser: Chooser, queues: Vec<QueueHeads>, queue_of: Vec<usize> },
     /// As `Strict`, but in each queue groups take turns. Of queues of one weight the one whose next
@@ -52,11 +52,12 @@ impl ClaimOrder {
             return Self::Strict { heads: BinaryHeap::with_capacity(sources.len()), weights };
         }
         let queues: HashMap<i64, &QueueOfSource<'_>> = sources.iter().map(|source| (source.queue, source)).collect();
-        let line = |source: &QueueOfSource<'_>| Line::of(mode, source.name, source.weight);
-        let chooser = Chooser::new(mode, choice.clone(), queues.values().map(|source| (line(source), source.weight)));
+        let candidate = |source: &QueueOfSource<'_>| QueueCandidate::of(mode, source.name, source.weight);
+        let chooser =
+            Chooser::new(mode, choice.clone(), queues.values().map(|source| (candidate(source), source.weight)));
         let numbers: HashMap<i64, usize> = queues
             .iter()
-            .filter_map(|(queue, source)| chooser.number(&line(source)).map(|number| (*queue, number)))
+            .filter_map(|(queue, source)| chooser.number(&candidate(source)).map(|number| (*queue, number)))
             .collect();
         let queue_of = sources.iter().map(|source| numbers.get(&source.queue).copied().unwrap_or(0)).collect();
         Self::InTurn { chooser, queues: vec![BinaryHeap::new(); numbers.len()], queue_of }
@@ -88,8 +89,8 @@ impl ClaimOrder {
     }
 
     /// Takes the next head. The caller must push the source's following head, if it has one, before
-    /// it calls [`settle`](Self::settle).
-    pub(in crate::sqlite) fn pop(&mut self) -> Option<(Place, usize)> {
+    /// it calls [`restore_order`](Self::restore_order).
+    pub(in crate::sqlite) fn pop(&mut self) -> Option<(SortKey, usize)> {
         let Reverse(((_, sort_key), source)) = match self {
             Self::Strict { heads, .. } => {
                 let Reverse(head) = heads.pop()?.1;
@@ -104,7 +105,7 @@ impl ClaimOrder {
         Some((sort_key, source))
     }
 
-    /// Takes a source's head away, if it has one here; [`settle`](Self::settle) is to be called
+    /// Takes a source's head away, if it has one here; [`restore_order`](Self::restore_order) is to be called
     /// then.
     pub(in crate::sqlite) fn remove(&mut self, source: usize) {
         match self {
@@ -116,7 +117,7 @@ impl ClaimOrder {
     }
 
     /// Records that a source's next head was pushed, if it has one.
-    pub(in crate::sqlite) fn settle(&mut self, source: usize) {
+    pub(in crate::sqlite) fn restore_order(&mut self, source: usize) {
         if let Self::InTurn { chooser, queues, queue_of } = self
             && queues[queue_of[source]].is_empty()
         {

@@ -12,8 +12,8 @@ use rustc_hash::FxHashMap;
 use crate::api::error::Result;
 use crate::api::task::TaskId;
 use crate::bounds;
-use crate::rules::order::Place;
-use crate::rules::share::Rank;
+use crate::rules::order::SortKey;
+use crate::rules::share::FairShareTag;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::FIRST_WITH_AFFINITY;
 
@@ -22,9 +22,9 @@ use crate::sqlite::commit::names::FIRST_WITH_AFFINITY;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::sqlite) struct ClaimableHead {
     /// The fair-share tag; the default if groups do not share.
-    pub(in crate::sqlite) share_tag: Rank,
+    pub(in crate::sqlite) share_tag: FairShareTag,
     /// The sort key of the task.
-    pub(in crate::sqlite) sort_key: Place,
+    pub(in crate::sqlite) sort_key: SortKey,
     /// The list's number.
     pub(in crate::sqlite) list: i64,
 }
@@ -32,8 +32,8 @@ pub(in crate::sqlite) struct ClaimableHead {
 impl ClaimableHead {
     /// Decodes a row.
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let sort_key = Place { at: row.get(1)?, task: TaskId(row.get(2)?) };
-        Ok(Self { share_tag: Rank(row.get(0)?), sort_key, list: row.get(3)? })
+        let sort_key = SortKey { at: row.get(1)?, task: TaskId(row.get(2)?) };
+        Ok(Self { share_tag: FairShareTag(row.get(0)?), sort_key, list: row.get(3)? })
     }
 }
 
@@ -115,7 +115,7 @@ impl ClaimableHeads {
         &self,
         connection: &Database<'_>,
         head_list: i64,
-        share_tag: Rank,
+        share_tag: FairShareTag,
     ) -> Result<u64> {
         match self {
             Self::Memory { heads, .. } => {
@@ -221,7 +221,10 @@ impl ClaimableHeads {
         match self {
             Self::Memory { heads, .. } => {
                 for heads in heads.values_mut() {
-                    *heads = heads.iter().map(|head| ClaimableHead { share_tag: Rank::default(), ..*head }).collect();
+                    *heads = heads
+                        .iter()
+                        .map(|head| ClaimableHead { share_tag: FairShareTag::default(), ..*head })
+                        .collect();
                 }
             }
             Self::Tables => {

@@ -6,14 +6,14 @@
 
 use crate::api::error::Result;
 use crate::rules;
-use crate::rules::share::Rank;
+use crate::rules::share::FairShareTag;
 use crate::sqlite::commit::transaction::Transaction;
 use crate::sqlite::ready::affinity_lists::head_list_of;
 use crate::sqlite::ready::claimable_heads::ClaimableHead;
 
 impl Transaction<'_> {
     /// Returns the fair-share tag of a list among those of its queue.
-    pub(in crate::sqlite) fn share_tag_of(&mut self, list: i64) -> Result<Rank> {
+    pub(in crate::sqlite) fn share_tag_of(&mut self, list: i64) -> Result<FairShareTag> {
         self.cache.share_tag_of(self.connection, list)
     }
 
@@ -42,7 +42,7 @@ impl Transaction<'_> {
     }
 
     /// Moves a group into or out of the list of groups below their minimum.
-    pub(in crate::sqlite) fn settle_minimum(&mut self, group: i64) -> Result<()> {
+    pub(in crate::sqlite) fn refresh_minimum(&mut self, group: i64) -> Result<()> {
         let state = self.cache.limits.group(self.connection, group)?;
         let is_below_minimum = state.is_to_be_below_minimum();
         if state.is_below_minimum == is_below_minimum {
@@ -75,7 +75,7 @@ impl Transaction<'_> {
 
     /// Returns the heads of a group, of one queue or of all.
     fn heads_of(&mut self, group: i64, queue: Option<i64>) -> Result<Vec<(i64, ClaimableHead)>> {
-        if self.cache.limits.group(self.connection, group)?.held_back {
+        if self.cache.limits.group(self.connection, group)?.blocked {
             return Ok(Vec::new());
         }
         let affinity_lists = self.affinity_lists_of_group(group)?;

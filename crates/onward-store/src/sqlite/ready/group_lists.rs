@@ -2,7 +2,7 @@
 
 use crate::api::error::Result;
 use crate::api::task::SessionId;
-use crate::rules::order::Place;
+use crate::rules::order::SortKey;
 use crate::sqlite::commit::names::{AFFINITY_SHIFT, FIRST_GROUPED, FIRST_WITH_AFFINITY, HAS_AFFINITY};
 use crate::sqlite::commit::transaction::Transaction;
 use crate::sqlite::ready::claimable_heads::ClaimableHead;
@@ -23,7 +23,7 @@ impl Transaction<'_> {
     }
 
     /// Adds a task that has become due to its list; `list` is the value that it has in `scheduled`.
-    pub(in crate::sqlite) fn enter_list_when_due(&mut self, list: i64, sort_key: Place) -> Result<()> {
+    pub(in crate::sqlite) fn enter_list_when_due(&mut self, list: i64, sort_key: SortKey) -> Result<()> {
         if list < FIRST_GROUPED {
             return self.cache.index.add_ready(self.connection, list, sort_key);
         }
@@ -45,7 +45,7 @@ impl Transaction<'_> {
             return Ok(());
         }
         self.note_exit(entry.list, entry.sort_key())?;
-        self.settle_group_of(entry.list)
+        self.refresh_group_of(entry.list)
     }
 
     /// Removes a task from a list of a group or an affinity key because a session is about to start
@@ -55,7 +55,7 @@ impl Transaction<'_> {
         &mut self,
         session: SessionId,
         list: i64,
-        sort_key: Place,
+        sort_key: SortKey,
     ) -> Result<bool> {
         self.cache.index.remove_ready_to_start(self.connection, list, sort_key)?;
         if list >= FIRST_WITH_AFFINITY {
@@ -67,16 +67,16 @@ impl Transaction<'_> {
         }
         let Some(group) = self.cache.names.group_of(list) else { return Ok(false) };
         self.cache.limits.start_in_group(self.connection, group, self.steady_time())?;
-        self.settle_group(group)?;
-        Ok(self.cache.limits.group(self.connection, group)?.held_back)
+        self.refresh_group(group)?;
+        Ok(self.cache.limits.group(self.connection, group)?.blocked)
     }
 
     /// Updates the heads after an entry. Only a new first task of a list that is not held back
     /// changes them.
-    fn note_entry(&mut self, list: i64, sort_key: Place, first: Option<Place>) -> Result<()> {
+    fn note_entry(&mut self, list: i64, sort_key: SortKey, first: Option<SortKey>) -> Result<()> {
         let Some(group) = self.cache.names.group_of(list) else { return Ok(()) };
-        if self.cache.limits.group(self.connection, group)?.held_back {
-            return self.settle_group(group);
+        if self.cache.limits.group(self.connection, group)?.blocked {
+            return self.refresh_group(group);
         }
         if first.is_some_and(|first| first < sort_key) {
             return Ok(());
@@ -87,11 +87,11 @@ impl Transaction<'_> {
         }
         self.cache.heads.insert(self.connection, head_list, ClaimableHead { share_tag, sort_key, list })?;
         // A new group is below its minimum from the start.
-        if self.cache.limits.fair_shares.are_shared() { self.settle_minimum(group) } else { Ok(()) }
+        if self.cache.limits.fair_shares.are_shared() { self.refresh_minimum(group) } else { Ok(()) }
     }
 
     /// Updates the head of a list after its first task has left.
-    fn note_exit(&mut self, list: i64, sort_key: Place) -> Result<()> {
+    fn note_exit(&mut self, list: i64, sort_key: SortKey) -> Result<()> {
         if list >= FIRST_WITH_AFFINITY {
             return self.note_exit_from_affinity_list(list, sort_key);
         }

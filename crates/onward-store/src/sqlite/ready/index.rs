@@ -17,7 +17,7 @@ use crate::api::error::{Error, Result};
 use crate::api::name::Name;
 use crate::api::task::{Priority, TaskId};
 use crate::api::timestamp::Timestamp;
-use crate::rules::order::{self, Place};
+use crate::rules::order::{self, SortKey};
 use crate::sqlite::columns::meta::{exists, meta};
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::{AFFINITY_SHIFT, FIRST_GROUPED, HAS_AFFINITY, Names};
@@ -82,8 +82,8 @@ impl Entry<'_> {
     }
 
     /// Returns the position within a list.
-    pub(in crate::sqlite) fn sort_key(&self) -> Place {
-        order::place(self.priority, Timestamp::from_microseconds(self.run_at), TaskId(self.id))
+    pub(in crate::sqlite) fn sort_key(&self) -> SortKey {
+        order::sort_key(self.priority, Timestamp::from_microseconds(self.run_at), TaskId(self.id))
     }
 }
 
@@ -99,7 +99,7 @@ pub(in crate::sqlite) struct Index {
     /// The highest task number in the tables.
     index_watermark: i64,
     /// The due tasks in memory by list.
-    ready: FxHashMap<i64, BTreeSet<Place>>,
+    ready: FxHashMap<i64, BTreeSet<SortKey>>,
     /// The number of tasks in `ready`.
     ready_tasks: usize,
     /// The number of waiting tasks that were read when this was loaded, and were not moved since.
@@ -206,7 +206,7 @@ impl Index {
     }
 
     /// Returns the due tasks in memory, by list.
-    pub(in crate::sqlite) fn ready_in_memory(&self) -> impl Iterator<Item = (i64, &BTreeSet<Place>)> {
+    pub(in crate::sqlite) fn ready_in_memory(&self) -> impl Iterator<Item = (i64, &BTreeSet<SortKey>)> {
         self.ready.iter().map(|(list, sort_keys)| (*list, sort_keys))
     }
 
@@ -287,7 +287,7 @@ impl Index {
     }
 
     /// Adds a due task to a list.
-    pub(super) fn add_ready(&mut self, connection: &Database<'_>, list: i64, sort_key: Place) -> Result<()> {
+    pub(super) fn add_ready(&mut self, connection: &Database<'_>, list: i64, sort_key: SortKey) -> Result<()> {
         if sort_key.task.0 > self.index_watermark {
             self.ready_tasks += usize::from(self.ready.entry(list).or_default().insert(sort_key));
         } else {
@@ -299,7 +299,7 @@ impl Index {
     }
 
     /// Removes a due task from its list, and forgets its cached row.
-    fn remove_ready(&mut self, connection: &Database<'_>, list: i64, sort_key: Place) -> Result<()> {
+    fn remove_ready(&mut self, connection: &Database<'_>, list: i64, sort_key: SortKey) -> Result<()> {
         self.waiting_rows.forget(sort_key.task.0);
         self.idle_rows.remove(sort_key.task.0);
         self.remove_ready_to_start(connection, list, sort_key)
@@ -310,7 +310,7 @@ impl Index {
         &mut self,
         connection: &Database<'_>,
         list: i64,
-        sort_key: Place,
+        sort_key: SortKey,
     ) -> Result<()> {
         if sort_key.task.0 > self.index_watermark {
             self.remove_ready_in_memory(list, sort_key);
@@ -332,7 +332,7 @@ impl Index {
     }
 
     /// Removes a due task from a list in memory.
-    fn remove_ready_in_memory(&mut self, list: i64, sort_key: Place) {
+    fn remove_ready_in_memory(&mut self, list: i64, sort_key: SortKey) {
         let Some(sort_keys) = self.ready.get_mut(&list) else { return };
         self.ready_tasks -= usize::from(sort_keys.remove(&sort_key));
         // There may be very many lists of groups; where they are few, they are soon filled again.
@@ -410,7 +410,7 @@ impl Index {
         &mut self,
         connection: &Database<'_>,
         list: i64,
-        sort_key: Place,
+        sort_key: SortKey,
     ) -> Result<()> {
         if let Some(sort_keys) = self.ready.get_mut(&list) {
             let before = sort_keys.len();
@@ -432,22 +432,22 @@ impl Index {
         &mut self,
         connection: &Database<'_>,
         list: i64,
-        after: Option<Place>,
+        after: Option<SortKey>,
         limit: usize,
-    ) -> Result<Vec<Place>> {
+    ) -> Result<Vec<SortKey>> {
         let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let mut sort_keys: Vec<Place> = self
+        let mut sort_keys: Vec<SortKey> = self
             .ready
             .get(&list)
             .map(|ready| ready.range((behind, Bound::Unbounded)).take(limit).copied().collect())
             .unwrap_or_default();
         if self.may_be_in_table(list) {
             let from_memory = sort_keys.len();
-            let start = after.unwrap_or(Place { at: i64::MIN, task: TaskId(i64::MIN) });
+            let start = after.unwrap_or(SortKey { at: i64::MIN, task: TaskId(i64::MIN) });
             let mut statement = connection.prepare_cached(include_str!("../sql/ready/next_ready.sql"))?;
             let mut rows = statement.query(params![list, start.at, start.task.0, limit.cast_signed()])?;
             while let Some(row) = rows.next()? {
-                sort_keys.push(Place { at: row.get(0)?, task: TaskId(row.get(1)?) });
+                sort_keys.push(SortKey { at: row.get(0)?, task: TaskId(row.get(1)?) });
             }
             if sort_keys.len() == from_memory && after.is_none() {
                 self.table_lists.remove(&list);
@@ -465,7 +465,7 @@ impl Index {
     }
 
     /// Returns a list's first due task.
-    pub(in crate::sqlite) fn first_ready(&mut self, connection: &Database<'_>, list: i64) -> Result<Option<Place>> {
+    pub(in crate::sqlite) fn first_ready(&mut self, connection: &Database<'_>, list: i64) -> Result<Option<SortKey>> {
         if self.may_be_in_table(list) {
             return Ok(self.next_ready(connection, list, None, 1)?.first().copied());
         }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::api::error::Result;
-use crate::rules::order::Place;
+use crate::rules::order::SortKey;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::ready::index::Index;
 
@@ -13,16 +13,16 @@ pub(in crate::sqlite) struct ListCursor {
     /// The list's number.
     pub(in crate::sqlite) list: i64,
     /// The tasks that were read and not taken yet.
-    buffered: VecDeque<Place>,
+    buffered: VecDeque<SortKey>,
     /// The last task that was read.
-    last: Option<Place>,
+    last: Option<SortKey>,
     /// True if the list has no tasks after `last`.
     exhausted: bool,
 }
 
 impl ListCursor {
     /// The tasks of a list behind a sort key, or all.
-    pub(in crate::sqlite) fn behind(list: i64, sort_key: Option<Place>) -> Self {
+    pub(in crate::sqlite) fn behind(list: i64, sort_key: Option<SortKey>) -> Self {
         Self { list, buffered: VecDeque::new(), last: sort_key, exhausted: false }
     }
 
@@ -32,7 +32,7 @@ impl ListCursor {
         connection: &Database<'_>,
         index: &mut Index,
         want: usize,
-    ) -> Result<Option<Place>> {
+    ) -> Result<Option<SortKey>> {
         if self.buffered.is_empty() && !self.exhausted {
             let sort_keys = index.next_ready(connection, self.list, self.last, want)?;
             self.exhausted = sort_keys.len() < want;

@@ -19,7 +19,7 @@ use rusqlite::{Connection, MAIN_DB, OptionalExtension};
 use tokio::sync::watch;
 
 use crate::api::error::{Error, Result};
-use crate::api::news::NewsSender;
+use crate::api::notification::NotificationSender;
 use crate::api::outcome::Submitted;
 use crate::api::store::Hint;
 use crate::api::task::NewTask;
@@ -60,7 +60,7 @@ pub(in crate::sqlite) struct CallerTransactions {
     /// The channel for hints.
     hints: watch::Sender<Hint>,
     /// The channel for notifications of ended tasks.
-    news: NewsSender,
+    notifications: NotificationSender,
     /// The lock files of peers.
     wakers: PeerWakers,
     /// The trigger of the housekeeping thread.
@@ -85,7 +85,7 @@ impl CallerTransactions {
             notified: Arc::clone(&committer.notified),
             notified_entries: Arc::clone(&committer.notified_entries),
             hints: committer.hints.clone(),
-            news: committer.news.clone(),
+            notifications: committer.notifications.clone(),
             wakers: committer.peers.as_ref().map(PeerProcesses::wakers).cloned().unwrap_or_default(),
             checkpoint_trigger,
         }
@@ -146,7 +146,7 @@ impl CallerTransactions {
             log: LogBuffer::default(),
             statistics: rustc_hash::FxHashMap::default(),
             hint: Hint::default(),
-            news: Some(Vec::new()),
+            notifications: Some(Vec::new()),
             completions: Vec::new(),
             unpropagated_ends: std::collections::VecDeque::new(),
             counters_are_read: false,
@@ -156,7 +156,7 @@ impl CallerTransactions {
         // search by tags. Searches find them in the tables.
         transaction.write_tags()?;
         transaction.finish()?;
-        let ended = transaction.news.as_ref().is_some_and(|news| !news.is_empty());
+        let ended = transaction.notifications.as_ref().is_some_and(|notifications| !notifications.is_empty());
         let (next, next_entry) = (transaction.cache.next_task, transaction.cache.next_log);
         Ok((done, Written { hint: transaction.hint, ended, tasks: (first, next), entries: (first_entry, next_entry) }))
     }
@@ -168,7 +168,7 @@ impl CallerTransactions {
         if written.ended {
             // The individual tasks are not named: the store may have reported later commits in the
             // meantime, and notifications are in the order of the commits.
-            self.news.tell_missed();
+            self.notifications.notify_missed();
         }
         if written.hint != Hint::default() {
             self.hints.send_modify(|hint| hint.add(written.hint));
@@ -364,14 +364,14 @@ impl SqliteStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::news::{Heard, NewsReceiver, TaskNews};
+    use crate::api::notification::{Notification, NotificationReceiver, TaskNotification};
     use crate::api::store::Store as _;
     use crate::api::task::TaskId;
     use crate::sqlite::columns::meta::meta;
     use crate::sqlite::ready::index::ALL_IN_TABLES;
 
     /// A notification that nothing else causes.
-    const LAST: TaskNews = TaskNews::Ended { task: TaskId(99) };
+    const LAST: TaskNotification = TaskNotification::Ended { task: TaskId(99) };
 
     /// Submits and commits, and leaves the call of `committed` to the test.
     fn submit(store: &SqliteStore) -> SubmittedInTransaction<'_> {
@@ -392,7 +392,7 @@ mod tests {
         let store = open(&directory).await;
         submit(&store).committed();
         let mut committer = store.committer();
-        committer.settle_peers(true).unwrap();
+        committer.update_peers(true).unwrap();
         assert_eq!(meta(&committer.connection.database(), "index_watermark").unwrap(), ALL_IN_TABLES);
         committer.adapt_to_peers().unwrap();
         assert_eq!(meta(&committer.connection.database(), "index_watermark").unwrap(), ALL_IN_TABLES);
@@ -409,29 +409,29 @@ mod tests {
     }
 
     /// Returns the next notification of the store.
-    async fn heard(store: &SqliteStore, news: &mut NewsReceiver) -> Option<Heard> {
-        store.committer().news.tell(vec![LAST]);
-        news.next().await
+    async fn received(store: &SqliteStore, notifications: &mut NotificationReceiver) -> Option<Notification> {
+        store.committer().notifications.notify(vec![LAST]);
+        notifications.next().await
     }
 
     #[tokio::test]
     async fn a_commit_that_was_told_of_is_not_missed() {
         let directory = tempfile::tempdir().unwrap();
         let store = open(&directory).await;
-        let mut news = store.news();
+        let mut notifications = store.notifications();
         submit(&store).committed();
-        store.committer().settle_peers(true).unwrap();
-        assert_eq!(heard(&store, &mut news).await, Some(Heard::News([LAST].into())));
+        store.committer().update_peers(true).unwrap();
+        assert_eq!(received(&store, &mut notifications).await, Some(Notification::Tasks([LAST].into())));
     }
 
     #[tokio::test]
     async fn a_commit_that_was_not_told_of_is_missed() {
         let directory = tempfile::tempdir().unwrap();
         let store = open(&directory).await;
-        let mut news = store.news();
+        let mut notifications = store.notifications();
         drop(submit(&store));
-        store.committer().settle_peers(true).unwrap();
-        assert_eq!(heard(&store, &mut news).await, Some(Heard::Missed));
+        store.committer().update_peers(true).unwrap();
+        assert_eq!(received(&store, &mut notifications).await, Some(Notification::Missed));
     }
 
     #[tokio::test]

@@ -140,7 +140,7 @@ impl SqliteStore {
     /// back anyway: its work belongs to another attempt by now.
     ///
     /// [`refusal`](Error::refusal) names what was rejected and why; of several writes it is a
-    /// [`Refusal::Member`](crate::Refusal::Member). [`is_invalid`](Error::is_invalid) for a
+    /// [`Refusal::InAll`](crate::Refusal::InAll). [`is_invalid`](Error::is_invalid) for a
     /// [`Write::OpenSession`] or a [`Write::Claim`], whose outcomes would be of use only after the
     /// commit. Otherwise as [`submit_in`](Self::submit_in).
     pub fn apply_in(&self, connection: &Connection, writes: Vec<Write>) -> Result<AppliedInTransaction<'_>> {
@@ -172,7 +172,7 @@ impl SqliteStore {
 /// Rejects writes whose outcome is of use only after the commit.
 fn check(writes: &[Write]) -> Result<()> {
     let is_ours = |write: &Write| matches!(write, Write::OpenSession(_) | Write::Claim(_));
-    let is_within = |write: &Write| matches!(write, Write::All(members) if members.iter().any(is_ours));
+    let is_within = |write: &Write| matches!(write, Write::All(writes) if writes.iter().any(is_ours));
     if writes.iter().any(|write| is_ours(write) || is_within(write)) {
         return Err(Error::invalid(
             "sessions are opened and tasks claimed by the store itself; leave that out of the transaction",
@@ -181,7 +181,7 @@ fn check(writes: &[Write]) -> Result<()> {
     Ok(())
 }
 
-/// A single write is rejected with its own refusal, not as a `Refusal::Member`.
+/// A single write is rejected with its own refusal, not as a `Refusal::InAll`.
 fn apply(transaction: &mut Transaction<'_>, mut writes: Vec<Write>) -> Result<Vec<Outcome>> {
     let single = if writes.len() == 1 { writes.pop() } else { None };
     match transaction.write(single.as_ref().unwrap_or(&Write::All(writes)))? {

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use tokio::sync::watch;
 
 use crate::api::error::{Error, Result};
-use crate::api::news::NewsSender;
+use crate::api::notification::NotificationSender;
 #[cfg(feature = "postgres")]
 use crate::api::outcome::Outcome;
 use crate::api::schedule::ScheduleSelection;
@@ -219,7 +219,8 @@ impl SqliteOptions {
         prepare(&connection, Durability::Memory)?;
         migrate(&mut connection, self.migrations)?;
         let info = self.info("in memory".into(), Durability::Memory);
-        let mut committer = self.committer(connection, None, watch::Sender::new(Hint::default()), NewsSender::new());
+        let mut committer =
+            self.committer(connection, None, watch::Sender::new(Hint::default()), NotificationSender::new());
         let sizes = Arc::clone(&committer.sizes);
         committer.adapt_to_peers()?;
         committer.connection.prepare_all()?;
@@ -240,7 +241,8 @@ impl SqliteOptions {
     pub(in crate::sqlite) fn apply_alone(&self, path: &Path, writes: &[Write]) -> Result<Connection> {
         let connection = connect(path, None)?;
         prepare(&connection, Durability::Memory)?;
-        let mut committer = self.committer(connection, None, watch::Sender::new(Hint::default()), NewsSender::new());
+        let mut committer =
+            self.committer(connection, None, watch::Sender::new(Hint::default()), NotificationSender::new());
         committer.adapt_to_peers()?;
         let outcomes = committer.in_transaction(|transaction| {
             let outcomes = transaction.write_all(writes)?;
@@ -350,7 +352,7 @@ impl SqliteOptions {
         let checkpoint_trigger = Arc::new(CheckpointTrigger::new(with_suffix(path, "-wal"), self.long_log));
         checkpoint_trigger.watch(&mut connection)?;
         let hints = watch::Sender::new(Hint::default());
-        let news = NewsSender::new();
+        let notifications = NotificationSender::new();
         // Lasts until it is certain that no other process has another file open here, to which this
         // log may belong.
         set_leaves_log(&connection, true);
@@ -359,13 +361,17 @@ impl SqliteOptions {
         let peers = if self.brief {
             PeerProcesses::register_briefly(path, inode)?
         } else {
-            PeerProcesses::register(path, inode, woken(hints.clone(), news.clone(), Arc::clone(&checkpoint_trigger)))?
+            PeerProcesses::register(
+                path,
+                inode,
+                woken(hints.clone(), notifications.clone(), Arc::clone(&checkpoint_trigger)),
+            )?
         };
         // Another process may have opened what was here before, and made its lock file since the
         // first look.
         check_peers(path, Some(inode))?;
         set_leaves_log(&connection, false);
-        let mut committer = self.committer(connection, Some(peers), hints, news);
+        let mut committer = self.committer(connection, Some(peers), hints, notifications);
         committer.file = Some(file);
         committer.checkpoint_trigger = Some(Arc::clone(&checkpoint_trigger));
         Ok((committer, checkpoint_trigger))
@@ -395,7 +401,7 @@ impl SqliteOptions {
         connection: Connection,
         peers: Option<PeerProcesses>,
         hints: watch::Sender<Hint>,
-        news: NewsSender,
+        notifications: NotificationSender,
     ) -> Committer {
         Committer::new(CommitterParts {
             connection,
@@ -405,7 +411,7 @@ impl SqliteOptions {
             peers,
             file: None,
             hints,
-            news,
+            notifications,
             sizes: Arc::default(),
         })
     }
@@ -416,13 +422,13 @@ impl SqliteOptions {
 /// housekeeping looks at the file.
 fn woken(
     hints: watch::Sender<Hint>,
-    news: NewsSender,
+    notifications: NotificationSender,
     checkpoint_trigger: Arc<CheckpointTrigger>,
 ) -> impl Fn(Woken) + Send + 'static {
     move |woken| {
         if matches!(woken, Woken::Peer | Woken::Peers) {
             hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 1 }));
-            news.tell_missed();
+            notifications.notify_missed();
         }
         match woken {
             Woken::Peer => {}
@@ -449,7 +455,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("onward.db");
         let (mut slow, _trigger) = SqliteStore::options().enter_file(&path).unwrap();
-        slow.settle_peers(true).unwrap();
+        slow.update_peers(true).unwrap();
         let other = SqliteStore::open(&path).await.unwrap();
         let open = OpenSession::new("worker", Duration::from_secs(10));
         let submit = Write::Submit(Box::new(NewTask::new("mail").unwrap()));

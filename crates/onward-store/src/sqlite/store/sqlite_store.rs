@@ -8,12 +8,12 @@ use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 
-use crate::api::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::aggregate::{PendingBatch, PendingBatchSelection};
 use crate::api::error::{Error, Result};
 use crate::api::event::{EventCursor, EventPage};
 use crate::api::history::QueueDay;
 use crate::api::limit::LimitRecord;
-use crate::api::news::NewsReceiver;
+use crate::api::notification::NotificationReceiver;
 use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
 use crate::api::queue::QueueMode;
@@ -21,7 +21,7 @@ use crate::api::read::{Read, ReadMethods, ReadReply};
 use crate::api::reason::WaitReason;
 use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::api::store::{
-    Answer, Changes, Durability, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo,
+    Changes, Durability, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreFuture, StoreInfo,
     TaskFilter, TaskIdPage, TaskPage,
 };
 use crate::api::tag::{TagKeyPage, TagPage, TagValuePage};
@@ -159,7 +159,7 @@ impl SqliteStore {
         &'a self,
         by_tags: bool,
         read: impl FnOnce(&Connection) -> Result<T> + Send + 'a,
-    ) -> Answer<'a, T> {
+    ) -> StoreFuture<'a, T> {
         if !by_tags || !self.has_new_tags.load(Ordering::Acquire) {
             return ready(self.read(read));
         }
@@ -209,16 +209,16 @@ fn execute(connection: &Connection, sql: &str) -> Result<()> {
 }
 
 /// Returns a reply that is complete already.
-fn ready<'a, T: Send + 'a>(outcome: Result<T>) -> Answer<'a, T> {
+fn ready<'a, T: Send + 'a>(outcome: Result<T>) -> StoreFuture<'a, T> {
     Box::pin(std::future::ready(outcome))
 }
 
 impl Store for SqliteStore {
-    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+    fn apply(&self, writes: Vec<Write>) -> StoreFuture<'_, Vec<Outcome>> {
         Box::pin(self.writer.apply(writes))
     }
 
-    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+    fn read(&self, read: Read) -> StoreFuture<'_, ReadReply> {
         self.dispatch(read)
     }
 
@@ -226,8 +226,8 @@ impl Store for SqliteStore {
         self.hints.clone()
     }
 
-    fn news(&self) -> NewsReceiver {
-        self.writer.committer().news.subscribe()
+    fn notifications(&self) -> NotificationReceiver {
+        self.writer.committer().notifications.subscribe()
     }
 
     fn clock(&self) -> Arc<dyn Clock> {
@@ -248,91 +248,91 @@ impl Store for SqliteStore {
 }
 
 impl ReadMethods for SqliteStore {
-    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
+    fn task(&self, task: TaskId) -> StoreFuture<'_, Option<TaskRecord>> {
         ready(self.read(|connection| reads::task::task(connection, task)))
     }
 
-    fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
+    fn why(&self, task: TaskId) -> StoreFuture<'_, Option<Vec<WaitReason>>> {
         let now = (self.clock.now(), self.clock.steady());
         ready(self.ended_processes().and_then(|ended| {
             self.read_with_cache(|connection, cache| reads::why::why(connection, cache, task, now, &ended))
         }))
     }
 
-    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
+    fn tasks(&self, filter: TaskFilter, page: Page) -> StoreFuture<'_, TaskPage> {
         self.read_by_tags(filter.asks_for_tags(), move |connection| reads::list::tasks(connection, &filter, page))
     }
 
-    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
+    fn peek(&self, claim: Claim) -> StoreFuture<'_, Option<TaskRecord>> {
         let (now, steady) = (self.clock.now(), self.clock.steady());
         ready(self.read_with_cache(|connection, cache| reads::peek::peek(connection, cache, &claim, now, steady)))
     }
 
-    fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
+    fn queues(&self) -> StoreFuture<'_, Vec<QueueRecord>> {
         ready(self.read_with_cache(|database, cache| reads::queues::queues(database, cache, self.clock.now())))
     }
 
-    fn queue_mode(&self) -> Answer<'_, QueueMode> {
+    fn queue_mode(&self) -> StoreFuture<'_, QueueMode> {
         ready(self.read_with_cache(|_, cache| Ok(cache.queues.mode())))
     }
 
-    fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {
+    fn statistics(&self) -> StoreFuture<'_, Vec<KindStatistics>> {
         ready(self.read(reads::statistics::statistics))
     }
 
-    fn sessions(&self) -> Answer<'_, Vec<SessionRecord>> {
+    fn sessions(&self) -> StoreFuture<'_, Vec<SessionRecord>> {
         ready(
             self.ended_processes()
                 .and_then(|ended| self.read(|connection| reads::sessions::sessions(connection, &ended))),
         )
     }
 
-    fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
+    fn pauses(&self) -> StoreFuture<'_, Vec<PauseRecord>> {
         ready(self.read_with_cache(|_, cache| Ok(cache.pauses.in_force(self.clock.now()))))
     }
 
-    fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
+    fn limits(&self) -> StoreFuture<'_, Vec<LimitRecord>> {
         ready(self.read_with_cache(|connection, cache| reads::limits::limits(connection, cache, self.clock.steady())))
     }
 
-    fn collections(&self, which: CollectionSelection) -> Answer<'_, Vec<CollectionRecord>> {
-        ready(self.read(|connection| reads::pending_batches::collections(connection, &which)))
+    fn pending_batches(&self, which: PendingBatchSelection) -> StoreFuture<'_, Vec<PendingBatch>> {
+        ready(self.read(|connection| reads::pending_batches::pending_batches(connection, &which)))
     }
 
-    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
+    fn schedules(&self, which: ScheduleSelection) -> StoreFuture<'_, Vec<ScheduleRecord>> {
         ready(self.read(|connection| reads::schedules::schedules(connection, &which)))
     }
 
-    fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
+    fn events(&self, after: EventCursor, limit: usize) -> StoreFuture<'_, EventPage> {
         ready(self.read(|connection| reads::events::events(connection, after, limit)))
     }
 
-    fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
+    fn task_ids(&self, filter: TaskFilter, page: Page) -> StoreFuture<'_, TaskIdPage> {
         self.read_by_tags(filter.asks_for_tags(), move |connection| reads::list::task_ids(connection, &filter, page))
     }
 
-    fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
+    fn count(&self, filter: TaskFilter) -> StoreFuture<'_, u64> {
         self.read_by_tags(filter.asks_for_tags(), move |connection| reads::list::count(connection, &filter))
     }
 
-    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
+    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> StoreFuture<'_, TagValuePage> {
         self.read_by_tags(true, move |connection| reads::tags::tag_values(connection, &key, &filter, &page))
     }
 
-    fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
+    fn tag_keys(&self, prefix: String, page: TagPage) -> StoreFuture<'_, TagKeyPage> {
         self.read_by_tags(true, move |connection| reads::tags::tag_keys(connection, &prefix, &page))
     }
 
-    fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {
+    fn history(&self, days: u32) -> StoreFuture<'_, Vec<QueueDay>> {
         let now = self.clock().now();
         ready(self.read(|connection| reads::history::history(connection, now, days)))
     }
 
-    fn instance(&self, task: TaskId) -> Answer<'_, Option<InstanceRecord>> {
+    fn instance(&self, task: TaskId) -> StoreFuture<'_, Option<InstanceRecord>> {
         ready(self.read(|connection| reads::instance::instance(connection, task)))
     }
 
-    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
+    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> StoreFuture<'_, Vec<HistoryChunk>> {
         ready(self.read(|connection| reads::instance::history(connection, task, from, limit)))
     }
 }

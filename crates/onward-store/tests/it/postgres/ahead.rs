@@ -120,7 +120,7 @@ async fn what_is_decided_ahead_counts_on_what_is_being_written() {
 async fn what_is_decided_ahead_is_decided_again_where_what_it_counted_on_has_failed() {
     let Some(slow) = Slow::new().await else { return };
     let fail = "RAISE EXCEPTION 'on purpose' USING ERRCODE = '53200'";
-    slow.troubled.prepare_for("ended", Moment::Commit, 1, fail).await;
+    slow.troubled.prepare_for("history", Moment::Commit, 1, fail).await;
     let (first, others) = slow.complete_in_two_calls().await;
     first.unwrap_err();
     assert!(others.iter().all(|outcome| *outcome == Outcome::Done), "{others:?}");

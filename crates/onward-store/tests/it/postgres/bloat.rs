@@ -31,7 +31,7 @@ const KEPT: u64 = 500;
 const BYTES_PER_LIFE: i64 = 4096;
 
 /// The tables that change with every batch.
-const TABLES: [&str; 8] = ["task", "ended", "taken", "log", "item", "writer", "statistics", "day"];
+const TABLES: [&str; 8] = ["task", "history", "unique_key", "log", "small_state", "writer", "statistics", "day"];
 
 /// A store on a server of its own, because transactions of other tests would prevent rows from
 /// being vacuumed.

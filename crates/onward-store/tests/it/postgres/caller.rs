@@ -169,7 +169,7 @@ async fn a_refused_write_leaves_the_transaction_as_it_was() {
     let transaction = client.transaction().await.unwrap();
     let writes = vec![Write::Submit(Box::new(mail())), Write::Cancel { task: TaskId(999) }];
     let error = store.apply_in(&transaction, writes).await.unwrap_err();
-    assert!(matches!(error.refusal(), Some(Refusal::Member { index: 1, .. })), "{error:?}");
+    assert!(matches!(error.refusal(), Some(Refusal::InAll { index: 1, .. })), "{error:?}");
     let submitted = store.submit_in(&transaction, vec![mail()]).await.unwrap();
     transaction.commit().await.unwrap();
     submitted.committed();

@@ -52,7 +52,7 @@ pub(crate) struct Cluster {
     sender: Sender<Said>,
     facts: Receiver<Said>,
     /// The facts since the last examination.
-    heard: Vec<Fact>,
+    received: Vec<Fact>,
     known: Known,
     tally: Tally,
 }
@@ -81,7 +81,7 @@ impl Cluster {
             started: 0,
             sender,
             facts,
-            heard: Vec::new(),
+            received: Vec::new(),
             known: Known::default(),
             tally,
         };
@@ -98,7 +98,7 @@ impl Cluster {
     pub(crate) fn survive(mut self, rounds: u64, mut fault: impl FnMut(&mut Self)) -> u64 {
         for round in 1..=rounds {
             let enough = self.random.usize(1..200);
-            self.hear(enough);
+            self.receive(enough);
             // The moment right after a report is not random, so a random delay follows.
             (0..self.random.u32(0..1_000_000)).for_each(|_| std::hint::spin_loop());
             fault(&mut self);
@@ -146,12 +146,12 @@ impl Cluster {
         let (process, speech) = load::start(&url, Durability::Full, self.lease, self.random.u64(..));
         self.started += 1;
         let number = self.started;
-        hear_aside(speech, number, self.sender.clone());
+        receive_aside(speech, number, self.sender.clone());
         Node { process, url, number }
     }
 
     /// Receives `count` facts.
-    fn hear(&mut self, count: usize) {
+    fn receive(&mut self, count: usize) {
         for _ in 0..count {
             self.hear_one();
         }
@@ -159,13 +159,13 @@ impl Cluster {
 
     fn hear_one(&mut self) -> Said {
         let said = self.facts.recv_timeout(SILENCE).expect("the nodes go on");
-        self.heard.push(said.1);
+        self.received.push(said.1);
         said
     }
 
     /// Waits until each node has completed another task.
     fn await_progress(&mut self) {
-        self.heard.extend(self.facts.try_iter().map(|(_, fact)| fact));
+        self.received.extend(self.facts.try_iter().map(|(_, fact)| fact));
         self.hear_from_all(|fact| matches!(fact, Fact::Completed(_)));
     }
 
@@ -182,19 +182,19 @@ impl Cluster {
     /// Makes every node finish its calls under way, which must be possible, and compares the facts
     /// with the store.
     fn examine(&mut self) {
-        self.tell(load::HOLD);
+        self.send(load::HOLD);
         self.hear_from_all(|fact| *fact == Fact::Quiet);
         self.look();
-        self.tell(load::GO_ON);
+        self.send(load::GO_ON);
     }
 
-    fn tell(&mut self, order: &str) {
-        self.nodes.iter_mut().for_each(|node| node.process.tell(order));
+    fn send(&mut self, order: &str) {
+        self.nodes.iter_mut().for_each(|node| node.process.send(order));
     }
 
     fn look(&mut self) {
-        let Self { runtime, store, known, tally, heard, .. } = self;
-        let facts = std::mem::take(heard);
+        let Self { runtime, store, known, tally, received, .. } = self;
+        let facts = std::mem::take(received);
         known.learn(&facts, tally);
         runtime.block_on(async {
             sweep(store).await;
@@ -222,10 +222,10 @@ impl Cluster {
     /// Stops the nodes and completes all tasks that are left. Returns the number of tasks that did
     /// not end.
     fn finish(&mut self) -> u64 {
-        self.tell(load::HOLD);
+        self.send(load::HOLD);
         self.hear_from_all(|fact| *fact == Fact::Quiet);
         self.nodes.iter_mut().for_each(|node| node.process.kill());
-        self.heard.extend(self.facts.try_iter().map(|(_, fact)| fact));
+        self.received.extend(self.facts.try_iter().map(|(_, fact)| fact));
         self.look();
         let store = Arc::clone(&self.store);
         self.runtime.block_on(async {
@@ -268,7 +268,7 @@ async fn work_off(store: &PostgresStore) -> u64 {
 
 /// Receives the facts of a process on a thread of its own, which ends with the process. A process
 /// that failed reports that, and then nothing more.
-fn hear_aside(speech: Speech, number: usize, sender: Sender<Said>) {
+fn receive_aside(speech: Speech, number: usize, sender: Sender<Said>) {
     std::thread::spawn(move || {
         for line in speech {
             // The send fails when the test is over, which is fine.

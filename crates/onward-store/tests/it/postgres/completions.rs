@@ -160,7 +160,7 @@ async fn nobody_takes_away_the_lease_of_what_was_completed_when_to_take_it_in_fa
         "CREATE SEQUENCE {schema}.troubles; \
          CREATE FUNCTION {schema}.trouble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
            IF nextval('{schema}.troubles') <= 1 THEN RAISE EXCEPTION 'on purpose' USING ERRCODE = '40001'; END IF; RETURN NULL; END $$; \
-         CREATE CONSTRAINT TRIGGER trouble AFTER INSERT ON {schema}.ended DEFERRABLE INITIALLY DEFERRED \
+         CREATE CONSTRAINT TRIGGER trouble AFTER INSERT ON {schema}.history DEFERRABLE INITIALLY DEFERRED \
            FOR EACH ROW EXECUTE FUNCTION {schema}.trouble()"
     );
     client.batch_execute(&trouble).await.unwrap();
@@ -195,7 +195,7 @@ async fn a_transaction_of_somebody_else_in_which_the_store_writes_takes_completi
     run(&shop.client, &shop.completion(lease)).await.unwrap();
     let transaction = shop.client.transaction().await.unwrap();
     let applied = shop.store.submit_in(&transaction, vec![mail()]).await.unwrap();
-    let ended = format!("SELECT count(*) FROM {}.ended WHERE id = $1", shop.schema);
+    let ended = format!("SELECT count(*) FROM {}.history WHERE id = $1", shop.schema);
     assert_eq!(transaction.query_one(&ended, &[&lease.task.0]).await.unwrap().get::<_, i64>(0), 1);
     drop(applied);
     transaction.rollback().await.unwrap();

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt as _;
 use onward_store::{
-    Claim, CollectionSelection, EventCursor, NewTask, OpenSession, Outcome, Page, PostgresStore, Store, StoreReads,
+    Claim, EventCursor, NewTask, OpenSession, Outcome, Page, PendingBatchSelection, PostgresStore, Store, StoreReads,
     TagPage, TaskFilter, TaskId, Write,
 };
 use onward_testkit::postgres::Server;
@@ -50,7 +50,7 @@ async fn no_read_answers_before_what_it_saw_is_on_disk() {
         ("why", store.why(task).map(|read| read.map(drop)).boxed()),
         ("peek", store.peek(claim).map(|read| read.map(drop)).boxed()),
         ("queues", store.queues().map(|read| read.map(drop)).boxed()),
-        ("collections", store.collections(CollectionSelection::default()).map(|read| read.map(drop)).boxed()),
+        ("pending_batches", store.pending_batches(PendingBatchSelection::default()).map(|read| read.map(drop)).boxed()),
         ("sessions", store.sessions().map(|read| read.map(drop)).boxed()),
         ("statistics", store.statistics().map(|read| read.map(drop)).boxed()),
         ("history", store.history(7).map(|read| read.map(drop)).boxed()),

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use onward_store::{
-    Answer, Changes, Clock, Durability, Lease, NewsReceiver, Outcome, PostgresOptions, PostgresStore, Store,
-    StoreDecorator, StoreInfo, Write,
+    Changes, Clock, Durability, Lease, NotificationReceiver, Outcome, PostgresOptions, PostgresStore, Store,
+    StoreDecorator, StoreFuture, StoreInfo, Write,
 };
 use onward_testkit::{Conditions, Fixture, Opening, StoreLocation, close_sessions};
 use tokio_postgres::{Client, NoTls};
@@ -124,8 +124,8 @@ impl StoreDecorator for Turns {
         self.nodes[0].changes()
     }
 
-    fn news(&self) -> NewsReceiver {
-        self.nodes[0].news()
+    fn notifications(&self) -> NotificationReceiver {
+        self.nodes[0].notifications()
     }
 
     fn clock(&self) -> Arc<dyn Clock> {
@@ -203,7 +203,7 @@ impl StoreDecorator for Elsewhere {
         &self.node
     }
 
-    fn apply(&self, mut writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+    fn apply(&self, mut writes: Vec<Write>) -> StoreFuture<'_, Vec<Outcome>> {
         match writes.pop() {
             Some(Write::Complete { lease, result }) if writes.is_empty() => Box::pin(self.complete(lease, result)),
             last => {

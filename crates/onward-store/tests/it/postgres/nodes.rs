@@ -207,7 +207,7 @@ async fn what_nodes_that_take_turns_do_to_one_anothers_running_tasks_counts() {
     );
     assert_eq!(apply(&nodes[0], complete(awaited)).await, Outcome::Done);
     assert_eq!(apply(&nodes[0], complete(alone)).await, Outcome::Done);
-    let awaits = Write::AwaitChildren { lease: parent, memo: "".into(), on_failure: OnDependencyFailure::Cancel };
+    let awaits = Write::AwaitChildren { lease: parent, checkpoint: "".into(), on_failure: OnDependencyFailure::Cancel };
     assert_eq!(apply(&nodes[0], awaits).await, Outcome::AwaitsChildren { state: TaskState::Blocked });
     let count =
         async |state| nodes[1].count(TaskFilter { states: vec![state], ..TaskFilter::default() }).await.unwrap();

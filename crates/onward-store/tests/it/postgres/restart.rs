@@ -49,7 +49,7 @@ fn lose_and_double_nothing(count: usize) {
     let runtime = runtime();
     let nodes = Nodes::start(&runtime, &server.url(), count, &mut random);
     for _ in 0..soak::number("ONWARD_ROUNDS").unwrap_or(6) {
-        let facts = nodes.hear(random.usize(1..400));
+        let facts = nodes.receive(random.usize(1..400));
         let how = [Crash::Immediate, Crash::Fast, Crash::OneProcess][random.usize(0..3)];
         server.crash(how, || (0..random.u32(0..1_000_000)).for_each(|_| std::hint::spin_loop()));
         let node = random.usize(0..count);
@@ -89,7 +89,7 @@ impl Nodes {
     }
 
     /// Receives `count` facts.
-    fn hear(&self, count: usize) -> Vec<Fact> {
+    fn receive(&self, count: usize) -> Vec<Fact> {
         (0..count).map(|_| self.facts.recv_timeout(SILENCE).expect("the nodes go on")).collect()
     }
 

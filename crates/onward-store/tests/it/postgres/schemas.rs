@@ -62,14 +62,14 @@ async fn empty(url: &str, statements: &str) {
 fn emptying(schema: &str) -> String {
     const TABLES: [&str; 15] = [
         "task",
-        "ended",
+        "history",
         "turn",
         "message",
-        "tag",
-        "taken",
-        "wait",
-        "member",
-        "item",
+        "task_tag",
+        "unique_key",
+        "dependency",
+        "batch_item",
+        "small_state",
         "log",
         "statistics",
         "day",
@@ -78,7 +78,7 @@ fn emptying(schema: &str) -> String {
         "completion",
     ];
     const SEQUENCES: [&str; 7] =
-        ["last_task", "last_session", "ends", "last_entry", "last_item", "last_write", "last_interference"];
+        ["last_task", "last_session", "ends", "last_entry", "last_small_state", "last_write", "last_invalidation"];
     let deletes: String = TABLES.iter().map(|table| format!("DELETE FROM {schema}.{table}; ")).collect();
     let resets: String = SEQUENCES.iter().map(|name| format!("SELECT setval('{schema}.{name}', 0); ")).collect();
     format!("BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('onward {schema}', 0)); {deletes}{resets}COMMIT")

@@ -19,9 +19,9 @@ use crate::old_store::{LEASE, apply, fill, key, new, submit, tasks, work_off};
 
 /// The changes of the later version. Roles that may write tasks may write to its new table, too.
 const LATER: &[&str] = &["ALTER TABLE {schema}.task ADD COLUMN remark text; \
-     ALTER TABLE {schema}.ended ADD COLUMN remark text; \
+     ALTER TABLE {schema}.history ADD COLUMN remark text; \
      CREATE TABLE {schema}.remarked (task bigint PRIMARY KEY); \
-     INSERT INTO {schema}.remarked SELECT id FROM {schema}.task UNION ALL SELECT id FROM {schema}.ended; \
+     INSERT INTO {schema}.remarked SELECT id FROM {schema}.task UNION ALL SELECT id FROM {schema}.history; \
      DO $$ DECLARE held record; BEGIN \
        FOR held IN SELECT h.grantee FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) h \
          WHERE c.oid = '{schema}.task'::regclass AND h.privilege_type = 'INSERT' AND h.grantee <> c.relowner \
@@ -29,10 +29,10 @@ const LATER: &[&str] = &["ALTER TABLE {schema}.task ADD COLUMN remark text; \
 
 /// An upgrade that fails after its first changes.
 const MISTAKEN: &[&str] =
-    &["ALTER TABLE {schema}.task ADD COLUMN remark text; DELETE FROM {schema}.ended; INSERT INTO nowhere VALUES (1)"];
+    &["ALTER TABLE {schema}.task ADD COLUMN remark text; DELETE FROM {schema}.history; INSERT INTO nowhere VALUES (1)"];
 
 /// An upgrade during which the server process dies after its first changes.
-const KILLED: &[&str] = &["ALTER TABLE {schema}.task ADD COLUMN remark text; DELETE FROM {schema}.ended; \
+const KILLED: &[&str] = &["ALTER TABLE {schema}.task ADD COLUMN remark text; DELETE FROM {schema}.history; \
      SELECT pg_terminate_backend(pg_backend_pid())"];
 
 /// A store that this version made, in a schema of its own.
@@ -182,7 +182,7 @@ async fn a_store_of_a_later_schema_is_refused_untouched() {
     let Some(old) = Old::new().await else { return };
     drop(old.upgrade().await);
     let schema = &old.schema;
-    old.client.batch_execute(&format!("DROP TABLE {schema}.item; DROP TABLE {schema}.writer")).await.unwrap();
+    old.client.batch_execute(&format!("DROP TABLE {schema}.small_state; DROP TABLE {schema}.writer")).await.unwrap();
     let tables = format!("SELECT count(*) FROM information_schema.tables WHERE table_schema = '{schema}'");
     let before = old.number(&tables).await;
     let error = old.options().open(&old.url).await.unwrap_err();

@@ -33,7 +33,7 @@ macro_rules! scheduling_cases {
                 a_scheduled_task_with_an_affinity_key_is_reserved_when_it_is_due,
                 a_limited_group_is_limited_with_an_affinity_key_too,
                 tasks_with_an_affinity_key_share_the_queue_by_their_group,
-                a_refused_member_undoes_a_preference,
+                a_refused_write_of_an_all_undoes_a_preference,
                 a_task_with_an_affinity_key_is_moved_with_its_reservation,
                 what_is_reserved_can_be_cancelled,
                 peek_returns_to_a_session_what_is_reserved_for_it,
@@ -117,7 +117,7 @@ macro_rules! scheduling_cases {
                 peek_sees_that_a_token_has_come,
                 limits_are_shown_with_how_far_they_are_used,
                 limits_out_of_their_range_are_refused_with_the_range,
-                a_refused_member_undoes_what_a_group_counts,
+                a_refused_write_of_an_all_undoes_what_a_group_counts,
                 a_deleted_queue_has_no_limit,
                 limits_and_what_they_count_survive_a_restart,
             }

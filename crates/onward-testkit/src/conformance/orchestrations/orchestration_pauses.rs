@@ -47,7 +47,7 @@ pub async fn a_timer_that_came_due_in_a_pause_fires_after_it(store: TestStore) {
     store.done(pause(lease.task)).await;
     store.advance(SECOND * 2);
     store.sweep().await;
-    assert_eq!((store.state(lease.task).await, hold(&store, lease.task).await), (TaskState::Blocked, Hold::Aside));
+    assert_eq!((store.state(lease.task).await, hold(&store, lease.task).await), (TaskState::Blocked, Hold::PausedDue));
     store.done(resume(lease.task)).await;
     assert_eq!(claim(&store, lease.session).await.lease.task, lease.task);
 }

@@ -116,8 +116,8 @@ pub async fn a_refused_turn_changes_no_tags(store: TestStore) {
     let turn = retagging(lease, 3, &[("stage", Some("packing"))], PARK);
     assert!(matches!(store.refused(Write::Turn(Box::new(turn))).await, Refusal::HistoryMoved { .. }));
     let turn = retagging(lease, 0, &[("stage", Some("packing"))], PARK);
-    let members = vec![Write::Turn(Box::new(turn)), Write::Cancel { task: TaskId(999) }];
-    assert!(matches!(store.refused(Write::All(members)).await, Refusal::Member { index: 1, .. }));
+    let writes = vec![Write::Turn(Box::new(turn)), Write::Cancel { task: TaskId(999) }];
+    assert!(matches!(store.refused(Write::All(writes)).await, Refusal::InAll { index: 1, .. }));
     assert_eq!(store.record(lease.task).await.tags, tags(&[("stage", "picking")]));
     assert_eq!(values(&store, "stage", TaskFilter::default()).await, owned(&[("picking", 1)]));
 }
@@ -170,7 +170,7 @@ pub async fn changed_tags_select_orchestrations_for_what_is_done_to_many(store: 
     let Outcome::Bulk(done) = store.write(Write::Bulk(Box::new(bulk))).await else {
         unreachable!("nothing refuses a chunk")
     };
-    assert_eq!((done.tasks, done.passed_over), (1, 0));
+    assert_eq!((done.tasks, done.skipped), (1, 0));
 }
 
 /// Shows: D10, D4

@@ -383,7 +383,7 @@ pub async fn a_kept_signal_and_its_start_are_both_or_neither(store: TestStore) {
     store.done(signal(key_or_start("A-17"), "1")).await;
     let start = Write::Submit(Box::new(keyed("A-17", OnDuplicate::Skip)));
     let refused = Write::All(vec![start.clone(), Write::Cancel { task: TaskId(99) }]);
-    assert!(matches!(store.refused(refused).await, Refusal::Member { index: 1, .. }));
+    assert!(matches!(store.refused(refused).await, Refusal::InAll { index: 1, .. }));
     assert_eq!(unstarted(&store).await.len(), 1);
     let to = Recipient::Key { kind: name("order"), key: "A-17".into() };
     assert!(matches!(store.write(Write::All(vec![start, signal(to, "2")])).await, Outcome::All(_)));
@@ -739,7 +739,7 @@ pub async fn nothing_ends_for_what_cannot_take_its_key(store: TestStore) {
     let other = store.submitted(remembered("A-17", OnDuplicate::Supersede)).await.id();
     let refusal = store.refused(reset(lease.task, "A-17")).await;
     let taken = Box::new(Refusal::KeyTaken { task: lease.task, by: other });
-    assert_eq!(refusal, Refusal::Member { index: 1, refusal: taken });
+    assert_eq!(refusal, Refusal::InAll { index: 1, refusal: taken });
     assert_eq!(store.state(lease.task).await, TaskState::Running);
 }
 

@@ -290,7 +290,7 @@ pub async fn tasks_with_an_affinity_key_share_the_queue_by_their_group(store: Te
     assert_eq!(given.iter().filter(|task| task.group.is_some()).count(), 9);
 }
 
-pub async fn a_refused_member_undoes_a_preference(store: TestStore) {
+pub async fn a_refused_write_of_an_all_undoes_a_preference(store: TestStore) {
     let [preferred, other] = preferred_and_other(&store).await;
     let id = store.submit_new(of("s")).await;
     store.advance(WAIT);

@@ -468,7 +468,7 @@ pub async fn limits_out_of_their_range_are_refused_with_the_range(store: TestSto
     assert_eq!(limits(&store).await, []);
 }
 
-pub async fn a_refused_member_undoes_what_a_group_counts(store: TestStore) {
+pub async fn a_refused_write_of_an_all_undoes_what_a_group_counts(store: TestStore) {
     let session = limited(&store, 2).await;
     let claim = Write::Claim(all_of(session, 10));
     let refused = Write::Retry { task: onward_store::TaskId(1000) };

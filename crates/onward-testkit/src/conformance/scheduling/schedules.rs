@@ -216,8 +216,8 @@ pub async fn one_firing_is_held_and_no_second(store: TestStore) {
     with_overlap(&store, Overlap::QueueOne).await;
     fire(&store, &[1]).await;
     let firings = fire(&store, &[2, 3]).await;
-    assert_eq!(firings, [Firing::Held { behind: TaskId(1) }, Firing::Skipped { active: TaskId(1) }]);
-    assert_eq!(record(&store).await.held, Some(hour(2).at));
+    assert_eq!(firings, [Firing::Pending { behind: TaskId(1) }, Firing::Skipped { active: TaskId(1) }]);
+    assert_eq!(record(&store).await.pending_at, Some(hour(2).at));
 }
 
 /// Shows: T5
@@ -225,11 +225,11 @@ pub async fn a_held_firing_is_done_when_the_task_has_ended(store: TestStore) {
     with_overlap(&store, Overlap::QueueOne).await;
     fire(&store, &[1]).await;
     fire(&store, &[2]).await;
-    assert_eq!(fire(&store, &[2]).await, [Firing::Held { behind: TaskId(1) }]);
+    assert_eq!(fire(&store, &[2]).await, [Firing::Pending { behind: TaskId(1) }]);
     store.complete_next().await;
     assert_eq!(fire(&store, &[2]).await, [submitted(2)]);
     let after = record(&store).await;
-    assert_eq!((after.held, after.fired, after.skipped), (None, 2, 0));
+    assert_eq!((after.pending_at, after.fired, after.skipped), (None, 2, 0));
 }
 
 /// Shows: T5
@@ -245,9 +245,9 @@ pub async fn a_task_that_runs_is_asked_to_stop_for_the_next_firing(store: TestSt
     with_overlap(&store, Overlap::CancelRunning).await;
     fire(&store, &[1]).await;
     let lease = store.start_one().await;
-    assert_eq!(fire(&store, &[2]).await, [Firing::Held { behind: TaskId(1) }]);
+    assert_eq!(fire(&store, &[2]).await, [Firing::Pending { behind: TaskId(1) }]);
     assert!(store.record(TaskId(1)).await.cancel_requested);
-    assert_eq!(fire(&store, &[3]).await, [Firing::Held { behind: TaskId(1) }]);
+    assert_eq!(fire(&store, &[3]).await, [Firing::Pending { behind: TaskId(1) }]);
     store.done(Write::ConfirmCancel { lease, reason: "stopped".into() }).await;
     assert_eq!(fire(&store, &[3]).await, [submitted(2)]);
     assert_eq!(record(&store).await.skipped, 1);
@@ -350,7 +350,7 @@ pub async fn schedules_are_as_they_were_after_a_restart(mut store: TestStore) {
     let before = record(&store).await;
     store.reopen().await;
     assert_eq!(record(&store).await, before);
-    assert_eq!((before.paused, before.held), (true, Some(hour(2).at)));
+    assert_eq!((before.paused, before.pending_at), (true, Some(hour(2).at)));
 }
 
 /// Shows: T5

@@ -19,22 +19,22 @@ fn refused() -> Write {
 }
 
 fn refusal(index: usize) -> Refusal {
-    Refusal::Member { index, refusal: Box::new(Refusal::TaskNotFound(TaskId(999))) }
+    Refusal::InAll { index, refusal: Box::new(Refusal::TaskNotFound(TaskId(999))) }
 }
 
-pub async fn all_members_are_done_in_order(store: TestStore) {
+pub async fn the_writes_of_an_all_are_applied_in_order(store: TestStore) {
     let cancel = Write::Cancel { task: TaskId(1) };
     let inserted = |id| Outcome::Submitted(Submitted::Inserted { id: TaskId(id) });
     let outcome = store.write(Write::All(vec![submit(), cancel, submit()])).await;
     assert_eq!(outcome, Outcome::All(vec![inserted(1), Outcome::Cancelled, inserted(2)]));
 }
 
-pub async fn no_members_are_all_done(store: TestStore) {
+pub async fn an_all_without_writes_is_applied(store: TestStore) {
     assert_eq!(store.write(Write::All(vec![])).await, Outcome::All(vec![]));
 }
 
 /// Shows: T1
-pub async fn a_refused_member_undoes_all_submissions(store: TestStore) {
+pub async fn a_refused_write_of_an_all_undoes_all_submissions(store: TestStore) {
     assert_eq!(store.refused(Write::All(vec![submit(), submit(), refused()])).await, refusal(2));
     assert_eq!(store.list(Default::default()).await, []);
     assert_eq!(store.queue("default").await, None);
@@ -45,16 +45,16 @@ pub async fn a_submit_that_cannot_take_its_key_over_undoes_the_submissions_befor
     let holder = Write::Submit(Box::new(keyed("a", OnDuplicate::Skip)));
     let taker = Write::Submit(Box::new(keyed("a", OnDuplicate::TakeOver(TaskId(1)))));
     let refusal = store.refused(Write::All(vec![holder, taker])).await;
-    assert!(matches!(refusal, Refusal::Member { index: 1, .. }), "{refusal:?}");
+    assert!(matches!(refusal, Refusal::InAll { index: 1, .. }), "{refusal:?}");
     assert_eq!(store.list(Default::default()).await, []);
 }
 
-pub async fn a_refused_member_stops_those_behind_it(store: TestStore) {
+pub async fn a_refused_write_of_an_all_stops_those_behind_it(store: TestStore) {
     assert_eq!(store.refused(Write::All(vec![refused(), submit()])).await, refusal(0));
     assert_eq!(store.list(Default::default()).await, []);
 }
 
-pub async fn a_refused_member_undoes_a_completion(store: TestStore) {
+pub async fn a_refused_write_of_an_all_undoes_a_completion(store: TestStore) {
     let lease = store.running(task("k")).await;
     let before = store.record(lease.task).await;
     let complete = Write::Complete { lease, result: Some("no".into()) };
@@ -64,7 +64,7 @@ pub async fn a_refused_member_undoes_a_completion(store: TestStore) {
     store.complete(lease).await;
 }
 
-pub async fn a_refused_member_undoes_a_claim(store: TestStore) {
+pub async fn a_refused_write_of_an_all_undoes_a_claim(store: TestStore) {
     let id = store.submit("k").await;
     let session = store.session().await;
     store.refused(Write::All(vec![Write::Claim(all_of(session, 1)), refused()])).await;
@@ -72,7 +72,7 @@ pub async fn a_refused_member_undoes_a_claim(store: TestStore) {
     assert_eq!(store.claim_one(session).await.claim, 1);
 }
 
-pub async fn a_refused_member_undoes_a_failure(store: TestStore) {
+pub async fn a_refused_write_of_an_all_undoes_a_failure(store: TestStore) {
     let lease = store.running(task("k")).await;
     let fail = Write::Fail { lease, error: "no".into(), next: AfterFailure::Dead };
     store.refused(Write::All(vec![fail, refused()])).await;
@@ -80,13 +80,13 @@ pub async fn a_refused_member_undoes_a_failure(store: TestStore) {
     assert_eq!((record.state, record.errors), (TaskState::Running, vec![]));
 }
 
-pub async fn a_refused_member_undoes_a_key(store: TestStore) {
+pub async fn a_refused_write_of_an_all_undoes_a_key(store: TestStore) {
     let submit = Write::Submit(Box::new(keyed("a", OnDuplicate::Skip)));
     store.refused(Write::All(vec![submit, refused()])).await;
     store.submit_new(keyed("a", OnDuplicate::Reject)).await;
 }
 
-pub async fn a_refused_member_undoes_a_supersession(store: TestStore) {
+pub async fn a_refused_write_of_an_all_undoes_a_supersession(store: TestStore) {
     let old = store.submit_new(keyed("a", OnDuplicate::Skip)).await;
     let supersede = Write::Submit(Box::new(keyed("a", OnDuplicate::Supersede)));
     store.refused(Write::All(vec![supersede, refused()])).await;
@@ -94,7 +94,7 @@ pub async fn a_refused_member_undoes_a_supersession(store: TestStore) {
     assert_eq!(store.submitted(keyed("a", OnDuplicate::Skip)).await, Submitted::Duplicate { id: old });
 }
 
-pub async fn a_refused_member_undoes_what_follows(store: TestStore) {
+pub async fn a_refused_write_of_an_all_undoes_what_follows(store: TestStore) {
     let lease = store.running(keyed("a", OnDuplicate::Requeue)).await;
     let requeue = Write::Submit(Box::new(keyed("a", OnDuplicate::Requeue)));
     store.refused(Write::All(vec![requeue, refused()])).await;
@@ -102,7 +102,7 @@ pub async fn a_refused_member_undoes_what_follows(store: TestStore) {
     assert_eq!(store.list(Default::default()).await, [lease.task]);
 }
 
-pub async fn a_refused_member_undoes_a_purge_and_a_prune(store: TestStore) {
+pub async fn a_refused_write_of_an_all_undoes_a_purge_and_a_prune(store: TestStore) {
     let waiting = store.submit("k").await;
     let cancelled = store.submit("k").await;
     store.cancel(cancelled).await;
@@ -112,7 +112,7 @@ pub async fn a_refused_member_undoes_a_purge_and_a_prune(store: TestStore) {
     assert_eq!(store.list(Default::default()).await, [cancelled, waiting]);
 }
 
-pub async fn a_refused_member_undoes_pauses_and_sessions(store: TestStore) {
+pub async fn a_refused_write_of_an_all_undoes_pauses_and_sessions(store: TestStore) {
     let open = Write::OpenSession(OpenSession::new("w", Duration::from_secs(1)));
     let pause = Write::Pause { scope: Scope::All, until: None };
     store.refused(Write::All(vec![open, pause, refused()])).await;
@@ -120,7 +120,7 @@ pub async fn a_refused_member_undoes_pauses_and_sessions(store: TestStore) {
     assert_eq!(store.inner().pauses().await.ok(), Some(vec![]));
 }
 
-pub async fn a_refused_member_undoes_a_sweep(store: TestStore) {
+pub async fn a_refused_write_of_an_all_undoes_a_sweep(store: TestStore) {
     let lease = store.running(task("k")).await;
     store.advance(Duration::from_secs(60));
     store.refused(Write::All(vec![Write::Sweep, refused()])).await;
@@ -128,7 +128,7 @@ pub async fn a_refused_member_undoes_a_sweep(store: TestStore) {
     store.complete(lease).await;
 }
 
-pub async fn a_refused_member_leaves_no_events(store: TestStore) {
+pub async fn a_refused_write_of_an_all_leaves_no_events(store: TestStore) {
     let id = store.submit("k").await;
     let before = store.events().await;
     store.refused(Write::All(vec![Write::Cancel { task: id }, submit(), refused()])).await;
@@ -153,9 +153,9 @@ pub async fn an_all_within_an_all_is_refused(store: TestStore) {
     assert_eq!(store.list(Default::default()).await, []);
 }
 
-pub async fn an_all_of_too_many_members_is_refused(store: TestStore) {
-    let members = vec![Write::Resume { scope: Scope::All }; 100_001];
-    let text = store.invalid(Write::All(members)).await;
+pub async fn an_all_of_too_many_writes_is_refused(store: TestStore) {
+    let writes = vec![Write::Resume { scope: Scope::All }; 100_001];
+    let text = store.invalid(Write::All(writes)).await;
     assert!(text.contains("100000"), "{text}");
 }
 
@@ -170,6 +170,6 @@ pub async fn a_completion_a_submission_and_a_claim_are_one(store: TestStore) {
 pub async fn a_claim_by_a_lost_session_undoes_all(store: TestStore) {
     let session = SessionId(9);
     let refusal = store.refused(Write::All(vec![submit(), Write::Claim(all_of(session, 1))])).await;
-    assert_eq!(refusal, Refusal::Member { index: 1, refusal: Box::new(Refusal::SessionLost(session)) });
+    assert_eq!(refusal, Refusal::InAll { index: 1, refusal: Box::new(Refusal::SessionLost(session)) });
     assert_eq!(store.list(Default::default()).await, []);
 }

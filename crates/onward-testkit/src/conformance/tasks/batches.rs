@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
-    AfterFailure, Aggregate, Change, CollectionRecord, CollectionSelection, ConcurrencyLimit, Dependencies, Lease,
-    NewTask, OnDuplicate, Outcome, Page, Priority, Refusal, SetLimit, StoreReads, Submitted, TaskFilter, TaskId,
+    AfterFailure, Aggregate, Change, ConcurrencyLimit, Dependencies, Lease, NewTask, OnDuplicate, Outcome, Page,
+    PendingBatch, PendingBatchSelection, Priority, Refusal, SetLimit, StoreReads, Submitted, TaskFilter, TaskId,
     TaskRecord, TaskState, Ttl, TtlFrom, UniqueKey, WaitReason, When, Write, bounds,
 };
 
@@ -40,7 +40,7 @@ async fn batch(store: &TestStore, size: u32) -> (Vec<TaskId>, TaskId) {
     for _ in 0..size {
         items.push(store.submit_new(item(size)).await);
     }
-    let batch = store.record(items[0]).await.bundle.unwrap();
+    let batch = store.record(items[0]).await.batch.unwrap();
     (items, batch)
 }
 
@@ -61,7 +61,7 @@ async fn states(store: &TestStore, tasks: &[TaskId]) -> Vec<TaskState> {
 }
 
 async fn items_of(store: &TestStore, batch: TaskId) -> Vec<TaskRecord> {
-    let filter = TaskFilter { bundle: Some(batch), with_payload: true, ..TaskFilter::default() };
+    let filter = TaskFilter { batch: Some(batch), with_payload: true, ..TaskFilter::default() };
     let mut items = store.inner().tasks(filter, Page { before: None, limit: bounds::PAGE }).await.unwrap().tasks;
     items.reverse();
     items
@@ -89,8 +89,8 @@ pub async fn enough_items_are_delivered_as_one_batch(store: TestStore) {
     }
     let claimed = store.claim(session, 9).await;
     let batch = claimed[0].lease.task;
-    assert_eq!((claimed.len(), claimed[0].members, claimed[0].payload.len()), (1, 3, 0));
-    assert_eq!(store.record(batch).await.members, 3);
+    assert_eq!((claimed.len(), claimed[0].items, claimed[0].payload.len()), (1, 3, 0));
+    assert_eq!(store.record(batch).await.items, 3);
     let found = items_of(&store, batch).await;
     let payloads: Vec<_> = found.iter().map(|item| item.payload.as_deref().unwrap_or_default()).collect();
     assert_eq!(
@@ -100,7 +100,7 @@ pub async fn enough_items_are_delivered_as_one_batch(store: TestStore) {
     assert_eq!(states(&store, &items).await, [TaskState::Blocked; 3]);
     let changes: Vec<_> =
         store.changes().await.into_iter().filter(|(_, change)| *change != Change::Submitted).collect();
-    assert_eq!(changes[..3], [0, 1, 2].map(|index| (items[index], Change::Bundled { bundle: batch })));
+    assert_eq!(changes[..3], [0, 1, 2].map(|index| (items[index], Change::Batched { batch })));
 }
 
 /// Shows: Q9
@@ -112,7 +112,7 @@ pub async fn a_pending_batch_is_delivered_after_its_grace_period(store: TestStor
     store.advance(SECOND * 9);
     assert!(store.claim(session, 9).await.is_empty());
     store.advance(SECOND);
-    assert_eq!(store.claim(session, 9).await[0].members, 2);
+    assert_eq!(store.claim(session, 9).await[0].items, 2);
 }
 
 /// Shows: Q9
@@ -123,7 +123,7 @@ pub async fn a_pending_batch_is_delivered_after_its_longest_delay_although_items
         store.submit_new(item(100)).await;
         store.advance(SECOND * 5);
     }
-    assert_eq!(store.claim(session, 9).await[0].members, 12);
+    assert_eq!(store.claim(session, 9).await[0].items, 12);
 }
 
 /// Shows: Q9
@@ -148,10 +148,10 @@ pub async fn only_tasks_of_one_queue_kind_and_group_share_a_batch(store: TestSto
         NewTask { kind: name("mail"), ..of_group("one") },
     ] {
         store.submit_new(other).await;
-        assert_eq!(store.record(one).await.bundle, None);
+        assert_eq!(store.record(one).await.batch, None);
     }
     store.submit_new(of_group("one")).await;
-    let batch = store.record(store.record(one).await.bundle.unwrap()).await;
+    let batch = store.record(store.record(one).await.batch.unwrap()).await;
     assert_eq!((batch.kind, batch.queue, batch.group), (name("digest"), name("default"), Some(name("one"))));
 }
 
@@ -159,7 +159,7 @@ pub async fn only_tasks_of_one_queue_kind_and_group_share_a_batch(store: TestSto
 pub async fn a_batch_is_as_urgent_as_its_most_urgent_item(store: TestStore) {
     let (high, low) = (store.submit_new(NewTask { priority: Priority::HIGH, ..item(2) }).await, item(2));
     store.submit_new(NewTask { priority: Priority::LOW, ..low }).await;
-    let batch = store.record(high).await.bundle.unwrap();
+    let batch = store.record(high).await.batch.unwrap();
     assert_eq!(store.record(batch).await.priority, Priority::HIGH);
 }
 
@@ -180,7 +180,7 @@ pub async fn a_batch_is_retained_as_long_as_the_item_that_is_retained_longest(st
     store.submit_new(NewTask { retention: Some(MINUTE), ..item(3) }).await;
     store.submit_new(NewTask { retention: Some(SECOND), ..item(3) }).await;
     let last = store.submit_new(item(3)).await;
-    let batch = store.record(last).await.bundle.unwrap();
+    let batch = store.record(last).await.batch.unwrap();
     assert_eq!(store.record(batch).await.retention, Some(MINUTE));
 }
 
@@ -205,7 +205,7 @@ pub async fn items_complete_with_their_batch(store: TestStore) {
     store.complete(lease).await;
     assert_eq!(states(&store, &items).await, [TaskState::Completed; 3]);
     let record = store.record(items[0]).await;
-    assert_eq!((record.finished_at, record.errors.len(), record.bundle), (Some(store.now()), 0, Some(lease.task)));
+    assert_eq!((record.finished_at, record.errors.len(), record.batch), (Some(store.now()), 0, Some(lease.task)));
     assert_eq!(store.inner().statistics().await.unwrap()[0].ended.completed, 4);
     assert_eq!(store.queue("default").await.map(|queue| (queue.blocked, queue.ended.completed)), Some((0, 4)));
 }
@@ -252,7 +252,7 @@ pub async fn a_batch_that_is_retried_keeps_its_items(store: TestStore) {
     assert_eq!(states(&store, &items).await, [TaskState::Blocked; 2]);
     store.advance(SECOND);
     let again = store.claim(lease.session, 9).await;
-    assert_eq!((again[0].members, again[0].attempt), (2, 2));
+    assert_eq!((again[0].items, again[0].attempt), (2, 2));
     assert_eq!(numbers_of(&store, lease.task).await, items);
     store.complete(again[0].lease).await;
     assert_eq!(states(&store, &items).await, [TaskState::Completed; 2]);
@@ -278,14 +278,14 @@ pub async fn a_dependent_of_an_item_waits_for_its_batch(store: TestStore) {
 
 /// Shows: Q9
 pub async fn a_batch_of_the_largest_size_ends_with_all_of_its_items(store: TestStore) {
-    let submit = || Write::Submit(Box::new(item(bounds::BUNDLE)));
-    store.apply(vec![Write::All((0..bounds::BUNDLE).map(|_| submit()).collect())]).await;
+    let submit = || Write::Submit(Box::new(item(bounds::BATCH_ITEMS)));
+    store.apply(vec![Write::All((0..bounds::BATCH_ITEMS).map(|_| submit()).collect())]).await;
     let lease = store.start_one().await;
     store.complete(lease).await;
     let left = TaskFilter { states: vec![TaskState::Blocked], ..TaskFilter::default() };
     assert_eq!(store.inner().count(left).await.unwrap(), 0);
     let completed = TaskFilter { states: vec![TaskState::Completed], ..TaskFilter::default() };
-    assert_eq!(store.inner().count(completed).await.unwrap(), u64::from(bounds::BUNDLE) + 1);
+    assert_eq!(store.inner().count(completed).await.unwrap(), u64::from(bounds::BATCH_ITEMS) + 1);
 }
 
 /// Shows: Q9
@@ -295,9 +295,9 @@ pub async fn a_cancelled_item_leaves_its_pending_batch(store: TestStore) {
     assert_eq!(store.state(first).await, TaskState::Cancelled);
     assert_eq!(store.sweep().await.next_due, None);
     let second = store.submit_new(item(2)).await;
-    assert_eq!(store.record(second).await.bundle, None);
+    assert_eq!(store.record(second).await.batch, None);
     let third = store.submit_new(item(2)).await;
-    let batch = store.record(third).await.bundle.unwrap();
+    let batch = store.record(third).await.batch.unwrap();
     assert_eq!(numbers_of(&store, batch).await, [second, third]);
 }
 
@@ -317,7 +317,7 @@ pub async fn a_batch_without_items_is_cancelled(store: TestStore) {
     assert_eq!(store.state(batch).await, TaskState::Waiting);
     store.cancel(items[0]).await;
     assert_eq!(store.state(batch).await, TaskState::Cancelled);
-    assert!(error(&store, batch).await.contains("members"));
+    assert!(error(&store, batch).await.contains("items"));
 }
 
 /// Shows: Q9
@@ -367,7 +367,7 @@ pub async fn a_purged_item_leaves_its_batch(store: TestStore) {
     assert!(numbers_of(&store, lease.task).await.is_empty());
     assert_eq!(store.state(lease.task).await, TaskState::Running);
     let alone = store.submit_new(item(2)).await;
-    assert_eq!(store.record(alone).await.bundle, None);
+    assert_eq!(store.record(alone).await.batch, None);
 }
 
 /// Shows: Q9
@@ -377,7 +377,7 @@ pub async fn an_item_that_expires_leaves_its_batch(store: TestStore) {
     assert_eq!(store.sweep().await.expired, 1);
     assert_eq!(store.state(pending).await, TaskState::Expired);
     let items = [store.submit_new(living(2, SECOND)).await, store.submit_new(item(2)).await];
-    let batch = store.record(items[1]).await.bundle.unwrap();
+    let batch = store.record(items[1]).await.batch.unwrap();
     store.advance(SECOND);
     store.start_one().await;
     assert_eq!(states(&store, &items).await, [TaskState::Expired, TaskState::Blocked]);
@@ -443,7 +443,7 @@ pub async fn a_batch_without_items_is_not_retried(store: TestStore) {
     let (items, lease) = running(&store, 1).await;
     store.complete(lease).await;
     store.done(Write::Delete { task: items[0] }).await;
-    assert!(store.invalid(Write::Retry { task: lease.task }).await.contains("without members"));
+    assert!(store.invalid(Write::Retry { task: lease.task }).await.contains("without items"));
 }
 
 /// Shows: Q9
@@ -452,9 +452,9 @@ pub async fn a_retried_item_joins_a_pending_batch_again(store: TestStore) {
     store.fail(lease, AfterFailure::Fail).await;
     store.retry(items[0]).await;
     let record = store.record(items[0]).await;
-    assert_eq!((record.state, record.bundle), (TaskState::Blocked, None));
+    assert_eq!((record.state, record.batch), (TaskState::Blocked, None));
     let other = store.submit_new(item(2)).await;
-    let batch = store.record(other).await.bundle.unwrap();
+    let batch = store.record(other).await.batch.unwrap();
     assert_eq!(numbers_of(&store, batch).await, [items[0], other]);
     assert_eq!(numbers_of(&store, lease.task).await, items[1..]);
 }
@@ -465,9 +465,9 @@ pub async fn a_moved_item_joins_a_pending_batch_of_the_other_queue(store: TestSt
     let slow = name("slow");
     assert_eq!(store.write(Write::Move { task: moved, queue: slow.clone() }).await, Outcome::Moved);
     let here = store.submit_new(item(2)).await;
-    assert_eq!(store.record(here).await.bundle, None);
+    assert_eq!(store.record(here).await.batch, None);
     store.submit_new(NewTask { queue: slow.clone(), ..item(2) }).await;
-    let batch = store.record(moved).await.bundle.unwrap();
+    let batch = store.record(moved).await.batch.unwrap();
     assert_eq!(store.record(batch).await.queue, slow);
 }
 
@@ -489,7 +489,7 @@ pub async fn a_more_urgent_duplicate_raises_the_priority_of_the_batch(store: Tes
     let id = store.submit_new(keyed.clone()).await;
     let urgent = NewTask { priority: Priority::URGENT, ..keyed.clone() };
     assert_eq!(store.submitted(urgent.clone()).await, Submitted::PriorityRaised { id });
-    let batch = store.record(id).await.bundle.unwrap();
+    let batch = store.record(id).await.batch.unwrap();
     assert_eq!(store.record(batch).await.priority, Priority::URGENT);
     store.submit("other").await;
     assert_eq!(store.start_one().await.task, batch);
@@ -515,32 +515,33 @@ pub async fn a_superseded_item_leaves_its_batch(store: TestStore) {
     let id = store.submitted(keyed).await.id();
     assert_eq!(states(&store, &[old, id]).await, [TaskState::Cancelled, TaskState::Blocked]);
     let other = store.submit_new(item(2)).await;
-    let batch = store.record(id).await.bundle.unwrap();
+    let batch = store.record(id).await.batch.unwrap();
     assert_eq!(numbers_of(&store, batch).await, [id, other]);
 }
 
 /// Shows: Q9
 pub async fn payloads_of_one_batch_are_bounded(store: TestStore) {
     let large = store.payload_limit();
-    let room = usize::try_from(bounds::BUNDLE_BYTES).unwrap() / large;
-    let of = |bytes: usize| Write::Submit(Box::new(NewTask { payload: vec![0; bytes].into(), ..item(bounds::BUNDLE) }));
+    let room = usize::try_from(bounds::BATCH_BYTES).unwrap() / large;
+    let of =
+        |bytes: usize| Write::Submit(Box::new(NewTask { payload: vec![0; bytes].into(), ..item(bounds::BATCH_ITEMS) }));
     let fits = (1..room).map(|_| of(large)).chain([of(1)]);
     store.apply(vec![Write::All(fits.collect())]).await;
     let last = TaskId(i64::try_from(room).unwrap());
-    assert_eq!(store.record(last).await.bundle, None);
-    let next = store.submit_new(NewTask { payload: vec![0; large].into(), ..item(bounds::BUNDLE) }).await;
-    let batch = store.record(last).await.bundle.unwrap();
-    assert_eq!((numbers_of(&store, batch).await.len(), store.record(next).await.bundle), (room, None));
+    assert_eq!(store.record(last).await.batch, None);
+    let next = store.submit_new(NewTask { payload: vec![0; large].into(), ..item(bounds::BATCH_ITEMS) }).await;
+    let batch = store.record(last).await.batch.unwrap();
+    assert_eq!((numbers_of(&store, batch).await.len(), store.record(next).await.batch), (room, None));
 }
 
 /// Shows: Q9, B6
 pub async fn why_says_what_a_batch_item_waits_for(store: TestStore) {
     let task = store.submit_new(item(2)).await;
-    let ripe_at = store.now().plus(SECOND * 10);
-    assert_eq!(why(&store, task).await, [WaitReason::Collecting { members: 1, size: 2, ripe_at }]);
+    let ready_at = store.now().plus(SECOND * 10);
+    assert_eq!(why(&store, task).await, [WaitReason::PendingBatch { items: 1, size: 2, ready_at }]);
     store.submit_new(item(2)).await;
-    let batch = store.record(task).await.bundle.unwrap();
-    assert_eq!(why(&store, task).await, [WaitReason::InBundle { bundle: batch }]);
+    let batch = store.record(task).await.batch.unwrap();
+    assert_eq!(why(&store, task).await, [WaitReason::InBatch { batch }]);
 }
 
 /// Shows: Q9, Q10
@@ -551,23 +552,23 @@ pub async fn pending_batches_are_listed_in_delivery_order(store: TestStore) {
     store.submit_new(item(5)).await;
     store.advance(SECOND);
     store.submit_new(NewTask { group: Some(name("ada")), payload: "another".into(), ..item(4) }).await;
-    let record = CollectionRecord {
+    let record = PendingBatch {
         queue: name("default"),
         kind: name("digest"),
         group: None,
-        members: 1,
+        items: 1,
         size: 5,
         payload_bytes: 0,
         began_at,
-        ripe_at: began_at.plus(SECOND * 10),
+        ready_at: began_at.plus(SECOND * 10),
     };
-    let (group, ripe_at) = (Some(name("ada")), began_at.plus(SECOND * 11));
-    let later = CollectionRecord { group, members: 2, size: 4, payload_bytes: 16, ripe_at, ..record.clone() };
+    let (group, ready_at) = (Some(name("ada")), began_at.plus(SECOND * 11));
+    let later = PendingBatch { group, items: 2, size: 4, payload_bytes: 16, ready_at, ..record.clone() };
     let expected = vec![record, later.clone()];
-    assert_eq!(store.inner().collections(CollectionSelection::default()).await.ok(), Some(expected));
+    assert_eq!(store.inner().pending_batches(PendingBatchSelection::default()).await.ok(), Some(expected));
     store.advance(SECOND * 9);
     store.sweep().await;
-    assert_eq!(store.inner().collections(CollectionSelection::default()).await.ok(), Some(vec![later]));
+    assert_eq!(store.inner().pending_batches(PendingBatchSelection::default()).await.ok(), Some(vec![later]));
 }
 
 /// Shows: Q9, Q10
@@ -575,9 +576,9 @@ pub async fn pending_batches_are_listed_by_queue_up_to_a_limit(store: TestStore)
     for (queue, group) in [("slow", "one"), ("default", "two"), ("slow", "three"), ("slow", "four")] {
         store.submit_new(NewTask { queue: name(queue), group: Some(name(group)), ..item(9) }).await;
     }
-    let which = CollectionSelection { queue: Some(name("slow")), limit: 2 };
-    let listed = store.inner().collections(which).await.unwrap();
-    let groups: Vec<_> = listed.into_iter().map(|collection| collection.group).collect();
+    let which = PendingBatchSelection { queue: Some(name("slow")), limit: 2 };
+    let listed = store.inner().pending_batches(which).await.unwrap();
+    let groups: Vec<_> = listed.into_iter().map(|pending_batch| pending_batch.group).collect();
     assert_eq!(groups, [Some(name("one")), Some(name("three"))]);
 }
 
@@ -587,7 +588,7 @@ pub async fn a_pending_batch_survives_a_restart(mut store: TestStore) {
     store.reopen().await;
     assert_eq!(store.sweep().await.next_due, Some(SECOND * 10));
     store.submit_new(item(2)).await;
-    assert!(store.record(first).await.bundle.is_some());
+    assert!(store.record(first).await.batch.is_some());
 }
 
 /// Shows: Q9
@@ -609,11 +610,11 @@ pub async fn a_refused_all_adds_to_no_pending_batch(store: TestStore) {
     let writes =
         vec![Write::Submit(Box::new(item(3))), Write::Submit(Box::new(item(3))), Write::Cancel { task: TaskId(99) }];
     store.refused(Write::All(writes)).await;
-    assert_eq!(store.record(first).await.bundle, None);
+    assert_eq!(store.record(first).await.batch, None);
     store.submit_new(item(3)).await;
-    assert_eq!(store.record(first).await.bundle, None);
+    assert_eq!(store.record(first).await.batch, None);
     store.submit_new(item(3)).await;
-    assert!(store.record(first).await.bundle.is_some());
+    assert!(store.record(first).await.batch.is_some());
 }
 
 /// Shows: Q9
@@ -623,9 +624,9 @@ pub async fn a_task_that_cannot_be_batched_is_refused_with_the_remedy(store: Tes
     let from_start = Ttl { duration: SECOND, from: TtlFrom::FirstAttempt };
     for (wrong, message) in [
         (of(Aggregate { size: 0, ..up_to(1) }), "size of 0"),
-        (of(up_to(bounds::BUNDLE + 1)), "size of 1001"),
+        (of(up_to(bounds::BATCH_ITEMS + 1)), "size of 1001"),
         (of(Aggregate { delay: Duration::ZERO, ..up_to(2) }), "delay of 0"),
-        (of(Aggregate { delay: bounds::BUNDLE_DELAY + SECOND, ..up_to(2) }), "delay of"),
+        (of(Aggregate { delay: bounds::BATCH_DELAY + SECOND, ..up_to(2) }), "delay of"),
         (of(Aggregate { grace: Duration::ZERO, ..up_to(2) }), "grace of 0"),
         (of(Aggregate { grace: MINUTE + SECOND, ..up_to(2) }), "grace of 61"),
         (NewTask { when: When::After(SECOND), ..item(2) }, "time at which it is due"),

@@ -66,7 +66,7 @@ pub async fn tasks_that_have_not_started_are_cancelled_together(store: TestStore
 /// Shows: T13
 pub async fn running_tasks_are_asked_to_stop_and_named(store: TestStore) {
     let lease = store.running(task("k")).await;
-    let expected = BulkDone { asked: vec![lease.task], ..done(1) };
+    let expected = BulkDone { cancel_requested: vec![lease.task], ..done(1) };
     assert_eq!(bulk(&store, BulkVerb::Cancel, any()).await, expected);
     let Outcome::Renewed { cancel } = store.write(Write::RenewSession { session: lease.session }).await else {
         unreachable!("the session is open")
@@ -148,7 +148,7 @@ pub async fn completed_tasks_are_retried_only_where_their_state_is_named(store: 
 pub async fn of_tasks_with_one_key_the_newest_is_retried(store: TestStore) {
     let old = store.completed(keyed("a", OnDuplicate::Skip)).await;
     let new = store.completed(keyed("a", OnDuplicate::Skip)).await;
-    let expected = BulkDone { passed_over: 1, ..done(1) };
+    let expected = BulkDone { skipped: 1, ..done(1) };
     assert_eq!(bulk(&store, BulkVerb::Retry, in_state(TaskState::Completed)).await, expected);
     assert_eq!([store.state(old).await, store.state(new).await], [TaskState::Completed, TaskState::Waiting]);
 }
@@ -263,7 +263,7 @@ pub async fn a_chunk_of_a_refused_all_did_nothing(store: TestStore) {
     let ids = submit_some(&store, 2).await;
     let refused = Write::Cancel { task: TaskId(999) };
     let all = Write::All(vec![write(BulkVerb::Cancel, any(), None, 1000), refused]);
-    assert!(matches!(store.refused(all).await, Refusal::Member { index: 1, .. }));
+    assert!(matches!(store.refused(all).await, Refusal::InAll { index: 1, .. }));
     assert_eq!([store.state(ids[0]).await, store.state(ids[1]).await], [TaskState::Waiting; 2]);
 }
 

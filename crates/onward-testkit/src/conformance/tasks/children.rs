@@ -21,13 +21,13 @@ fn submit(new: NewTask) -> Write {
     Write::Submit(Box::new(new))
 }
 
-fn wait(lease: Lease, memo: &'static str, on_failure: OnDependencyFailure) -> Write {
-    Write::AwaitChildren { lease, memo: Bytes::from_static(memo.as_bytes()), on_failure }
+fn wait(lease: Lease, checkpoint: &'static str, on_failure: OnDependencyFailure) -> Write {
+    Write::AwaitChildren { lease, checkpoint: Bytes::from_static(checkpoint.as_bytes()), on_failure }
 }
 
 /// Ends an attempt until its children have ended. Returns the state of the task.
 async fn awaited(store: &TestStore, lease: Lease, on_failure: OnDependencyFailure) -> TaskState {
-    match store.write(wait(lease, "memo", on_failure)).await {
+    match store.write(wait(lease, "checkpoint", on_failure)).await {
         Outcome::AwaitsChildren { state } => state,
         other => panic!("it should wait for its children: {other:?}"),
     }
@@ -73,13 +73,13 @@ pub async fn a_parent_waits_for_its_children_and_resumes_with_its_checkpoint(sto
     let record = store.record(parent.task).await;
     assert_eq!((record.blocked_by.len(), record.attempts, record.session), (2, 0, None));
     for child in claim_all(&store).await {
-        assert_eq!((store.state(parent.task).await, child.memo), (TaskState::Blocked, None));
+        assert_eq!((store.state(parent.task).await, child.checkpoint), (TaskState::Blocked, None));
         store.complete(child.lease).await;
     }
     assert_eq!(store.state(parent.task).await, TaskState::Waiting);
     let claimed = claim_all(&store).await;
     assert_eq!(numbers(&claimed), [parent.task]);
-    assert_eq!((claimed[0].memo.as_deref(), claimed[0].attempt), (Some(b"memo".as_slice()), 1));
+    assert_eq!((claimed[0].checkpoint.as_deref(), claimed[0].attempt), (Some(b"checkpoint".as_slice()), 1));
     store.complete(claimed[0].lease).await;
     assert_eq!(store.state(parent.task).await, TaskState::Completed);
 }
@@ -91,7 +91,7 @@ pub async fn children_and_the_wait_for_them_are_one_write(store: TestStore) {
         .write(Write::All(vec![
             submit(of(parent.task)),
             submit(of(parent.task)),
-            wait(parent, "memo", OnDependencyFailure::Ignore),
+            wait(parent, "checkpoint", OnDependencyFailure::Ignore),
         ]))
         .await;
     let Outcome::All(outcomes) = outcome else { panic!("{outcome:?}") };
@@ -105,7 +105,7 @@ pub async fn children_of_an_attempt_whose_lease_is_lost_are_not_taken(store: Tes
     store.release(parent, Duration::ZERO).await;
     let complete = Write::Complete { lease: parent, result: None };
     let refusal = store.refused(Write::All(vec![submit(of(parent.task)), complete])).await;
-    assert!(matches!(refusal, Refusal::Member { index: 1, .. }), "{refusal:?}");
+    assert!(matches!(refusal, Refusal::InAll { index: 1, .. }), "{refusal:?}");
     assert_eq!(store.list(children_of(parent.task)).await, []);
 }
 
@@ -259,7 +259,7 @@ pub async fn a_parent_does_not_wait_for_a_child_that_waits_for_it(store: TestSto
     let (parent, _) = family(&store, 1).await;
     let between = store.submit_new(NewTask { depends_on: Dependencies::on([parent.task]), ..task("k") }).await;
     let child = store.submit_new(NewTask { depends_on: Dependencies::on([between]), ..of(parent.task) }).await;
-    let text = store.invalid(wait(parent, "memo", OnDependencyFailure::Ignore)).await;
+    let text = store.invalid(wait(parent, "checkpoint", OnDependencyFailure::Ignore)).await;
     assert!(text.contains("task 1 would wait for a child that waits for task 1"), "{text}");
     assert_eq!(store.state(parent.task).await, TaskState::Running);
     store.complete(parent).await;
@@ -287,10 +287,10 @@ pub async fn what_depends_on_a_parent_waits_for_its_children_too(store: TestStor
 
 pub async fn a_checkpoint_that_is_too_large_is_refused(store: TestStore) {
     let parent = store.running(task("parent")).await;
-    let memo = vec![0; store.payload_limit() + 1].into();
+    let checkpoint = vec![0; store.payload_limit() + 1].into();
     let on_failure = OnDependencyFailure::Ignore;
-    let text = store.invalid(Write::AwaitChildren { lease: parent, memo, on_failure }).await;
-    assert!(text.contains("the memo"), "{text}");
+    let text = store.invalid(Write::AwaitChildren { lease: parent, checkpoint, on_failure }).await;
+    assert!(text.contains("the checkpoint"), "{text}");
 }
 
 pub async fn a_later_checkpoint_replaces_an_earlier_one(store: TestStore) {
@@ -298,7 +298,7 @@ pub async fn a_later_checkpoint_replaces_an_earlier_one(store: TestStore) {
     store.write(wait(parent, "one", OnDependencyFailure::Ignore)).await;
     let parent = store.start_one().await;
     store.write(wait(parent, "two", OnDependencyFailure::Ignore)).await;
-    assert_eq!(claim_all(&store).await[0].memo.as_deref(), Some(b"two".as_slice()));
+    assert_eq!(claim_all(&store).await[0].checkpoint.as_deref(), Some(b"two".as_slice()));
 }
 
 /// Shows: T11
@@ -310,7 +310,7 @@ pub async fn a_checkpoint_survives_a_failed_attempt_and_a_restart(mut store: Tes
     let again = store.start_one().await;
     store.fail(again, crate::test_store::after(Duration::ZERO)).await;
     let claimed = claim_all(&store).await;
-    assert_eq!((claimed[0].memo.as_deref(), claimed[0].attempt), (Some(b"memo".as_slice()), 2));
+    assert_eq!((claimed[0].checkpoint.as_deref(), claimed[0].attempt), (Some(b"checkpoint".as_slice()), 2));
 }
 
 pub async fn a_retried_parent_starts_from_the_beginning(store: TestStore) {
@@ -319,13 +319,13 @@ pub async fn a_retried_parent_starts_from_the_beginning(store: TestStore) {
     store.cancel(parent.task).await;
     store.retry(parent.task).await;
     let claimed = claim_all(&store).await;
-    assert_eq!((claimed[0].lease.task, claimed[0].memo.clone()), (parent.task, None));
+    assert_eq!((claimed[0].lease.task, claimed[0].checkpoint.clone()), (parent.task, None));
 }
 
 pub async fn no_wait_under_an_outdated_lease_is_taken(store: TestStore) {
     let parent = store.running(task("parent")).await;
     awaited(&store, parent, OnDependencyFailure::Ignore).await;
-    let refusal = store.refused(wait(parent, "memo", OnDependencyFailure::Ignore)).await;
+    let refusal = store.refused(wait(parent, "checkpoint", OnDependencyFailure::Ignore)).await;
     assert_eq!(refusal, Refusal::LeaseLost(parent));
 }
 
@@ -378,10 +378,10 @@ pub async fn the_wait_for_children_makes_events(store: TestStore) {
     assert_eq!(changes, [Change::Submitted, started, Change::Blocked, Change::Unblocked]);
 }
 
-pub async fn a_refused_member_undoes_a_wait_for_children(store: TestStore) {
+pub async fn a_refused_write_of_an_all_undoes_a_wait_for_children(store: TestStore) {
     let (parent, _) = family(&store, 1).await;
     let unknown = Write::Cancel { task: TaskId(999) };
-    store.refused(Write::All(vec![wait(parent, "memo", OnDependencyFailure::Ignore), unknown])).await;
+    store.refused(Write::All(vec![wait(parent, "checkpoint", OnDependencyFailure::Ignore), unknown])).await;
     assert_eq!(store.state(parent.task).await, TaskState::Running);
     store.complete(parent).await;
 }
@@ -405,7 +405,7 @@ pub async fn a_retried_parent_has_its_children_still(store: TestStore) {
 /// Shows: D2, T11
 pub async fn a_checkpoint_is_there_for_the_next_attempt(mut store: TestStore) {
     let lease = store.running(task("copy")).await;
-    let keep = |lease, memo: &'static str| Write::KeepMemo { lease, memo: memo.into() };
+    let keep = |lease, checkpoint: &'static str| Write::SaveCheckpoint { lease, checkpoint: checkpoint.into() };
     store.done(keep(lease, "a third")).await;
     store.done(keep(lease, "half")).await;
     store.fail(lease, crate::test_store::after(Duration::ZERO)).await;
@@ -413,17 +413,19 @@ pub async fn a_checkpoint_is_there_for_the_next_attempt(mut store: TestStore) {
     store.reopen().await;
     let session = store.session().await;
     let again = store.claim(session, 1).await.remove(0);
-    assert_eq!(again.memo.as_deref(), Some(b"half".as_slice()));
+    assert_eq!(again.checkpoint.as_deref(), Some(b"half".as_slice()));
     store.complete(again.lease).await;
     store.retry(lease.task).await;
-    assert_eq!(store.claim(session, 1).await[0].memo, None);
+    assert_eq!(store.claim(session, 1).await[0].checkpoint, None);
 }
 
 /// Shows: D2
 pub async fn a_checkpoint_has_the_limit_of_a_payload(store: TestStore) {
     let lease = store.running(task("copy")).await;
-    let memo = vec![b'x'; store.payload_limit() + 1].into();
-    assert!(store.invalid(Write::KeepMemo { lease, memo }).await.contains("memo"));
+    let checkpoint = vec![b'x'; store.payload_limit() + 1].into();
+    assert!(store.invalid(Write::SaveCheckpoint { lease, checkpoint }).await.contains("checkpoint"));
     let lease = store.running(NewTask { orchestration: true, ..task("order") }).await;
-    assert!(store.invalid(Write::KeepMemo { lease, memo: Bytes::new() }).await.contains("is an orchestration"));
+    assert!(
+        store.invalid(Write::SaveCheckpoint { lease, checkpoint: Bytes::new() }).await.contains("is an orchestration")
+    );
 }

@@ -23,8 +23,8 @@ fn on_with(tasks: &[TaskId], on_failure: OnDependencyFailure) -> NewTask {
     new
 }
 
-fn on_member(position: usize) -> NewTask {
-    NewTask { depends_on: Dependencies::on_members([position]), ..task("dependent") }
+fn on_position(position: usize) -> NewTask {
+    NewTask { depends_on: Dependencies::on_positions([position]), ..task("dependent") }
 }
 
 fn submit(new: NewTask) -> Write {
@@ -261,9 +261,9 @@ pub async fn more_dependencies_than_the_limit_are_refused(store: TestStore) {
 }
 
 /// Shows: T12
-pub async fn a_batch_may_depend_on_its_own_members(store: TestStore) {
-    let join = NewTask { depends_on: Dependencies::on_members([1, 2]), ..task("dependent") };
-    let batch = [task("k"), on_member(0), on_member(0), join];
+pub async fn tasks_submitted_together_may_depend_on_each_other(store: TestStore) {
+    let join = NewTask { depends_on: Dependencies::on_positions([1, 2]), ..task("dependent") };
+    let batch = [task("k"), on_position(0), on_position(0), join];
     let outcome = store.write(Write::All(batch.into_iter().map(submit).collect())).await;
     let inserted = |id| Outcome::Submitted(Submitted::Inserted { id: TaskId(id) });
     assert_eq!(outcome, Outcome::All((1..=4).map(inserted).collect()));
@@ -280,30 +280,30 @@ pub async fn a_batch_may_depend_on_its_own_members(store: TestStore) {
 
 pub async fn a_position_may_stand_for_a_duplicate(store: TestStore) {
     let first = store.submitted(keyed("a", OnDuplicate::Skip)).await.id();
-    store.write(Write::All(vec![submit(keyed("a", OnDuplicate::Skip)), submit(on_member(0))])).await;
+    store.write(Write::All(vec![submit(keyed("a", OnDuplicate::Skip)), submit(on_position(0))])).await;
     assert_eq!(store.record(TaskId(2)).await.blocked_by, [first]);
 }
 
 /// Shows: T12
 pub async fn a_position_that_is_not_before_is_refused(store: TestStore) {
     for position in [0, 1, 7] {
-        let refusal = store.refused(Write::All(vec![submit(on_member(position)), submit(task("k"))])).await;
-        let Refusal::Member { index: 0, refusal } = refusal else { panic!("{refusal:?}") };
+        let refusal = store.refused(Write::All(vec![submit(on_position(position)), submit(task("k"))])).await;
+        let Refusal::InAll { index: 0, refusal } = refusal else { panic!("{refusal:?}") };
         assert!(refusal.to_string().contains(&format!("number {position}")), "{refusal}");
     }
     assert_eq!(store.list(TaskFilter::default()).await, []);
 }
 
 pub async fn a_position_that_is_not_a_submit_is_refused(store: TestStore) {
-    let refusal = store.refused(Write::All(vec![Write::Sweep, submit(on_member(0))])).await;
-    assert!(matches!(refusal, Refusal::Member { index: 1, .. }), "{refusal:?}");
+    let refusal = store.refused(Write::All(vec![Write::Sweep, submit(on_position(0))])).await;
+    assert!(matches!(refusal, Refusal::InAll { index: 1, .. }), "{refusal:?}");
 }
 
 pub async fn a_position_outside_a_batch_is_refused(store: TestStore) {
-    store.invalid(submit(on_member(0))).await;
+    store.invalid(submit(on_position(0))).await;
 }
 
-pub async fn a_refused_member_undoes_dependencies(store: TestStore) {
+pub async fn a_refused_write_of_an_all_undoes_dependencies(store: TestStore) {
     let first = store.running(task("k")).await;
     let dependent = store.submit_new(on(&[first.task])).await;
     let complete = Write::Complete { lease: first, result: None };
@@ -460,7 +460,7 @@ pub async fn a_long_chain_is_ended_in_bounded_steps_and_in_order(mut store: Test
     let first = store.running(task("k")).await;
     let length = 2 * bounds::CASCADE;
     let mut batch = vec![submit(on(&[first.task]))];
-    batch.extend((0..length - 1).map(|before| submit(on_member(before))));
+    batch.extend((0..length - 1).map(|before| submit(on_position(before))));
     store.write(Write::All(batch)).await;
     kill(&store, first).await;
     let cancelled = |queue: Option<QueueRecord>| queue.map_or(0, |queue| queue.ended.cancelled);
@@ -542,7 +542,7 @@ pub async fn a_dependency_lost_with_its_session_is_waited_for(store: TestStore) 
 
 pub async fn positions_and_numbers_may_be_mixed(store: TestStore) {
     let first = store.submit("k").await;
-    let tasks = vec![Dependency::Task(first), Dependency::Member(0)];
+    let tasks = vec![Dependency::Task(first), Dependency::Position(0)];
     let depends_on = Dependencies { tasks, ..Dependencies::default() };
     store.write(Write::All(vec![submit(task("k")), submit(NewTask { depends_on, ..task("k") })])).await;
     assert_eq!(store.record(TaskId(3)).await.blocked_by, [first, TaskId(2)]);

@@ -137,7 +137,7 @@ pub async fn a_running_task_is_not_deleted(store: TestStore) {
 async fn bulk(store: &TestStore, verb: BulkVerb) -> u64 {
     let chunk = Bulk { verb, filter: TaskFilter::default(), before: None, limit: 1000 };
     match store.write(Write::Bulk(Box::new(chunk))).await {
-        Outcome::Bulk(BulkDone { tasks, passed_over: 0, next: None, .. }) => tasks,
+        Outcome::Bulk(BulkDone { tasks, skipped: 0, next: None, .. }) => tasks,
         other => unreachable!("one chunk does it all: {other:?}"),
     }
 }

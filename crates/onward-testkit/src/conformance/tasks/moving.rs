@@ -141,7 +141,7 @@ pub async fn a_parent_that_waits_for_children_moves_at_once(store: TestStore) {
     let lease = store.running(task("parent")).await;
     store.submit_new(NewTask { parent: Some(lease.task), ..task("child") }).await;
     asked(&store, lease.task, "other").await;
-    let wait = Write::AwaitChildren { lease, memo: "memo".into(), on_failure: OnDependencyFailure::Ignore };
+    let wait = Write::AwaitChildren { lease, checkpoint: "checkpoint".into(), on_failure: OnDependencyFailure::Ignore };
     let Outcome::AwaitsChildren { .. } = store.write(wait).await else { panic!("it should wait") };
     assert_eq!(queue_of(&store, lease.task).await, "other");
     store.complete_next().await;

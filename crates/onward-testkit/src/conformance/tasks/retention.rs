@@ -212,12 +212,12 @@ pub async fn events_are_forgotten_though_a_task_that_ended_before_is_retained(st
 }
 
 /// Shows: Q6
-pub async fn a_refused_member_undoes_a_prune_of_what_was_over(store: TestStore) {
+pub async fn a_refused_write_of_an_all_undoes_a_prune_of_what_was_over(store: TestStore) {
     let (kept, other) = (store.completed(kept_for(SECOND)).await, store.completed(task("k")).await);
     store.advance(MINUTE);
     let unknown = Write::Cancel { task: TaskId(99) };
     let refusal = store.refused(Write::All(vec![prune_older_than(SECOND), unknown])).await;
-    assert!(matches!(refusal, Refusal::Member { .. }), "{refusal:?}");
+    assert!(matches!(refusal, Refusal::InAll { .. }), "{refusal:?}");
     assert_eq!(store.list(Default::default()).await, [other, kept]);
     assert_eq!(store.removed(prune_older_than(SECOND)).await, (2, false));
 }

@@ -270,7 +270,7 @@ pub async fn a_duplicate_changes_no_tags(store: TestStore) {
 }
 
 /// Shows: T10
-pub async fn a_refused_member_leaves_no_tags(store: TestStore) {
+pub async fn a_refused_write_of_an_all_leaves_no_tags(store: TestStore) {
     let submit = |with: &[(&str, &str)]| Write::Submit(Box::new(tagged(with)));
     store.submit_new(tagged(&[("a", "1")])).await;
     let refused = Write::Cancel { task: TaskId(999) };

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 use onward_store::{
     AfterFailure, Aggregate, BulkVerb, ByteProgress, CompletionWait, ConcurrencyLimit, Dependencies, Dependency,
-    Finish, GroupShare, Io, KindSelection, LimitScope, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority,
-    Prune, QueueMode, QueueSelection, Rate, RateLimit, Scope, Served, ServedCode, SetLimit, SetQueue, Tags, TaskFilter,
-    TaskId, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When, bounds,
+    ExternalCompletion, GroupShare, Io, KindSelection, LimitScope, Name, NewTask, OnDependencyFailure, OnDuplicate,
+    Priority, Prune, QueueMode, QueueSelection, Rate, RateLimit, Scope, Served, ServedCode, SetLimit, SetQueue, Tags,
+    TaskFilter, TaskId, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When, bounds,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -98,10 +98,10 @@ fn forward() -> impl Strategy<Value = Duration> {
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
-    let member = prop_oneof![40 => single(), 1 => Just(Operation::All(vec![]))];
+    let write = prop_oneof![40 => single(), 1 => Just(Operation::All(vec![]))];
     prop_oneof![
         12 => single(),
-        1 => vec(member, 0..=4).prop_map(Operation::All),
+        1 => vec(write, 0..=4).prop_map(Operation::All),
     ]
 }
 
@@ -130,7 +130,7 @@ fn session() -> impl Strategy<Value = Operation> {
         2 => pick().prop_map(Operation::RenewSession),
         1 => pick().prop_map(Operation::CloseSession),
         1 => pick().prop_map(Operation::Retire),
-        1 => pick().prop_map(Operation::KeepMemo),
+        1 => pick().prop_map(Operation::SaveCheckpoint),
     ]
 }
 
@@ -190,10 +190,10 @@ fn end_of_attempt() -> impl Strategy<Value = Operation> {
         4 => (pick(), result).prop_map(|(lease, result)| Operation::Complete { lease, result }),
         4 => (pick(), after_failure()).prop_map(|(lease, next)| Operation::Fail { lease, next }),
         2 => (pick(), delay()).prop_map(|(lease, after)| Operation::Release { lease, after }),
-        2 => (pick(), checkpoint(), on_failure()).prop_map(|(lease, memo, on_failure)| Operation::AwaitChildren { lease, memo, on_failure }),
+        2 => (pick(), checkpoint(), on_failure()).prop_map(|(lease, checkpoint, on_failure)| Operation::AwaitChildren { lease, checkpoint, on_failure }),
         1 => pick().prop_map(Operation::ConfirmCancel),
         2 => (pick(), completion_wait()).prop_map(|(lease, wait)| Operation::AwaitCompletion { lease, wait }),
-        2 => (pick(), any::<bool>(), finish()).prop_map(|(lease, by_number, finish)| Operation::Finish { lease, by_number, finish }),
+        2 => (pick(), any::<bool>(), external_completion()).prop_map(|(lease, by_number, completion)| Operation::CompleteExternally { lease, by_number, completion }),
         1 => (pick(), queue()).prop_map(|(task, queue)| Operation::Move { task, queue }),
         1 => (pick(), fraction, bytes_done()).prop_map(|(lease, fraction, bytes)| Operation::Report { lease, fraction, bytes }),
         1 => (pick(), io()).prop_map(|(lease, io)| Operation::RecordIo { lease, io }),
@@ -216,7 +216,7 @@ fn completion_wait() -> impl Strategy<Value = CompletionWait> {
     (option::of(delay()), retry, 0..4u64).prop_map(|(within, retry, random)| CompletionWait { within, retry, random })
 }
 
-fn finish() -> impl Strategy<Value = Finish> {
+fn external_completion() -> impl Strategy<Value = ExternalCompletion> {
     let result = option::of(select(vec![b"".as_slice(), b"approved"])).prop_map(|result| result.map(Into::into));
     let class = prop_oneof![
         2 => Just(FailureClass::Retryable),
@@ -225,14 +225,14 @@ fn finish() -> impl Strategy<Value = Finish> {
         1 => delay().prop_map(FailureClass::NotCounted),
     ];
     prop_oneof![
-        2 => result.prop_map(|result| Finish::Complete { result }),
-        2 => class.prop_map(|class| Finish::Fail { error: "declined".into(), class }),
-        1 => option::of(delay()).prop_map(|within| Finish::Extend { within }),
+        2 => result.prop_map(|result| ExternalCompletion::Complete { result }),
+        2 => class.prop_map(|class| ExternalCompletion::Fail { error: "declined".into(), class }),
+        1 => option::of(delay()).prop_map(|within| ExternalCompletion::Extend { within }),
     ]
 }
 
 fn checkpoint() -> impl Strategy<Value = Bytes> {
-    select(vec![b"memo".as_slice(), b"", &[0; 33]]).prop_map(Into::into)
+    select(vec![b"checkpoint".as_slice(), b"", &[0; 33]]).prop_map(Into::into)
 }
 
 fn after_failure() -> impl Strategy<Value = AfterFailure> {
@@ -430,7 +430,7 @@ fn parent() -> impl Strategy<Value = Option<TaskId>> {
 fn depends_on() -> impl Strategy<Value = Dependencies> {
     let dependency = prop_oneof![
         6 => (0..4i64).prop_map(|pick| Dependency::Task(TaskId(pick))),
-        1 => (0..3usize).prop_map(Dependency::Member),
+        1 => (0..3usize).prop_map(Dependency::Position),
     ];
     let some = (vec(dependency, 1..3), on_failure()).prop_map(|(tasks, on_failure)| Dependencies { tasks, on_failure });
     prop_oneof![6 => Just(Dependencies::default()), 1 => some]

@@ -2,18 +2,18 @@
 
 use crate::socket::bounds::UNANSWERED_HANDSHAKES;
 use crate::socket::error::Error;
-use crate::socket::options::policies::Refusal;
+use crate::socket::options::policies::RefusalPolicy;
 
 /// The refusals that one connector has seen from its peer.
 pub(super) struct Refusals {
-    policy: Refusal,
+    policy: RefusalPolicy,
     /// The number of times in a row that the server closed the connection during the handshake
     /// without a reason.
     unanswered: u32,
 }
 
 impl Refusals {
-    pub(super) fn new(policy: Refusal) -> Self {
+    pub(super) fn new(policy: RefusalPolicy) -> Self {
         Self { policy, unanswered: 0 }
     }
 
@@ -22,7 +22,7 @@ impl Refusals {
         let is_unanswered = error.protocol().is_some_and(crate::protocol::Error::is_unanswered);
         self.unanswered = if is_unanswered { self.unanswered.saturating_add(1) } else { 0 };
         // A refusal on our side is not final: a PAIR that has a peer already may have room later.
-        self.policy == Refusal::GiveUp && (error.is_refusal_of_peer() || self.unanswered >= UNANSWERED_HANDSHAKES)
+        self.policy == RefusalPolicy::GiveUp && (error.is_refusal_of_peer() || self.unanswered >= UNANSWERED_HANDSHAKES)
     }
 
     /// Records an established connection.
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn a_server_that_closes_without_a_word_once_or_twice_may_just_have_ended() {
-        let mut refusals = Refusals::new(Refusal::GiveUp);
+        let mut refusals = Refusals::new(RefusalPolicy::GiveUp);
         for _ in 0..10 {
             assert!((1..UNANSWERED_HANDSHAKES).all(|_| !refusals.is_final(&unanswered())));
             assert!(!refusals.is_final(&protocol::Error::timeout("slow").into()));
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_socket_that_is_to_try_again_never_gives_up() {
-        let mut refusals = Refusals::new(Refusal::Retry);
+        let mut refusals = Refusals::new(RefusalPolicy::Retry);
         assert!(!refusals.is_final(&protocol::Error::peer_error("400").into()));
         assert!((0..10 * UNANSWERED_HANDSHAKES).all(|_| !refusals.is_final(&unanswered())));
     }

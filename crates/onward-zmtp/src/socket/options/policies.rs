@@ -49,7 +49,7 @@ pub enum DuplicateIdentity {
 ///   times](crate::socket::bounds::UNANSWERED_HANDSHAKES) without a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum RefusalPolicy {
     /// The socket does not connect to this endpoint again. If it has no other endpoint and no peer,
     /// `send` and `recv` return an error for which
     /// [`Error::is_refused`](crate::socket::Error::is_refused) is true, instead of waiting.

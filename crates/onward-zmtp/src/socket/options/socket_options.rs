@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use super::high_water_mark::HighWaterMark;
 use super::keepalive::TcpKeepalive;
-use super::policies::{DuplicateIdentity, Overflow, Reconnect, Refusal};
+use super::policies::{DuplicateIdentity, Overflow, Reconnect, RefusalPolicy};
 use crate::protocol::{self, Heartbeat, Identity, Limits, Message, Security, SocketType};
 use crate::socket::bounds::{CONNECT_TIMEOUT, LINGER, PEERS, PENDING_HANDSHAKES};
 use crate::socket::error::Result;
@@ -42,7 +42,7 @@ pub struct SocketOptions {
     pub(in crate::socket) receive_high_water_mark: HighWaterMark,
     pub(in crate::socket) linger: Duration,
     pub(in crate::socket) reconnect: Reconnect,
-    pub(in crate::socket) on_refusal: Refusal,
+    pub(in crate::socket) on_refusal: RefusalPolicy,
     pub(in crate::socket) connects_once: bool,
     pub(in crate::socket) hello: Option<Message>,
     pub(in crate::socket) conflates: bool,
@@ -72,7 +72,7 @@ impl SocketOptions {
             receive_high_water_mark: HighWaterMark::default(),
             linger: LINGER,
             reconnect: Reconnect::default(),
-            on_refusal: Refusal::default(),
+            on_refusal: RefusalPolicy::default(),
             connects_once: false,
             hello: None,
             conflates: false,
@@ -314,9 +314,9 @@ impl SocketOptions {
         self
     }
 
-    /// Sets the reaction to a peer that refuses the socket. Default: [`Refusal::GiveUp`].
+    /// Sets the reaction to a peer that refuses the socket. Default: [`RefusalPolicy::GiveUp`].
     #[must_use]
-    pub fn on_refusal(mut self, refusal: Refusal) -> Self {
+    pub fn on_refusal(mut self, refusal: RefusalPolicy) -> Self {
         self.on_refusal = refusal;
         self
     }

@@ -27,14 +27,14 @@ pub(crate) struct EndConditions<'a> {
 /// Decides how an attempt ended. A result counts, however late it comes. An error after a request
 /// to stop is the response to that request.
 pub(crate) fn decide_end(result: HandlerResult, conditions: EndConditions<'_>) -> AttemptEnd {
-    use Interruption::{Cancelled, Preempted, SessionLost, ShuttingDown, Silent, TimedOut};
+    use Interruption::{Cancelled, HeartbeatMissed, Preempted, SessionLost, ShuttingDown, TimedOut};
     let failure = match result {
         Some(Ok(output)) => return AttemptEnd::Complete(output.0),
         Some(Err(failure)) => Some(failure),
         None => None,
     };
     match (conditions.interruption, failure) {
-        (None | Some(TimedOut | Silent | ShuttingDown | Preempted), Some(failure))
+        (None | Some(TimedOut | HeartbeatMissed | ShuttingDown | Preempted), Some(failure))
             if failure.alternative_end().is_some() =>
         {
             failure
@@ -42,7 +42,7 @@ pub(crate) fn decide_end(result: HandlerResult, conditions: EndConditions<'_>) -
                 .map_or(AttemptEnd::Release, |alternative| alternative_end(alternative, conditions))
         }
         (Some(Cancelled), failure) => AttemptEnd::ConfirmCancel(failure.map_or(CANCELLED.to_owned(), text_of)),
-        (Some(TimedOut | Silent), failure) => {
+        (Some(TimedOut | HeartbeatMissed), failure) => {
             failure_end(timeout_text(failure, &(conditions.timeout_text)()), conditions)
         }
         (None, Some(failure)) => failure_end(failure, conditions),
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn overtime_is_a_failure_like_any_other() {
         assert_eq!(of(None, Some(Interruption::TimedOut)), dead("timed out after 5s"));
-        for interruption in [Interruption::TimedOut, Interruption::Silent] {
+        for interruption in [Interruption::TimedOut, Interruption::HeartbeatMissed] {
             let result = Some(Err(Failure::retryable("half done")));
             assert_eq!(of(result, Some(interruption)), dead("timed out after 5s: half done"));
         }
@@ -162,14 +162,14 @@ mod tests {
         for interruption in
             [None, Some(Interruption::TimedOut), Some(Interruption::ShuttingDown), Some(Interruption::Preempted)]
         {
-            let end = of(Some(Err(Failure::await_children("memo"))), interruption);
-            assert!(matches!(&end, AttemptEnd::AwaitChildren(wait) if wait.memo == "memo"), "{end:?}");
+            let end = of(Some(Err(Failure::await_children("checkpoint"))), interruption);
+            assert!(matches!(&end, AttemptEnd::AwaitChildren(wait) if wait.checkpoint == "checkpoint"), "{end:?}");
         }
     }
 
     #[test]
     fn a_wait_for_children_after_a_request_to_cancel_confirms_it() {
-        let end = of(Some(Err(Failure::await_children("memo"))), Some(Interruption::Cancelled));
+        let end = of(Some(Err(Failure::await_children("checkpoint"))), Some(Interruption::Cancelled));
         assert!(matches!(end, AttemptEnd::ConfirmCancel(_)), "{end:?}");
     }
 

@@ -121,7 +121,7 @@ async fn await_stop(
         result = &mut *work => return Some(result),
         () = attempt.token().cancelled() => {}
         () = time_limit_reached(run, stop_at) => attempt.interrupt(Interruption::TimedOut),
-        () = heartbeat_missed(run, attempt) => attempt.interrupt(Interruption::Silent),
+        () = heartbeat_missed(run, attempt) => attempt.interrupt(Interruption::HeartbeatMissed),
     }
     let grace_over = clock.steady().saturating_add(run.inner.settings.grace);
     tokio::select! {
@@ -217,7 +217,7 @@ fn limit_by_deadline(run: &Run, attempt: &Attempt, next: AfterFailure) -> AfterF
 }
 
 fn timeout_text(attempt: &Attempt, time_limit: TimeLimit) -> String {
-    if let (Some(Interruption::Silent), Some(limit)) = (attempt.interruption(), attempt.heartbeat.limit()) {
+    if let (Some(Interruption::HeartbeatMissed), Some(limit)) = (attempt.interruption(), attempt.heartbeat.limit()) {
         return format!("no heartbeat for {limit:?}");
     }
     match time_limit {

@@ -71,7 +71,7 @@ impl Engine {
 
 /// Returns the error of a rejected reset, for the write that was rejected.
 fn not_reset(error: Error) -> Error {
-    let Some(Refusal::Member { refusal, .. }) = error.refusal() else { return error };
+    let Some(Refusal::InAll { refusal, .. }) = error.refusal() else { return error };
     match &**refusal {
         Refusal::KeyTaken { task, by } => Error::invalid(format!(
             "another orchestration, {by}, has the key of {task} meanwhile; reset that, or fork this"

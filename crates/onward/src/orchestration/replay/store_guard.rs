@@ -6,7 +6,9 @@ use std::any::Any;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use onward_store::{Answer, Changes, Clock, Error, NewsReceiver, Outcome, Read, ReadReply, Store, StoreInfo, Write};
+use onward_store::{
+    Changes, Clock, Error, NotificationReceiver, Outcome, Read, ReadReply, Store, StoreFuture, StoreInfo, Write,
+};
 
 thread_local! {
     /// True while the code of an orchestration runs on this thread.
@@ -57,7 +59,7 @@ impl GuardedStore {
 
 /// Defines the methods that call the store.
 impl GuardedStore {
-    fn call<'a, T: Send + 'a>(&'a self, call: impl FnOnce(&'a dyn Store) -> Answer<'a, T>) -> Answer<'a, T> {
+    fn call<'a, T: Send + 'a>(&'a self, call: impl FnOnce(&'a dyn Store) -> StoreFuture<'a, T>) -> StoreFuture<'a, T> {
         match check() {
             Ok(()) => call(&*self.0),
             Err(error) => Box::pin(std::future::ready(Err(error))),
@@ -66,11 +68,11 @@ impl GuardedStore {
 }
 
 impl Store for GuardedStore {
-    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+    fn apply(&self, writes: Vec<Write>) -> StoreFuture<'_, Vec<Outcome>> {
         self.call(|store| store.apply(writes))
     }
 
-    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+    fn read(&self, read: Read) -> StoreFuture<'_, ReadReply> {
         self.call(|store| store.read(read))
     }
 
@@ -78,8 +80,8 @@ impl Store for GuardedStore {
         self.0.changes()
     }
 
-    fn news(&self) -> NewsReceiver {
-        self.0.news()
+    fn notifications(&self) -> NotificationReceiver {
+        self.0.notifications()
     }
 
     fn clock(&self) -> Arc<dyn Clock> {

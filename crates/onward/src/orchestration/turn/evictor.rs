@@ -5,7 +5,9 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use onward_store::{Heard, NewsReceiver, Page, StoreReads, TaskFilter, TaskId, TaskNews, TaskState};
+use onward_store::{
+    Notification, NotificationReceiver, Page, StoreReads, TaskFilter, TaskId, TaskNotification, TaskState,
+};
 use tokio::time::Instant;
 
 use crate::bounds;
@@ -19,7 +21,7 @@ use crate::engine::Run;
 /// this takes at most a twentieth of the time.
 pub(crate) struct Evictor {
     run: Arc<Run>,
-    notifications: NewsReceiver,
+    notifications: NotificationReceiver,
     /// The orchestrations that are still to be looked up.
     unchecked: BTreeSet<TaskId>,
     /// True if all of them are to be looked up again after that.
@@ -31,7 +33,7 @@ pub(crate) struct Evictor {
 impl Evictor {
     /// Subscribes to the notifications from now on.
     pub(crate) fn new(run: &Arc<Run>) -> Self {
-        let notifications = run.inner.store.news();
+        let notifications = run.inner.store.notifications();
         Self { run: Arc::clone(run), notifications, unchecked: BTreeSet::new(), missed: false, next: Instant::now() }
     }
 
@@ -41,8 +43,8 @@ impl Evictor {
             let next = self.is_behind().then_some(self.next);
             tokio::select! {
                 received = self.notifications.next() => match received {
-                    Some(Heard::News(notifications)) => self.run.instances.orchestrations.evict(notifications.iter().filter_map(ended)),
-                    Some(Heard::Missed) => self.missed = true,
+                    Some(Notification::Tasks(notifications)) => self.run.instances.orchestrations.evict(notifications.iter().filter_map(ended)),
+                    Some(Notification::Missed) => self.missed = true,
                     None => return,
                 },
                 () = reached(next) => self.look_up().await,
@@ -86,9 +88,9 @@ fn pause(took: Duration) -> Duration {
 }
 
 /// Returns the task that has ended, if the notification is of an end.
-fn ended(notification: &TaskNews) -> Option<TaskId> {
+fn ended(notification: &TaskNotification) -> Option<TaskId> {
     match notification {
-        TaskNews::Completed { task, .. } | TaskNews::Ended { task } => Some(*task),
+        TaskNotification::Completed { task, .. } | TaskNotification::Ended { task } => Some(*task),
         _ => None,
     }
 }

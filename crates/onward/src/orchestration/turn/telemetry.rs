@@ -55,7 +55,7 @@ pub(crate) struct OrchestrationTelemetry {
 
 impl OrchestrationTelemetry {
     pub(crate) fn new() -> Self {
-        Self { kinds: RwLock::default(), cached: gauge!("onward_orchestrations_kept") }
+        Self { kinds: RwLock::default(), cached: gauge!("onward_orchestrations_cached") }
     }
 
     /// Returns the metrics of a kind, created at its first turn.

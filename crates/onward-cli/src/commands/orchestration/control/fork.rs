@@ -56,7 +56,7 @@ pub(crate) async fn reset(options: &GlobalOptions, arguments: ResetArguments) ->
     let of = orchestration.record(&*store).await?.id;
     let id = Engine::builder().store(Arc::clone(&store)).open().await?.reset(of, events, &reason).await?;
     if options.json {
-        print_json(&json!({ "id": id, "takes_the_place_of": of, "events": events }))?;
+        print_json(&json!({ "id": id, "replaces": of, "events": events }))?;
     } else {
         print_line(format_args!(
             "orchestration {id} replaces orchestration {of}, with the first {} of its history",

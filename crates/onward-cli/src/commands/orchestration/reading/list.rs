@@ -72,7 +72,7 @@ fn standing(task: &TaskRecord, instance: &InstanceRecord) -> String {
     match instance.hold {
         _ if task.state.is_ended() => colored_state(task.state),
         Hold::None => colored_state(task.state),
-        Hold::Paused | Hold::Aside => "paused".to_owned(),
+        Hold::Paused | Hold::PausedDue => "paused".to_owned(),
         Hold::Unstarted => "unstarted".to_owned(),
     }
 }

@@ -33,8 +33,9 @@ impl Waiting {
         if !task.orchestration || !matches!(task.state, TaskState::Blocked | TaskState::Scheduled) {
             return Ok(None);
         }
-        let is_parked =
-            |instance: &InstanceRecord| instance.length > 0 && instance.waiting == 0 && instance.hold != Hold::Aside;
+        let is_parked = |instance: &InstanceRecord| {
+            instance.length > 0 && instance.waiting == 0 && instance.hold != Hold::PausedDue
+        };
         let Some(instance) = store.instance(task.id).await?.filter(is_parked) else { return Ok(None) };
         let live = TaskState::ALL.into_iter().filter(|state| !state.is_ended()).collect();
         let filter = TaskFilter { parent: Some(task.id), states: live, ..TaskFilter::default() };

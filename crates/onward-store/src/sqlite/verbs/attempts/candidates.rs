@@ -8,7 +8,7 @@ use crate::api::error::Result;
 use crate::api::queue::{QueueChoice, QueueMode};
 use crate::api::write::{Claim, QueueSelection};
 use crate::bounds;
-use crate::rules::order::{Place, between};
+use crate::rules::order::{SortKey, between};
 use crate::sqlite::commit::names::{FIRST_GROUPED, Names, SubQueue};
 use crate::sqlite::commit::transaction::Transaction;
 use crate::sqlite::limits::limit_usage::ScopeNumber;
@@ -34,12 +34,12 @@ pub(in crate::sqlite) struct Candidates {
     /// The number of tasks to read at a time from a list.
     piece: usize,
     /// Tasks behind this sort key are not urgent enough.
-    last: Option<Place>,
+    last: Option<SortKey>,
     /// True if groups share queues.
     pub(in crate::sqlite) are_shared: bool,
 }
 
-/// Tasks of one queue and kind: those without a group, or those of all groups that are not held
+/// Tasks of one queue and kind: those without a group, or those of all groups that are not running
 /// back.
 pub(in crate::sqlite) struct CandidateSource {
     /// The cursor over the source's tasks.
@@ -67,21 +67,21 @@ struct HeadListCursor {
     /// The list of heads.
     head_list: i64,
     /// No task up to this sort key is taken.
-    behind: Option<Place>,
+    behind: Option<SortKey>,
     /// Up to where single ready lists were looked at, where groups share queues.
-    passed: FxHashMap<i64, Place>,
+    passed: FxHashMap<i64, SortKey>,
     /// The first tasks of groups that will have a token, for a look without a sweep.
     also: Vec<ClaimableHead>,
     /// Set where groups share queues: heads behind this sort key are not urgent enough, and are
     /// passed over.
-    last: Option<Place>,
+    last: Option<SortKey>,
 }
 
 /// The next task.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct Candidate {
     /// The sort key of the task.
-    pub(in crate::sqlite) sort_key: Place,
+    pub(in crate::sqlite) sort_key: SortKey,
     /// The index of the source.
     pub(in crate::sqlite) source: usize,
     /// The list of the task.
@@ -110,7 +110,7 @@ pub(in crate::sqlite) struct Resumed {
     /// The queues' turns so far.
     pub(in crate::sqlite) choice: QueueChoice,
     /// The sort key up to which each turn's source was examined.
-    pub(in crate::sqlite) passed: FxHashMap<i64, Place>,
+    pub(in crate::sqlite) passed: FxHashMap<i64, SortKey>,
 }
 
 /// Returns the turn of a queue: in strict mode all queues of a weight are one.
@@ -156,7 +156,7 @@ impl Transaction<'_> {
         let has_groups = has_affinity_keys || self.cache.names.has_groups();
         // The session whose reserved lists are included; a look may have no session.
         let own = Some(claim.session.0).filter(|session| has_affinity_keys && *session > 0);
-        let (are_shared, last) = (self.cache.limits.fair_shares.are_shared(), claim.last_place(self.now));
+        let (are_shared, last) = (self.cache.limits.fair_shares.are_shared(), claim.last_sort_key(self.now));
         let (mut sources, mut queues) = (Vec::new(), Vec::new());
         for (number, sub_queue) in
             self.cache.names.ungrouped_sub_queues().filter(|(_, sub_queue)| self.may_give(claim, sub_queue, &remaining))
@@ -195,7 +195,7 @@ impl Transaction<'_> {
         for source in 0..candidates.sources.len() {
             self.add_head(candidates, source)?;
         }
-        (0..candidates.sources.len()).for_each(|source| candidates.order.settle(source));
+        (0..candidates.sources.len()).for_each(|source| candidates.order.restore_order(source));
         Ok(())
     }
 
@@ -280,7 +280,7 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn next_candidate(&mut self, candidates: &mut Candidates) -> Result<Option<Candidate>> {
         if let Some(source) = candidates.last_source.take() {
             self.add_head(candidates, source)?;
-            candidates.order.settle(source);
+            candidates.order.restore_order(source);
         }
         if candidates.remaining.all == Some(0) {
             return Ok(None);
@@ -288,11 +288,11 @@ impl Transaction<'_> {
         while let Some((sort_key, source)) = candidates.order.pop() {
             let CandidateSource { queue, kind, .. } = candidates.sources[source];
             if !candidates.remaining.any_of(queue, kind) {
-                candidates.order.settle(source);
+                candidates.order.restore_order(source);
                 continue;
             }
             let Some(list) = candidates.sources[source].head.map(|head| head.list) else {
-                candidates.order.settle(source);
+                candidates.order.restore_order(source);
                 continue;
             };
             if let Heads::List(cursor) = &mut candidates.sources[source].heads {
@@ -307,14 +307,14 @@ impl Transaction<'_> {
     /// Returns the time until the first task that is not urgent enough becomes so, where a claim
     /// that took `taken` tasks left room for more.
     pub(super) fn next_aged(&mut self, claim: &Claim, taken: usize) -> Result<Option<Duration>> {
-        let Some(last) = claim.last_place(self.now).filter(|_| taken < claim.limit.min(bounds::CLAIM)) else {
+        let Some(last) = claim.last_sort_key(self.now).filter(|_| taken < claim.limit.min(bounds::CLAIM)) else {
             return Ok(None);
         };
         let candidates = self.sources(claim, 1, self.resumed_at_the_start(claim));
         if candidates.remaining.all == Some(0) {
             return Ok(None);
         }
-        let mut next: Option<Place> = None;
+        let mut next: Option<SortKey> = None;
         for source in &candidates.sources {
             next = [next, self.first_behind(&source.heads, last)?].into_iter().flatten().min();
         }
@@ -323,7 +323,7 @@ impl Transaction<'_> {
 
     /// The first place of a source behind another. Where groups share queues their heads are not in
     /// the order of their sort keys, so all are looked at.
-    fn first_behind(&mut self, heads: &Heads, last: Place) -> Result<Option<Place>> {
+    fn first_behind(&mut self, heads: &Heads, last: SortKey) -> Result<Option<SortKey>> {
         let cursor = match heads {
             Heads::List(cursor) => {
                 return ListCursor::behind(cursor.list, Some(last)).peek(self.connection, &mut self.cache.index, 1);
@@ -333,7 +333,7 @@ impl Transaction<'_> {
         let are_shared = self.cache.limits.fair_shares.are_shared();
         let heads =
             self.cache.heads.up_to(self.connection, cursor.head_list, |head| !are_shared && head.sort_key > last)?;
-        let mut next: Option<Place> = None;
+        let mut next: Option<SortKey> = None;
         for head in heads {
             let sort_key = if head.sort_key > last {
                 Some(head.sort_key)
@@ -374,7 +374,7 @@ impl Transaction<'_> {
         // its next first.
         if let Some(source) = candidates.last_source.take() {
             self.add_head(candidates, source)?;
-            candidates.order.settle(source);
+            candidates.order.restore_order(source);
         }
         for source in 0..candidates.sources.len() {
             if !is_to_be(&self.cache.names, &candidates.sources[source]) {
@@ -390,7 +390,7 @@ impl Transaction<'_> {
             if let Some(head) = head {
                 candidates.order.push(source, (head.share_tag, head.sort_key));
             }
-            candidates.order.settle(source);
+            candidates.order.restore_order(source);
         }
         Ok(())
     }
@@ -438,7 +438,7 @@ impl Transaction<'_> {
 
 impl Candidates {
     /// Returns true if a task is not behind the last sort key that the claim accepts.
-    fn is_urgent_enough(&self, sort_key: Place) -> bool {
+    fn is_urgent_enough(&self, sort_key: SortKey) -> bool {
         self.last.is_none_or(|last| sort_key <= last)
     }
 
@@ -462,7 +462,7 @@ impl Candidates {
                 self.order.remove(source);
                 // The source that gave the last one may have a head to come.
                 if self.last_source.is_none_or(|last| self.sources[last].turn != self.sources[source].turn) {
-                    self.order.settle(source);
+                    self.order.restore_order(source);
                 }
             }
         }
@@ -481,7 +481,7 @@ impl Candidates {
 
 impl HeadListCursor {
     /// Up to where the ready list of a head was looked at, if the head was.
-    fn passed_of(&self, head: &ClaimableHead) -> Option<Place> {
+    fn passed_of(&self, head: &ClaimableHead) -> Option<SortKey> {
         let passed = [self.behind, self.passed.get(&head.list).copied()].into_iter().flatten().max();
         passed.filter(|passed| head.sort_key <= *passed)
     }

@@ -14,8 +14,8 @@ use crate::api::timestamp::Timestamp;
 use crate::api::write::Claim;
 use crate::bounds;
 use crate::rules::attempt::expiry_at_start;
-use crate::rules::order::Place;
-use crate::sqlite::commit::transaction::{Held, LiveTask, Transaction, VerbResult, id_values};
+use crate::rules::order::SortKey;
+use crate::sqlite::commit::transaction::{LiveTask, RunningAttempt, Transaction, VerbResult, id_values};
 use crate::sqlite::row_cache::waiting_tasks::WaitingTask;
 use crate::sqlite::verbs::attempts::candidates::{Candidate, Candidates, Resumed};
 use crate::sqlite::verbs::attempts::leases::Leased;
@@ -29,7 +29,7 @@ impl Transaction<'_> {
         self.renew(claim.session)?;
         self.sweep_now()?;
         let (tasks, turn) = self.take(claim)?;
-        self.settle_affinity_lists()?;
+        self.refresh_affinity_lists()?;
         let cancel = self.cancel_requests(claim.session)?;
         let (mode, configuration) = (self.mode_of(claim), self.cache.queues.configuration());
         let next_token = self.next_token(Some(claim))?;
@@ -104,7 +104,7 @@ impl Transaction<'_> {
 
     /// Takes all tasks of a claim, and starts them with as few statements as possible.
     fn take_together(&mut self, claim: &Claim, limit: usize, candidates: &mut Candidates) -> Result<Vec<ClaimedTask>> {
-        let mut taken: BTreeMap<i64, Place> = BTreeMap::new();
+        let mut taken: BTreeMap<i64, SortKey> = BTreeMap::new();
         let mut sort_keys = Vec::new();
         while sort_keys.len() < limit {
             let Some(candidate) = self.next_candidate(candidates)? else { break };
@@ -129,7 +129,7 @@ impl Transaction<'_> {
     /// affinity key.
     fn take_candidate(&mut self, claim: &Claim, candidates: &mut Candidates, candidate: Candidate) -> Result<()> {
         candidates.took(candidate.source);
-        let is_held_back =
+        let is_blocked =
             candidate.is_of_group && self.start_from_list(claim.session, candidate.list, candidate.sort_key)?;
         if candidates.are_shared {
             if !candidate.is_of_group {
@@ -137,7 +137,7 @@ impl Transaction<'_> {
             }
             self.refresh_shares(candidates, candidate)?;
         }
-        if is_held_back {
+        if is_blocked {
             self.refresh_groups(candidates)?;
         }
         Ok(())
@@ -155,7 +155,7 @@ impl Transaction<'_> {
 
     /// Starts an attempt of each of the waiting tasks with these sort keys. The caller takes them
     /// out of their sub-queues.
-    fn start(&mut self, claim: &Claim, sort_keys: &[Place]) -> Result<Vec<ClaimedTask>> {
+    fn start(&mut self, claim: &Claim, sort_keys: &[SortKey]) -> Result<Vec<ClaimedTask>> {
         let cached: Vec<_> =
             sort_keys.iter().map(|sort_key| self.cache.index.take_waiting_row(sort_key.task)).collect();
         let unknown =
@@ -195,16 +195,17 @@ impl Transaction<'_> {
     /// Returns a started task as the worker gets it.
     fn started(&mut self, session: SessionId, started: WaitingTask) -> Result<Option<ClaimedTask>> {
         let WaitingTask { mut task, submitted_at, payload } = started;
-        let held = Held { session: session.0, claim: leased(&task).claim, started_at: self.now.as_microseconds() };
-        task.held = Some(held);
+        let running =
+            RunningAttempt { session: session.0, claim: leased(&task).claim, started_at: self.now.as_microseconds() };
+        task.running = Some(running);
         if task.expires_at.is_some() || task.options.ttl.is_some() || task.options.deadline.is_some() {
             self.start_time_to_live(&mut task)?;
         }
-        let memo = self.checkpoint_of(&task)?;
+        let checkpoint = self.checkpoint_of(&task)?;
         let instance = self.claimed_instance(&task)?;
         let Some(sub_queue) = self.cache.names.sub_queue(task.sub_queue) else { return Ok(None) };
         let claimed = ClaimedTask {
-            lease: Lease { task: task.id, session, claim: held.claim },
+            lease: Lease { task: task.id, session, claim: running.claim },
             kind: sub_queue.kind_name.clone(),
             queue: sub_queue.queue_name.clone(),
             group: sub_queue.group_name.clone(),
@@ -223,9 +224,9 @@ impl Transaction<'_> {
             tags: task.options.tags.clone(),
             ttl: task.options.ttl,
             parent: task.options.parent,
-            memo,
+            checkpoint,
             expected_io: task.options.expected_io,
-            members: task.options.member_count(),
+            items: task.options.item_count(),
             instance,
         };
         self.count_start(task.sub_queue);

@@ -10,12 +10,12 @@ use rusqlite::params;
 
 use crate::api::error::{Error, Result};
 use crate::api::event::Change;
-use crate::api::news::TaskNews;
+use crate::api::notification::TaskNotification;
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::task::{Lease, TaskId, TaskState, check_payload};
 use crate::sqlite::columns::links::DEPENDENTS;
 use crate::sqlite::commit::prepared_statements;
-use crate::sqlite::commit::transaction::{Held, LiveTask, Transaction, VerbResult, id_values};
+use crate::sqlite::commit::transaction::{LiveTask, RunningAttempt, Transaction, VerbResult, id_values};
 
 impl Transaction<'_> {
     /// Completes an attempt. A plain task whose row is in memory is gathered and moved with others;
@@ -27,19 +27,19 @@ impl Transaction<'_> {
             task.is_held_by(lease) && is_plain && (task.key.is_none() || !successors)
         });
         if let Some(task) = known {
-            let Some(held) = task.held else { return Err(Refusal::LeaseLost(lease).into()) };
+            let Some(running) = task.running else { return Err(Refusal::LeaseLost(lease).into()) };
             let (sub_queue, run_at, attempts) = (task.sub_queue, task.run_at, task.attempts.saturating_add(1));
             let (expected_io, io) = (task.options.expected_io, task.options.io);
             self.check_result(sub_queue, result)?;
-            self.gather(Completion { task: lease.task, held, has_result: result.is_some() }, sub_queue, result)?;
-            self.count_completed(sub_queue, attempts, run_at, held.started_at);
+            self.gather(Completion { task: lease.task, running, has_result: result.is_some() }, sub_queue, result)?;
+            self.count_completed(sub_queue, attempts, run_at, running.started_at);
             self.count_io(sub_queue, expected_io, io)?;
             return Ok(Outcome::Done);
         }
         self.flush_completions()?;
-        let (task, held) = self.held_by(lease)?;
+        let (task, running) = self.running_under(lease)?;
         self.check_result(task.sub_queue, result)?;
-        self.complete_one(&task, held, result)?;
+        self.complete_one(&task, running, result)?;
         Ok(Outcome::Done)
     }
 
@@ -54,15 +54,15 @@ impl Transaction<'_> {
     /// Leaves a completion for [`flush_completions`](Self::flush_completions). A result goes to
     /// history at once, since a range of tasks cannot carry it.
     fn gather(&mut self, completion: Completion, sub_queue: i64, result: Option<&Bytes>) -> Result<()> {
-        let Completion { task, held, .. } = completion;
+        let Completion { task, running, .. } = completion;
         if let Some(result) = result {
             let moved = self
                 .connection
                 .prepare_cached(include_str!("../../sql/attempts/complete_with_result.sql"))?
                 .execute(params![
                     task.0,
-                    held.claim,
-                    held.started_at,
+                    running.claim,
+                    running.started_at,
                     self.cache.next_log,
                     self.now.as_microseconds(),
                     result.as_ref()
@@ -84,7 +84,7 @@ impl Transaction<'_> {
         if let Some(task) = completed.filter(|task| task.options.report.is_some()) {
             self.report_end(&task, TaskState::Completed, result)?;
         }
-        self.notify(TaskNews::Completed { task, result: result.cloned() });
+        self.notify(TaskNotification::Completed { task, result: result.cloned() });
         Ok(())
     }
 
@@ -96,16 +96,16 @@ impl Transaction<'_> {
         let mut completions = std::mem::take(&mut self.completions);
         completions.sort_unstable_by_key(|completion| completion.task);
         let without_result = completions.iter().filter(|completion| !completion.has_result);
-        self.move_to_history(&Ranges::of(without_result.map(|completion| (completion.task, completion.held))))?;
+        self.move_to_history(&Ranges::of(without_result.map(|completion| (completion.task, completion.running))))?;
         self.delete_ended(&Ranges::of(completions.iter().map(|completion| (completion.task, ()))))
     }
 
     /// Copies completed tasks to the history, in ranges as far as possible.
-    fn move_to_history(&self, tasks: &Ranges<Held>) -> Result<()> {
+    fn move_to_history(&self, tasks: &Ranges<RunningAttempt>) -> Result<()> {
         let (entry, now) = (self.cache.next_log, self.now.as_microseconds());
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/attempts/complete_range.sql"))?;
         for range in &tasks.long {
-            let Held { claim, started_at, .. } = range.alike;
+            let RunningAttempt { claim, started_at, .. } = range.alike;
             let moved = statement.execute(params![range.first.0, range.last.0, claim, started_at, entry, now])?;
             check_count(moved, range.length())?;
         }
@@ -158,12 +158,12 @@ impl Transaction<'_> {
     pub(in crate::sqlite::verbs) fn complete_one(
         &mut self,
         task: &LiveTask,
-        held: Held,
+        running: RunningAttempt,
         result: Option<&Bytes>,
     ) -> Result<()> {
-        self.count_completed(task.sub_queue, task.attempts.saturating_add(1), task.run_at, held.started_at);
+        self.count_completed(task.sub_queue, task.attempts.saturating_add(1), task.run_at, running.started_at);
         self.count_io(task.sub_queue, task.options.expected_io, task.options.io)?;
-        self.end_completed(task, held, result)
+        self.end_completed(task, running, result)
     }
 }
 
@@ -173,7 +173,7 @@ pub(in crate::sqlite) struct Completion {
     /// The task.
     task: TaskId,
     /// The lease, by which ranges are found.
-    held: Held,
+    running: RunningAttempt,
     /// True if it is in history already, with its result.
     has_result: bool,
 }

@@ -7,7 +7,7 @@ use rusqlite::params;
 
 use crate::api::error::Result;
 use crate::api::event::Change;
-use crate::api::news::TaskNews;
+use crate::api::notification::TaskNotification;
 use crate::api::outcome::{Failed, Outcome, Refusal};
 use crate::api::task::{ByteProgress, Lease, SessionId, TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
@@ -16,7 +16,7 @@ use crate::bounds;
 use crate::rules;
 use crate::rules::attempt::{self, AfterAttempt, FailedAttempt, cut};
 use crate::sqlite::columns::links::MOVING;
-use crate::sqlite::commit::transaction::{Held, LiveTask, Transaction, VerbResult};
+use crate::sqlite::commit::transaction::{LiveTask, RunningAttempt, Transaction, VerbResult};
 use crate::sqlite::commit::transition_log::end_change;
 use crate::sqlite::verbs::attempts::leases::Leased;
 use crate::sqlite::verbs::relations::batches::is_batch_item;
@@ -36,15 +36,20 @@ struct End<'a> {
 }
 
 impl Transaction<'_> {
-    /// Ends a held task as completed; the caller counts the attempt.
-    pub(super) fn end_completed(&mut self, task: &LiveTask, held: Held, result: Option<&Bytes>) -> Result<()> {
+    /// Ends a running task as completed; the caller counts the attempt.
+    pub(super) fn end_completed(
+        &mut self,
+        task: &LiveTask,
+        running: RunningAttempt,
+        result: Option<&Bytes>,
+    ) -> Result<()> {
         self.end(
             task,
             &End {
                 state: TaskState::Completed,
                 attempts: task.attempts.saturating_add(1),
-                claims: held.claim,
-                started_at: Some(held.started_at),
+                claims: running.claim,
+                started_at: Some(running.started_at),
                 result,
             },
         )
@@ -52,7 +57,7 @@ impl Transaction<'_> {
 
     /// Ends an attempt with an error. The rules decide between a retry, a hold and the end.
     pub(in crate::sqlite) fn fail(&mut self, lease: Lease, error: &str, next: AfterFailure) -> VerbResult<Outcome> {
-        let (task, held) = self.held_by(lease)?;
+        let (task, running) = self.running_under(lease)?;
         self.record_error(&task, task.attempts.saturating_add(1), error)?;
         let failed = FailedAttempt {
             cancel_requested: task.cancel_requested > 0,
@@ -64,58 +69,63 @@ impl Transaction<'_> {
         };
         Ok(Outcome::Failed(match attempt::failed(failed, next, self.now) {
             AfterAttempt::End(state) => {
-                self.end_held(&task, held, state)?;
+                self.end_running(&task, running, state)?;
                 Failed { state, lease: None }
             }
             AfterAttempt::Again { at, attempts } => {
                 let after = at - self.now;
                 self.log(task.id, task.sub_queue, Change::Retrying { attempt: task.attempts.saturating_add(1), after });
-                let state = self.wait_again(&task, held, at, attempts, 0)?;
+                let state = self.wait_again(&task, running, at, attempts, 0)?;
                 Failed { state, lease: None }
             }
-            AfterAttempt::Hold { attempts } => self.hold(&task, held, attempts)?,
+            AfterAttempt::Hold { attempts } => self.hold(&task, running, attempts)?,
         }))
     }
 
     /// Lets the session continue with the task under a new lease.
-    fn hold(&mut self, task: &LiveTask, held: Held, attempts: u32) -> VerbResult<Failed> {
+    fn hold(&mut self, task: &LiveTask, running: RunningAttempt, attempts: u32) -> VerbResult<Failed> {
         self.cache.running_rows.remove(task.id);
-        let claim = held.claim.saturating_add(1);
+        let claim = running.claim.saturating_add(1);
         let now = self.now.as_microseconds();
         let leased = Leased { task: task.id, claim, expires_at: task.expires_at };
         if !self.renew_single_lease(leased)? {
             self.leave_lease(task.id)?;
-            self.lease(SessionId(held.session), [leased])?;
+            self.lease(SessionId(running.session), [leased])?;
         }
         self.connection
             .prepare_cached("UPDATE task SET claims = ?, attempts = ?, lost = 0, started_at = ? WHERE id = ?")?
-            .execute(params![held.claim, attempts, now, task.id.0])?;
+            .execute(params![running.claim, attempts, now, task.id.0])?;
         self.cache.running_rows.insert(Box::new(LiveTask {
-            claims: held.claim,
+            claims: running.claim,
             attempts,
             lost: 0,
             started_at: Some(now),
-            held: Some(Held { claim, started_at: now, ..held }),
+            running: Some(RunningAttempt { claim, started_at: now, ..running }),
             ..task.clone()
         }));
         let failed_attempt = task.attempts.saturating_add(1);
         self.log(task.id, task.sub_queue, Change::Retrying { attempt: failed_attempt, after: Duration::ZERO });
         self.log(task.id, task.sub_queue, Change::Started { attempt: attempts.saturating_add(1) });
-        let lease = Lease { task: task.id, session: SessionId(held.session), claim };
+        let lease = Lease { task: task.id, session: SessionId(running.session), claim };
         Ok(Failed { state: TaskState::Running, lease: Some(lease) })
     }
 
     /// Gives a task back without an error.
     pub(in crate::sqlite) fn release(&mut self, lease: Lease, after: Duration) -> VerbResult<Outcome> {
-        let (task, held) = self.held_by(lease)?;
-        self.give_back(&task, held, after)?;
+        let (task, running) = self.running_under(lease)?;
+        self.give_back(&task, running, after)?;
         Ok(Outcome::Done)
     }
 
-    /// Releases a held task as if it had not been claimed.
-    pub(in crate::sqlite) fn give_back(&mut self, task: &LiveTask, held: Held, after: Duration) -> Result<()> {
+    /// Releases a running task as if it had not been claimed.
+    pub(in crate::sqlite) fn give_back(
+        &mut self,
+        task: &LiveTask,
+        running: RunningAttempt,
+        after: Duration,
+    ) -> Result<()> {
         if task.cancel_requested > 0 {
-            return self.end_held_with(task, held, TaskState::Cancelled, task.attempts);
+            return self.end_running_with(task, running, TaskState::Cancelled, task.attempts);
         }
         self.log(task.id, task.sub_queue, Change::Released);
         let expires_at = self.expiry_before_claim(task.id)?;
@@ -125,7 +135,7 @@ impl Transaction<'_> {
                 .execute(params![expires_at, task.id.0])?;
         }
         let task = LiveTask { expires_at, ..task.clone() };
-        self.wait_again(&task, held, self.now.plus(after), task.attempts, task.lost).map(|_| ())
+        self.wait_again(&task, running, self.now.plus(after), task.attempts, task.lost).map(|_| ())
     }
 
     /// Returns the time at which a running task would have expired if it had not been claimed.
@@ -135,9 +145,9 @@ impl Transaction<'_> {
 
     /// Ends a task that was asked to stop.
     pub(in crate::sqlite) fn confirm_cancel(&mut self, lease: Lease, reason: &str) -> VerbResult<Outcome> {
-        let (task, held) = self.held_by(lease)?;
+        let (task, running) = self.running_under(lease)?;
         self.record_error(&task, task.attempts.saturating_add(1), reason)?;
-        self.end_held(&task, held, TaskState::Cancelled)?;
+        self.end_running(&task, running, TaskState::Cancelled)?;
         Ok(Outcome::Done)
     }
 
@@ -149,7 +159,7 @@ impl Transaction<'_> {
         message: Option<&str>,
         bytes: Option<ByteProgress>,
     ) -> VerbResult<Outcome> {
-        let (task, _) = self.held_by(lease)?;
+        let (task, _) = self.running_under(lease)?;
         let fraction = attempt::fraction(fraction);
         let bytes = attempt::bytes(bytes);
         let done = bytes.map(|bytes| bytes.done.cast_signed());
@@ -167,24 +177,24 @@ impl Transaction<'_> {
     }
 
     /// Requeues a task of a session that has lapsed.
-    pub(in crate::sqlite) fn lose(&mut self, task: &LiveTask, held: Held) -> Result<()> {
-        let text = rules::errors::lost_lease(SessionId(held.session));
+    pub(in crate::sqlite) fn lose(&mut self, task: &LiveTask, running: RunningAttempt) -> Result<()> {
+        let text = rules::errors::lost_lease(SessionId(running.session));
         self.record_error(task, task.attempts.saturating_add(1), &text)?;
         match attempt::lease_lost(task.cancel_requested > 0, task.lost, task.attempts, self.now) {
-            AfterAttempt::End(state) => self.end_held(task, held, state).map(drop),
+            AfterAttempt::End(state) => self.end_running(task, running, state).map(drop),
             AfterAttempt::Again { at, attempts } => {
                 self.log(task.id, task.sub_queue, Change::LeaseLost);
-                self.wait_again(task, held, at, attempts, task.lost.saturating_add(1)).map(|_| ())
+                self.wait_again(task, running, at, attempts, task.lost.saturating_add(1)).map(|_| ())
             }
             AfterAttempt::Hold { .. } => Ok(()),
         }
     }
 
-    /// Makes a held task wait, or be scheduled, again.
+    /// Makes a running task wait, or be scheduled, again.
     fn wait_again(
         &mut self,
         task: &LiveTask,
-        held: Held,
+        running: RunningAttempt,
         at: Timestamp,
         attempts: u32,
         lost: u32,
@@ -202,12 +212,12 @@ impl Transaction<'_> {
             task.id.0,
             if blocked { 2 } else { i64::from(scheduled) },
             run_at,
-            held.claim,
+            running.claim,
             attempts,
             lost,
-            held.started_at
+            running.started_at
         ])?;
-        let waiting = self.settle_move(LiveTask { scheduled, blocked, run_at, held: None, ..task.clone() })?;
+        let waiting = self.complete_move(LiveTask { scheduled, blocked, run_at, running: None, ..task.clone() })?;
         self.enter_list(&waiting.entry())?;
         self.hint.work += 1;
         self.let_go(&waiting)
@@ -253,21 +263,27 @@ impl Transaction<'_> {
         self.end(task, &End { state, attempts, claims, started_at, result })
     }
 
-    /// Ends a held task; the attempt that ran counts.
-    pub(in crate::sqlite::verbs) fn end_held(
+    /// Ends a running task; the attempt that ran counts.
+    pub(in crate::sqlite::verbs) fn end_running(
         &mut self,
         task: &LiveTask,
-        held: Held,
+        running: RunningAttempt,
         state: TaskState,
     ) -> Result<TaskState> {
-        self.end_held_with(task, held, state, task.attempts.saturating_add(1))?;
+        self.end_running_with(task, running, state, task.attempts.saturating_add(1))?;
         Ok(state)
     }
 
     /// Ends a running task without a result.
-    fn end_held_with(&mut self, task: &LiveTask, held: Held, state: TaskState, attempts: u32) -> Result<()> {
-        let started_at = Some(held.started_at);
-        self.end(task, &End { state, attempts, claims: held.claim, started_at, result: None })
+    fn end_running_with(
+        &mut self,
+        task: &LiveTask,
+        running: RunningAttempt,
+        state: TaskState,
+        attempts: u32,
+    ) -> Result<()> {
+        let started_at = Some(running.started_at);
+        self.end(task, &End { state, attempts, claims: running.claim, started_at, result: None })
     }
 
     /// Moves a task to history, frees its key, and submits its successor.
@@ -285,21 +301,21 @@ impl Transaction<'_> {
         self.note_retention(task.id, task.options.retention)?;
         self.cache.running_rows.remove(task.id);
         self.connection.prepare_cached("DELETE FROM task WHERE id = ?")?.execute([task.id.0])?;
-        if task.held.is_some() {
+        if task.running.is_some() {
             self.drop_empty_leases(task.id, task.id)?;
             self.count_end(task.sub_queue)?;
         }
         if task.blocked || task.links != 0 {
-            self.settle_links(task, Some(end.state))?;
+            self.propagate_end(task, Some(end.state))?;
         }
         self.log(task.id, task.sub_queue, end_change(end.state));
         self.hint.transitions += 1;
         self.report_end(task, end.state, end.result)?;
         self.notify(match end.state {
             TaskState::Completed if !is_batch_item(task) => {
-                TaskNews::Completed { task: task.id, result: end.result.cloned() }
+                TaskNotification::Completed { task: task.id, result: end.result.cloned() }
             }
-            _ => TaskNews::Ended { task: task.id },
+            _ => TaskNotification::Ended { task: task.id },
         });
         if end.state != TaskState::Completed {
             let base = self.cache.names.ungrouped_of(task.sub_queue);

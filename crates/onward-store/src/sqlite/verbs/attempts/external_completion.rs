@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use rusqlite::{OptionalExtension, Row, params};
 
-use crate::api::completion::{CompletionToken, CompletionWait, Finish};
+use crate::api::completion::{CompletionToken, CompletionWait, ExternalCompletion};
 use crate::api::error::{Error, Result};
 use crate::api::event::Change;
 use crate::api::outcome::{Outcome, Refusal};
@@ -47,14 +47,14 @@ impl Transaction<'_> {
     /// Ends an attempt that will be completed externally. The task is blocked until then, and no
     /// session holds it.
     pub(in crate::sqlite) fn await_completion(&mut self, lease: Lease, wait: &CompletionWait) -> VerbResult<Outcome> {
-        let (task, held) = self.held_by(lease)?;
+        let (task, running) = self.running_under(lease)?;
         let kind = self.cache.names.sub_queue(task.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
         if task.options.orchestration {
             return Err(orchestration::waits_by_parking(kind).into());
         }
         wait.retry.check(kind).map_err(|error| Refusal::Invalid(error.to_string()))?;
         if task.cancel_requested > 0 {
-            let state = self.end_held(&task, held, TaskState::Cancelled)?;
+            let state = self.end_running(&task, running, TaskState::Cancelled)?;
             return Ok(Outcome::AwaitsCompletion { state });
         }
         self.cache.running_rows.remove(task.id);
@@ -62,15 +62,15 @@ impl Transaction<'_> {
         self.count_end(task.sub_queue)?;
         self.connection.prepare_cached(include_str!("../../sql/attempts/await_completion.sql"))?.execute(params![
             task.id.0,
-            held.claim,
-            held.started_at,
+            running.claim,
+            running.started_at,
             AWAITED
         ])?;
-        let blocked = LiveTask { blocked: true, scheduled: false, expires_at: None, held: None, ..task.clone() };
+        let blocked = LiveTask { blocked: true, scheduled: false, expires_at: None, running: None, ..task.clone() };
         self.log(task.id, task.sub_queue, Change::Blocked);
-        let blocked = self.settle_move(blocked)?;
+        let blocked = self.complete_move(blocked)?;
         self.enter_list(&blocked.entry())?;
-        self.put_awaited(task.id, held.claim, wait, task.expires_at)?;
+        self.put_awaited(task.id, running.claim, wait, task.expires_at)?;
         self.hint.work += 1;
         Ok(Outcome::AwaitsCompletion { state: TaskState::Blocked })
     }
@@ -101,27 +101,31 @@ impl Transaction<'_> {
     }
 
     /// Completes, fails or extends an attempt externally, by its token.
-    pub(in crate::sqlite) fn finish_awaited(&mut self, token: CompletionToken, finish: &Finish) -> VerbResult<Outcome> {
+    pub(in crate::sqlite) fn complete_externally(
+        &mut self,
+        token: CompletionToken,
+        completion: &ExternalCompletion,
+    ) -> VerbResult<Outcome> {
         let task = self.live_or_refuse(token.task)?;
         let standing = Standing {
             state: task.state(),
-            claim: task.held.map_or(task.claims, |held| held.claim),
+            claim: task.running.map_or(task.claims, |running| running.claim),
             waits: task.links & AWAITED != 0,
         };
-        completion::check(token, finish, standing)?;
-        let state = match finish {
-            Finish::Complete { result } => self.complete_awaited(&task, result.as_ref())?,
-            Finish::Fail { error, class } => self.fail_awaited(&task, error, *class)?,
-            Finish::Extend { within } => self.extend(task.id, *within)?,
+        completion::check(token, completion, standing)?;
+        let state = match completion {
+            ExternalCompletion::Complete { result } => self.complete_awaited(&task, result.as_ref())?,
+            ExternalCompletion::Fail { error, class } => self.fail_awaited(&task, error, *class)?,
+            ExternalCompletion::Extend { within } => self.extend(task.id, *within)?,
         };
-        Ok(Outcome::Finished { state })
+        Ok(Outcome::CompletedExternally { state })
     }
 
     /// Completes a task, even while the attempt that asked for this still runs.
     fn complete_awaited(&mut self, task: &LiveTask, result: Option<&Bytes>) -> VerbResult<TaskState> {
         self.check_result(task.sub_queue, result)?;
-        if let Some(held) = task.held {
-            self.complete_one(task, held, result)?;
+        if let Some(running) = task.running {
+            self.complete_one(task, running, result)?;
         } else {
             let started_at = task.started_at.unwrap_or_else(|| self.now.as_microseconds());
             self.count_completed(task.sub_queue, task.attempts.saturating_add(1), task.run_at, started_at);

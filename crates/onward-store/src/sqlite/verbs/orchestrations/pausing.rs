@@ -21,7 +21,7 @@ impl Transaction<'_> {
         }
         let hold = orchestration::paused(live.state());
         self.set_hold(task, hold)?;
-        if hold == Hold::Aside {
+        if hold == Hold::PausedDue {
             self.leave_list(&live.entry())?;
             self.connection.prepare_cached("UPDATE task SET scheduled = 2 WHERE id = ?")?.execute([task.0])?;
             let blocked = LiveTask { blocked: true, scheduled: false, ..live };
@@ -40,7 +40,7 @@ impl Transaction<'_> {
         self.set_hold(task, Hold::None)?;
         if live.state() == TaskState::Blocked && row.length > 0 && self.has_messages(task)? {
             self.wake(&live)?;
-        } else if row.hold == Hold::Aside {
+        } else if row.hold == Hold::PausedDue {
             self.unblock(&live)?;
         }
         Ok(Outcome::Done)
@@ -81,7 +81,7 @@ impl Transaction<'_> {
     pub(in crate::sqlite::verbs) fn is_put_aside(&self, task: TaskId, hold: Hold, state: TaskState) -> Result<bool> {
         let stands_aside = orchestration::stands_aside(hold, state);
         if stands_aside {
-            self.set_hold(task, Hold::Aside)?;
+            self.set_hold(task, Hold::PausedDue)?;
         }
         Ok(stands_aside)
     }

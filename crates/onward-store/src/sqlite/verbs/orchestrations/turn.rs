@@ -12,13 +12,13 @@ use crate::api::timestamp::Timestamp;
 use crate::bounds;
 use crate::rules::orchestration::{self, Standing};
 use crate::sqlite::columns::awaited_events::names_text;
-use crate::sqlite::commit::transaction::{Held, LiveTask, Transaction, VerbError, VerbResult};
+use crate::sqlite::commit::transaction::{LiveTask, RunningAttempt, Transaction, VerbError, VerbResult};
 
 impl Transaction<'_> {
     /// Applies a turn: checks it, appends its events, consumes its messages, submits and cancels
     /// tasks, and continues or ends the orchestration.
     pub(in crate::sqlite) fn turn(&mut self, turn: &Turn) -> VerbResult<Outcome> {
-        let (task, held) = self.held_by(turn.lease)?;
+        let (task, running) = self.running_under(turn.lease)?;
         if !task.options.orchestration {
             return Err(Refusal::NotAnOrchestration(task.id).into());
         }
@@ -45,7 +45,7 @@ impl Transaction<'_> {
             // Only reports of the tasks that this turn cancelled or could not submit are left.
             self.empty_mailbox(task.id)?;
         }
-        let state = self.go_on_after(task.id, (held, row.hold), &turn.next)?;
+        let state = self.go_on_after(task.id, (running, row.hold), &turn.next)?;
         let messages = if state == TaskState::Running { self.messages(task.id)? } else { Vec::new() };
         Ok(Outcome::Turned(Turned { state, submitted, messages }))
     }
@@ -129,23 +129,28 @@ impl Transaction<'_> {
     }
 
     /// Continues or ends the orchestration after a turn.
-    fn go_on_after(&mut self, id: TaskId, (held, hold): (Held, Hold), next: &AfterTurn) -> VerbResult<TaskState> {
+    fn go_on_after(
+        &mut self,
+        id: TaskId,
+        (running, hold): (RunningAttempt, Hold),
+        next: &AfterTurn,
+    ) -> VerbResult<TaskState> {
         // Read again, because the submits of the turn may have changed it.
         let task = self.live_or_refuse(id)?;
         let next = if task.cancel_requested > 0 { orchestration::superseded(next.clone()) } else { next.clone() };
         match next {
             AfterTurn::Continue => self.keep_turn(&task),
-            AfterTurn::Park { until } => self.park(&task, (held, hold), until),
+            AfterTurn::Park { until } => self.park(&task, (running, hold), until),
             AfterTurn::Complete { result } => {
-                self.complete_one(&task, held, result.as_ref())?;
+                self.complete_one(&task, running, result.as_ref())?;
                 Ok(TaskState::Completed)
             }
-            AfterTurn::Fail { error } => self.end_turn_with(&task, held, &error, TaskState::Failed),
-            AfterTurn::Dead { error } => self.end_turn_with(&task, held, &error, TaskState::Dead),
-            AfterTurn::Cancelled { reason } => self.end_turn_with(&task, held, &reason, TaskState::Cancelled),
+            AfterTurn::Fail { error } => self.end_turn_with(&task, running, &error, TaskState::Failed),
+            AfterTurn::Dead { error } => self.end_turn_with(&task, running, &error, TaskState::Dead),
+            AfterTurn::Cancelled { reason } => self.end_turn_with(&task, running, &reason, TaskState::Cancelled),
             AfterTurn::ContinueAsNew { payload, events, chunk } => {
                 self.begin_again(id, &payload, (events, &chunk))?;
-                self.leave_turn(&task, (held, hold), TaskState::Waiting, self.now)
+                self.leave_turn(&task, (running, hold), TaskState::Waiting, self.now)
             }
         }
     }
@@ -161,9 +166,15 @@ impl Transaction<'_> {
     }
 
     /// Ends the orchestration with an error.
-    fn end_turn_with(&mut self, task: &LiveTask, held: Held, error: &str, state: TaskState) -> VerbResult<TaskState> {
+    fn end_turn_with(
+        &mut self,
+        task: &LiveTask,
+        running: RunningAttempt,
+        error: &str,
+        state: TaskState,
+    ) -> VerbResult<TaskState> {
         self.record_error(task, task.attempts.saturating_add(1), error)?;
-        Ok(self.end_held(task, held, state)?)
+        Ok(self.end_running(task, running, state)?)
     }
 
     /// Begins a new history, with the events that the old one carries over.
@@ -182,7 +193,7 @@ impl Transaction<'_> {
     }
 
     /// Ends the lease until a message comes or a time is reached.
-    fn park(&mut self, task: &LiveTask, by: (Held, Hold), until: Option<Timestamp>) -> VerbResult<TaskState> {
+    fn park(&mut self, task: &LiveTask, by: (RunningAttempt, Hold), until: Option<Timestamp>) -> VerbResult<TaskState> {
         let state = orchestration::parked(until, self.has_messages(task.id)?, self.now);
         let run_at = until.filter(|_| state == TaskState::Scheduled).unwrap_or(self.now);
         self.leave_turn(task, by, state, run_at)
@@ -192,7 +203,7 @@ impl Transaction<'_> {
     fn leave_turn(
         &mut self,
         task: &LiveTask,
-        (held, hold): (Held, Hold),
+        (running, hold): (RunningAttempt, Hold),
         state: TaskState,
         run_at: Timestamp,
     ) -> VerbResult<TaskState> {
@@ -203,17 +214,17 @@ impl Transaction<'_> {
         let state = if stands_aside { TaskState::Blocked } else { state };
         let (scheduled, blocked) = (state == TaskState::Scheduled, state == TaskState::Blocked);
         let waits = if blocked { 2 } else { i64::from(scheduled) };
-        let (run_at, claims) = (run_at.as_microseconds(), held.claim);
+        let (run_at, claims) = (run_at.as_microseconds(), running.claim);
         self.connection.prepare_cached(include_str!("../../sql/orchestrations/end_turn.sql"))?.execute(params![
             task.id.0,
             waits,
             run_at,
             claims,
-            held.started_at
+            running.started_at
         ])?;
         self.log(task.id, task.sub_queue, Change::Blocked);
-        let parked = LiveTask { blocked, scheduled, run_at, claims, lost: 0, held: None, ..task.clone() };
-        let parked = self.settle_move(parked)?;
+        let parked = LiveTask { blocked, scheduled, run_at, claims, lost: 0, running: None, ..task.clone() };
+        let parked = self.complete_move(parked)?;
         self.enter_list(&parked.entry())?;
         self.cache.index.cache_idle(&parked);
         self.hint.work += 1;
@@ -248,8 +259,8 @@ impl Transaction<'_> {
         if !live.options.orchestration {
             return Err(Refusal::NotAnOrchestration(task).into());
         }
-        if let Some(held) = live.held {
-            self.end_turn_with(&live, held, reason, TaskState::Cancelled)?;
+        if let Some(running) = live.running {
+            self.end_turn_with(&live, running, reason, TaskState::Cancelled)?;
         } else {
             self.record_error(&live, live.attempts, reason)?;
             self.end_unheld(&live, TaskState::Cancelled)?;

@@ -11,7 +11,7 @@ use crate::api::outcome::Refusal;
 use crate::api::task::{NewTask, Priority, TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
-use crate::rules::aggregate::{self, Collection, MemberFacts};
+use crate::rules::aggregate::{self, ItemFacts, PendingBatchState};
 use crate::rules::dependencies::Ended;
 use crate::sqlite::columns::links::BATCH;
 use crate::sqlite::columns::task_options::TaskOptions;
@@ -25,16 +25,16 @@ pub(in crate::sqlite::verbs) fn is_batch_item(task: &LiveTask) -> bool {
 }
 
 /// Decodes a pending batch.
-fn pending_batch_of(row: &Row<'_>) -> rusqlite::Result<Collection> {
+fn pending_batch_of(row: &Row<'_>) -> rusqlite::Result<PendingBatchState> {
     let moment = |index| Ok::<_, rusqlite::Error>(Timestamp::from_microseconds(row.get(index)?));
-    Ok(Collection {
+    Ok(PendingBatchState {
         began_with: TaskId(row.get(0)?),
-        members: row.get(1)?,
+        items: row.get(1)?,
         bytes: row.get::<_, i64>(2)?.cast_unsigned(),
         began_at: moment(3)?,
         size: row.get(4)?,
         deadline: moment(5)?,
-        ripe_at: moment(6)?,
+        ready_at: moment(6)?,
     })
 }
 
@@ -67,7 +67,7 @@ impl Transaction<'_> {
             self.submit_batch(sub_queue)?;
             before = None;
         }
-        let pending_batch = Collection::joined(before, id, aggregate, bytes, self.now);
+        let pending_batch = PendingBatchState::joined(before, id, aggregate, bytes, self.now);
         self.connection
             .prepare_cached("INSERT INTO pending_item (sub_queue, task, bytes) VALUES (?, ?, ?)")?
             .execute(params![sub_queue, id.0, bytes.cast_signed()])?;
@@ -80,14 +80,14 @@ impl Transaction<'_> {
     }
 
     /// Reads the pending batch of a sub-queue.
-    fn pending_batch(&self, sub_queue: i64) -> Result<Option<Collection>> {
+    fn pending_batch(&self, sub_queue: i64) -> Result<Option<PendingBatchState>> {
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/relations/pending_batch.sql"))?;
         Ok(statement.query_row([sub_queue], pending_batch_of).optional()?)
     }
 
     /// Writes the pending batch of a sub-queue.
-    fn put_pending_batch(&self, sub_queue: i64, pending_batch: &Collection) -> Result<()> {
-        let Collection { began_with, members: items, bytes, began_at, size, deadline, ripe_at } = *pending_batch;
+    fn put_pending_batch(&self, sub_queue: i64, pending_batch: &PendingBatchState) -> Result<()> {
+        let PendingBatchState { began_with, items, bytes, began_at, size, deadline, ready_at } = *pending_batch;
         self.connection.prepare_cached(include_str!("../../sql/relations/put_pending_batch.sql"))?.execute(params![
             sub_queue,
             began_with.0,
@@ -96,7 +96,7 @@ impl Transaction<'_> {
             began_at.as_microseconds(),
             size,
             deadline.as_microseconds(),
-            ripe_at.as_microseconds()
+            ready_at.as_microseconds()
         ])?;
         Ok(())
     }
@@ -104,13 +104,13 @@ impl Transaction<'_> {
     /// Submits the pending batch of a sub-queue as a batch. Returns its number of items.
     fn submit_batch(&mut self, sub_queue: i64) -> Result<usize> {
         let items = self.pending_items(sub_queue)?;
-        let facts: Vec<MemberFacts> = items.iter().map(|(_, facts)| *facts).collect();
+        let facts: Vec<ItemFacts> = items.iter().map(|(_, facts)| *facts).collect();
         let count = u32::try_from(items.len()).ok().and_then(NonZeroU32::new);
         let Some((count, names)) = count.zip(self.cache.names.sub_queue(sub_queue)) else { return Ok(0) };
         let mut new = NewTask::of(names.kind_name.clone());
         (new.queue, new.group) = (names.queue_name.clone(), names.group_name.clone());
         aggregate::adopt(&mut new, &facts);
-        let batch = self.insert_with(&new, TaskOptions { members: Some(count), ..TaskOptions::of(&new) })?;
+        let batch = self.insert_with(&new, TaskOptions { items: Some(count), ..TaskOptions::of(&new) })?;
         self.note_batch(batch)?;
         self.connection
             .prepare_cached(
@@ -120,18 +120,18 @@ impl Transaction<'_> {
         self.connection.prepare_cached("DELETE FROM pending_item WHERE sub_queue = ?")?.execute([sub_queue])?;
         self.connection.prepare_cached("DELETE FROM pending_batch WHERE sub_queue = ?")?.execute([sub_queue])?;
         for (item, _) in &items {
-            self.log(*item, sub_queue, Change::Bundled { bundle: batch });
+            self.log(*item, sub_queue, Change::Batched { batch });
         }
         Ok(items.len())
     }
 
     /// Returns the items of the pending batch of a sub-queue, the oldest first.
-    fn pending_items(&self, sub_queue: i64) -> Result<Vec<(TaskId, MemberFacts)>> {
+    fn pending_items(&self, sub_queue: i64) -> Result<Vec<(TaskId, ItemFacts)>> {
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/relations/pending_items.sql"))?;
         let items = statement.query_map([sub_queue], |row| {
             let TaskOptions { timeout, heartbeat_timeout, retention, retry, expected_io: io, .. } = row.get(2)?;
             let priority = Priority(row.get(1)?);
-            Ok((TaskId(row.get(0)?), MemberFacts { priority, timeout, heartbeat_timeout, retention, retry, io }))
+            Ok((TaskId(row.get(0)?), ItemFacts { priority, timeout, heartbeat_timeout, retention, retry, io }))
         })?;
         Ok(items.collect::<rusqlite::Result<_>>()?)
     }
@@ -192,7 +192,7 @@ impl Transaction<'_> {
         if live.is_some() || is_removed {
             self.forget_batch_of(task.id)?;
         }
-        if let Some(live) = live.filter(|live| live.held.is_none())
+        if let Some(live) = live.filter(|live| live.running.is_none())
             && self.next_item(batch, 0)?.is_none()
         {
             self.record_error(&live, live.attempts, aggregate::EMPTIED)?;
@@ -228,7 +228,7 @@ impl Transaction<'_> {
 
     /// Returns the state of a live task; an item runs while its batch does.
     pub(in crate::sqlite::verbs) fn standing_of(&self, task: &LiveTask) -> Result<TaskState> {
-        let runs = self.live_batch_of(task)?.is_some_and(|batch| batch.held.is_some());
+        let runs = self.live_batch_of(task)?.is_some_and(|batch| batch.running.is_some());
         Ok(if runs { TaskState::Running } else { task.state() })
     }
 
@@ -298,7 +298,7 @@ impl Transaction<'_> {
 
     /// Ends an item with its batch.
     fn end_item(&mut self, item: &LiveTask, batch: TaskId, ended: Ended) -> Result<()> {
-        let state = aggregate::end_of_member(ended);
+        let state = aggregate::end_of_item(ended);
         if state == TaskState::Completed {
             self.count_completed(item.sub_queue, item.attempts, item.run_at, self.now.as_microseconds());
         } else if let Some(error) = aggregate::error(batch, ended, self.last_error(batch)?.as_deref()) {
@@ -322,7 +322,7 @@ impl Transaction<'_> {
         batch: TaskId,
         ended: &EndedTask,
     ) -> VerbResult<Vec<(TaskId, EndedTask)>> {
-        if ended.options.members.is_none() {
+        if ended.options.items.is_none() {
             return Ok(Vec::new());
         }
         let mut statement =
@@ -330,7 +330,7 @@ impl Transaction<'_> {
         let items = statement.query_map([batch.0], |row| row.get(0).map(TaskId))?;
         let items: Vec<TaskId> = items.collect::<rusqlite::Result<_>>()?;
         if items.is_empty() {
-            return Err(aggregate::without_members(batch).into());
+            return Err(aggregate::without_items(batch).into());
         }
         let mut to_retry = Vec::with_capacity(items.len());
         for item in items {

@@ -14,7 +14,7 @@ use crate::rules::dependencies::Ended;
 use crate::rules::orchestration;
 use crate::sqlite::columns::links::{AWAITED, CHECKPOINT, CHILDREN};
 use crate::sqlite::columns::task_options::TaskOptions;
-use crate::sqlite::commit::transaction::{Held, LiveTask, Transaction, VerbError, VerbResult};
+use crate::sqlite::commit::transaction::{LiveTask, RunningAttempt, Transaction, VerbError, VerbResult};
 
 impl Transaction<'_> {
     /// Rejects an unknown parent, and a child that would wait for a parent that waits for it.
@@ -66,27 +66,27 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn await_children(
         &mut self,
         lease: Lease,
-        memo: &Bytes,
+        checkpoint: &Bytes,
         on_failure: OnDependencyFailure,
     ) -> VerbResult<Outcome> {
-        let (task, held) = self.held_by(lease)?;
+        let (task, running) = self.running_under(lease)?;
         let kind = self.cache.names.sub_queue(task.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
         if task.options.orchestration {
             return Err(orchestration::waits_by_parking(kind).into());
         }
-        check_payload("memo", memo.len(), self.payload_limit, kind)
+        check_payload("checkpoint", checkpoint.len(), self.payload_limit, kind)
             .map_err(|error| Refusal::Invalid(error.to_string()))?;
         let live = self.live_children(task.id)?;
         children::check_count(live.len())?;
         self.check_circle(task.id, &live)?;
-        let failed = self.failed_child(task.id, held.started_at)?;
+        let failed = self.failed_child(task.id, running.started_at)?;
         let state = match (failed, children::end_of_parent(failed, on_failure)) {
-            _ if task.cancel_requested > 0 => self.end_held(&task, held, TaskState::Cancelled)?,
+            _ if task.cancel_requested > 0 => self.end_running(&task, running, TaskState::Cancelled)?,
             (Some((child, ended)), Some(state)) => {
                 self.record_error(&task, task.attempts.saturating_add(1), &children::child_error(child, ended))?;
-                self.end_held(&task, held, state)?
+                self.end_running(&task, running, state)?
             }
-            _ => self.block(&task, held, (memo, on_failure), &live)?,
+            _ => self.block(&task, running, (checkpoint, on_failure), &live)?,
         };
         Ok(Outcome::AwaitsChildren { state })
     }
@@ -111,8 +111,8 @@ impl Transaction<'_> {
     fn block(
         &mut self,
         task: &LiveTask,
-        held: Held,
-        (memo, on_failure): (&Bytes, OnDependencyFailure),
+        running: RunningAttempt,
+        (checkpoint, on_failure): (&Bytes, OnDependencyFailure),
         live: &[TaskId],
     ) -> Result<TaskState> {
         self.cache.running_rows.remove(task.id);
@@ -122,15 +122,15 @@ impl Transaction<'_> {
         let options = TaskOptions { on_dependency_failure: on_failure, ..task.options.clone() };
         self.connection.prepare_cached(include_str!("../../sql/relations/await_children.sql"))?.execute(params![
             task.id.0,
-            held.claim,
-            held.started_at,
+            running.claim,
+            running.started_at,
             options,
             CHECKPOINT
         ])?;
-        self.put_checkpoint(task.id, memo)?;
-        let blocked = LiveTask { blocked: true, scheduled: false, held: None, ..task.clone() };
+        self.put_checkpoint(task.id, checkpoint)?;
+        let blocked = LiveTask { blocked: true, scheduled: false, running: None, ..task.clone() };
         self.log(task.id, task.sub_queue, Change::Blocked);
-        let blocked = self.settle_move(blocked)?;
+        let blocked = self.complete_move(blocked)?;
         self.enter_list(&blocked.entry())?;
         self.hint.work += 1;
         live.iter().try_for_each(|child| self.add_dependency(*child, task.id))?;
@@ -138,24 +138,24 @@ impl Transaction<'_> {
     }
 
     /// Stores a checkpoint of a running task.
-    pub(in crate::sqlite) fn keep_checkpoint(&mut self, lease: Lease, memo: &Bytes) -> VerbResult<Outcome> {
-        let (task, _) = self.held_by(lease)?;
+    pub(in crate::sqlite) fn save_checkpoint(&mut self, lease: Lease, checkpoint: &Bytes) -> VerbResult<Outcome> {
+        let (task, _) = self.running_under(lease)?;
         let kind = self.cache.names.sub_queue(task.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
         if task.options.orchestration {
-            return Err(orchestration::keeps_no_memo(kind).into());
+            return Err(orchestration::saves_no_checkpoint(kind).into());
         }
-        check_payload("memo", memo.len(), self.payload_limit, kind)
+        check_payload("checkpoint", checkpoint.len(), self.payload_limit, kind)
             .map_err(|error| Refusal::Invalid(error.to_string()))?;
-        self.put_checkpoint(task.id, memo)?;
+        self.put_checkpoint(task.id, checkpoint)?;
         self.add_link(task.id, CHECKPOINT)?;
         Ok(Outcome::Done)
     }
 
     /// Writes a checkpoint.
-    fn put_checkpoint(&self, task: TaskId, memo: &Bytes) -> Result<()> {
+    fn put_checkpoint(&self, task: TaskId, checkpoint: &Bytes) -> Result<()> {
         self.connection
             .prepare_cached("INSERT OR REPLACE INTO task_checkpoint (task, checkpoint) VALUES (?, ?)")?
-            .execute(params![task.0, memo.as_ref()])?;
+            .execute(params![task.0, checkpoint.as_ref()])?;
         Ok(())
     }
 
@@ -165,8 +165,8 @@ impl Transaction<'_> {
             return Ok(None);
         }
         let mut statement = self.connection.prepare_cached("SELECT checkpoint FROM task_checkpoint WHERE task = ?")?;
-        let memo: Option<Vec<u8>> = statement.query_row([task.id.0], |row| row.get(0)).optional()?;
-        Ok(memo.map(Bytes::from))
+        let checkpoint: Option<Vec<u8>> = statement.query_row([task.id.0], |row| row.get(0)).optional()?;
+        Ok(checkpoint.map(Bytes::from))
     }
 
     /// Cancels the next child of an ended task, from a number on. Returns its number.
@@ -223,7 +223,7 @@ fn awaits_children(task: &LiveTask) -> bool {
 fn on_tasks(dependencies: &Dependencies) -> Vec<TaskId> {
     let task = |dependency: &Dependency| match dependency {
         Dependency::Task(task) => Some(*task),
-        Dependency::Member(_) => None,
+        Dependency::Position(_) => None,
     };
     dependencies.tasks.iter().filter_map(task).collect()
 }

@@ -54,11 +54,11 @@ impl Transaction<'_> {
         for dependency in &dependencies.tasks {
             match *dependency {
                 Dependency::Task(task) => {
-                    if self.dependent(task)? == Dependent::Settled(task, None) {
+                    if self.dependent(task)? == Dependent::Ended(task, None) {
                         return Err(Refusal::DependencyNotFound(task).into());
                     }
                 }
-                Dependency::Member(position) => return Err(dependencies::no_member(position).into()),
+                Dependency::Position(position) => return Err(dependencies::no_position(position).into()),
             }
         }
         Ok(())
@@ -85,7 +85,7 @@ impl Transaction<'_> {
         if is_known || self.is_live(task)? {
             return Ok(Dependent::On(task));
         }
-        Ok(Dependent::Settled(task, self.ended_state(task)?))
+        Ok(Dependent::Ended(task, self.ended_state(task)?))
     }
 
     /// Returns true if a task is live.
@@ -130,7 +130,7 @@ impl Transaction<'_> {
 
     /// Settles the links of an ended task: it waits for nothing, and its dependents are to be
     /// updated.
-    pub(in crate::sqlite::verbs) fn settle_links(&mut self, task: &LiveTask, ended: Ended) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn propagate_end(&mut self, task: &LiveTask, ended: Ended) -> Result<()> {
         if task.blocked {
             self.connection.prepare_cached("DELETE FROM dependency WHERE dependent = ?")?.execute([task.id.0])?;
         }

@@ -73,11 +73,11 @@ impl Transaction<'_> {
 
     /// Closes a session, and gives its tasks back.
     pub(in crate::sqlite) fn close_session(&mut self, session: SessionId) -> VerbResult<Outcome> {
-        for task in self.held_tasks(session.0, usize::MAX)? {
+        for task in self.running_tasks(session.0, usize::MAX)? {
             if let Some(task) = self.live(task)?
-                && let Some(held) = task.held
+                && let Some(running) = task.running
             {
-                self.give_back(&task, held, Duration::ZERO)?;
+                self.give_back(&task, running, Duration::ZERO)?;
             }
         }
         self.forget_session(session.0)?;
@@ -85,7 +85,7 @@ impl Transaction<'_> {
     }
 
     /// Returns the tasks that a session holds.
-    pub(super) fn held_tasks(&self, session: i64, limit: usize) -> Result<Vec<TaskId>> {
+    pub(super) fn running_tasks(&self, session: i64, limit: usize) -> Result<Vec<TaskId>> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/sessions/tasks_of_session.sql"))?;
         let tasks = statement.query_map([session, limit], |row| row.get(0).map(TaskId))?;

@@ -41,7 +41,7 @@ impl Transaction<'_> {
     fn end_pauses(&mut self) -> Result<()> {
         for scope in self.cache.pauses.elapsed(self.now) {
             self.cache.pauses.clear(self.connection, &scope)?;
-            self.settle_scope(&scope)?;
+            self.refresh_scope(&scope)?;
             self.cache.queues.reconfigured(self.connection)?;
             self.hint.work += 1;
         }
@@ -59,7 +59,7 @@ impl Transaction<'_> {
                 .prepare_cached("SELECT priority FROM task WHERE id = ?")?
                 .query_row([task], |row| row.get(0))?;
             self.connection.prepare_cached("UPDATE task SET scheduled = 0 WHERE id = ?")?.execute([task])?;
-            let sort_key = order::place(Priority(priority), Timestamp::from_microseconds(*run_at), TaskId(*task));
+            let sort_key = order::sort_key(Priority(priority), Timestamp::from_microseconds(*run_at), TaskId(*task));
             self.enter_list_when_due(*sub_queue, sort_key)?;
             self.hint.work += 1;
         }
@@ -80,7 +80,7 @@ impl Transaction<'_> {
         Ok(ended)
     }
 
-    /// Requeues the tasks of sessions whose lease is over, and deletes sessions that have held
+    /// Requeues the tasks of sessions whose lease is over, and deletes sessions that have running
     /// nothing for long.
     fn lapse_sessions(&mut self) -> Result<u64> {
         let mut lost = 0;
@@ -118,21 +118,21 @@ impl Transaction<'_> {
     /// Returns true if a session holds a task. Not a subquery of the callers: SQLite would build an
     /// index of all leases for it, each time.
     fn holds_something(&self, session: i64) -> Result<bool> {
-        Ok(!self.held_tasks(session, 1)?.is_empty())
+        Ok(!self.running_tasks(session, 1)?.is_empty())
     }
 
     /// Requeues the tasks of a session, at most `limit`; the session is deleted when it holds
     /// nothing more.
     pub(in crate::sqlite) fn lapse(&mut self, session: i64, limit: usize) -> Result<usize> {
-        let tasks = self.held_tasks(session, limit)?;
+        let tasks = self.running_tasks(session, limit)?;
         for task in &tasks {
             if let Some(live) = self.live(*task)?
-                && let Some(held) = live.held
+                && let Some(running) = live.running
             {
-                self.lose(&live, held)?;
+                self.lose(&live, running)?;
             }
         }
-        if tasks.len() < limit || self.held_tasks(session, 1)?.is_empty() {
+        if tasks.len() < limit || self.running_tasks(session, 1)?.is_empty() {
             self.forget_session(session)?;
         }
         Ok(tasks.len())
@@ -148,8 +148,8 @@ impl Transaction<'_> {
         ];
         let wall = wall.into_iter().flatten().min().map(|at| at.saturating_sub(self.now.as_microseconds()));
         let lapse = self.next_lapse()?.map(|at| at.saturating_sub(self.steady));
-        let unsettled = (self.cache.has_unpropagated_ends || !self.unpropagated_ends.is_empty()).then_some(0);
-        let next = [wall, lapse, unsettled].into_iter().flatten().min();
+        let unpropagated = (self.cache.has_unpropagated_ends || !self.unpropagated_ends.is_empty()).then_some(0);
+        let next = [wall, lapse, unpropagated].into_iter().flatten().min();
         let next = next.map(|microseconds| Duration::from_micros(u64::try_from(microseconds).unwrap_or(0)));
         Ok([next, self.next_release()?].into_iter().flatten().min())
     }

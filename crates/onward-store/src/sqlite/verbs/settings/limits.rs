@@ -92,7 +92,7 @@ impl Transaction<'_> {
         for group in self.groups_of(&set.scope) {
             self.cache.limits.group(self.connection, group)?.usage.running = running.get(&group).copied().unwrap_or(0);
             self.cache.limits.mark_group_changed(group);
-            self.settle_group(group)?;
+            self.refresh_group(group)?;
         }
         Ok(limit)
     }

@@ -17,7 +17,7 @@ impl Transaction<'_> {
         let settings = rules::queue::after(self.cache.queues.settings(number), set);
         self.keep_queue(number, settings)?;
         if set.affinity_wait.is_some() {
-            self.unsettle_queue(number)?;
+            self.mark_queue_changed(number)?;
         }
         self.cache.queues.reconfigured(self.connection)?;
         Ok(Outcome::QueueSet(settings))

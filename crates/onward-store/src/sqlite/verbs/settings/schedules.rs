@@ -78,7 +78,7 @@ impl Transaction<'_> {
             firings.push(firing);
         }
         rule::finish(&mut record, fire, self.now);
-        if record.held.is_some() {
+        if record.pending_at.is_some() {
             // The node that runs the schedules waits for another task now.
             self.hint.schedules += 1;
         }
@@ -87,14 +87,14 @@ impl Transaction<'_> {
 
     /// Submits the task of one firing, or does what the overlap policy says.
     fn fire_once(&mut self, record: &ScheduleRecord, overlap: Overlap, at: Timestamp) -> VerbResult<Firing> {
-        match rule::decide(overlap, self.previous_firing(record)?, record.held.is_some()) {
+        match rule::decide(overlap, self.previous_firing(record)?, record.pending_at.is_some()) {
             Decision::Submit => {}
             Decision::Skip(active) => return Ok(Firing::Skipped { active }),
-            Decision::Hold(behind) => return Ok(Firing::Held { behind }),
+            Decision::Defer(behind) => return Ok(Firing::Pending { behind }),
             Decision::Replace(task) => drop(self.cancel(task)?),
             Decision::Cancel(behind) => {
                 self.cancel(behind)?;
-                return Ok(Firing::Held { behind });
+                return Ok(Firing::Pending { behind });
             }
         }
         match self.submit(&rule::task(&record.schedule, at)) {

@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension, params};
 use crate::api::error::Result;
 use crate::api::event::Change;
 use crate::api::name::Name;
-use crate::api::news::TaskNews;
+use crate::api::notification::TaskNotification;
 use crate::api::orchestration::Hold;
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::task::{Priority, TaskId, TaskState};
@@ -87,11 +87,11 @@ impl Transaction<'_> {
             return Err(Refusal::KeyTaken { task, by }.into());
         }
         check_deadline(task, ended.options.deadline, self.now)?;
-        let members = self.items_to_retry(task, &ended)?;
+        let items = self.items_to_retry(task, &ended)?;
         self.take_key_again(task, &ended)?;
         self.wait_anew(task, &ended)?;
         self.hint.work += 1;
-        self.retry_items(task, members)?;
+        self.retry_items(task, items)?;
         self.add_to_batch_again(task, &ended)?;
         Ok(Outcome::Done)
     }
@@ -118,7 +118,7 @@ impl Transaction<'_> {
         if blocked {
             self.connection.prepare_cached("UPDATE task SET scheduled = 2 WHERE id = ?")?.execute([task.0])?;
         }
-        if ended.options.members.is_some() {
+        if ended.options.items.is_some() {
             self.note_batch(task)?;
         }
         self.enter_list(&Entry {
@@ -134,7 +134,7 @@ impl Transaction<'_> {
         })?;
         self.uncount(ended.sub_queue, ended.state);
         self.log(task, ended.sub_queue, Change::Retried);
-        self.notify(TaskNews::Retried { task });
+        self.notify(TaskNotification::Retried { task });
         Ok(())
     }
 
@@ -187,7 +187,7 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn pause(&mut self, scope: &Scope, until: Option<Timestamp>) -> VerbResult<Outcome> {
         self.ensure_scope(scope)?;
         self.cache.pauses.set(self.connection, scope, until)?;
-        self.settle_scope(scope)?;
+        self.refresh_scope(scope)?;
         self.cache.queues.reconfigured(self.connection)?;
         self.hint.work += 1;
         Ok(Outcome::Done)
@@ -223,15 +223,15 @@ impl Transaction<'_> {
     }
 
     /// Applies a pause or a resume of a scope to the claimable heads, where groups are concerned.
-    pub(in crate::sqlite::verbs) fn settle_scope(&mut self, scope: &Scope) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn refresh_scope(&mut self, scope: &Scope) -> Result<()> {
         let Scope::Group(name) = scope else { return Ok(()) };
-        self.cache.names.group(name).map_or(Ok(()), |group| self.settle_group(group))
+        self.cache.names.group(name).map_or(Ok(()), |group| self.refresh_group(group))
     }
 
     /// Ends the pause of a scope.
     pub(in crate::sqlite) fn resume(&mut self, scope: &Scope) -> VerbResult<Outcome> {
         if self.cache.pauses.clear(self.connection, scope)? {
-            self.settle_scope(scope)?;
+            self.refresh_scope(scope)?;
             self.cache.queues.reconfigured(self.connection)?;
             self.hint.work += 1;
         }

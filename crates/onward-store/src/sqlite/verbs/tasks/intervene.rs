@@ -32,7 +32,7 @@ impl Transaction<'_> {
         self.connection
             .prepare_cached("UPDATE task SET scheduled = 0, run_at = ? WHERE id = ?")?
             .execute(params![run_at, task.id.0])?;
-        let sort_key = order::place(task.priority, Timestamp::from_microseconds(run_at), task.id);
+        let sort_key = order::sort_key(task.priority, Timestamp::from_microseconds(run_at), task.id);
         self.enter_list_when_due(task.scheduled_list(), sort_key)?;
         self.hint.work += 1;
         Ok(())

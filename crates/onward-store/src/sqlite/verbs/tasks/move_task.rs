@@ -25,7 +25,7 @@ impl Transaction<'_> {
             self.forget_move(&task)?;
             return Ok(Outcome::Moved);
         }
-        if task.held.is_some() {
+        if task.running.is_some() {
             self.connection
                 .prepare_cached("INSERT OR REPLACE INTO moving (task, queue) VALUES (?, ?)")?
                 .execute(params![id.0, queue.as_str()])?;
@@ -44,7 +44,7 @@ impl Transaction<'_> {
 
     /// Moves a task that is in no list to the queue that was requested while it ran. The caller
     /// puts it into the list where it then belongs.
-    pub(in crate::sqlite::verbs) fn settle_move(&mut self, task: LiveTask) -> Result<LiveTask> {
+    pub(in crate::sqlite::verbs) fn complete_move(&mut self, task: LiveTask) -> Result<LiveTask> {
         if task.links & MOVING == 0 {
             return Ok(task);
         }

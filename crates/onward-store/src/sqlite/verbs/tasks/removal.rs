@@ -8,7 +8,7 @@ use crate::api::error::{Error, Result};
 use crate::api::event::Change;
 use crate::api::limit::{Limit, LimitScope};
 use crate::api::name::Name;
-use crate::api::news::TaskNews;
+use crate::api::notification::TaskNotification;
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::task::{TaskId, TaskState};
 use crate::api::write::{Prune, Scope};
@@ -130,7 +130,7 @@ impl Transaction<'_> {
             }
             self.connection.prepare_cached("DELETE FROM task WHERE id = ?")?.execute([id.0])?;
             self.untag(id, &task.options.tags)?;
-            self.settle_links(&task, None)?;
+            self.propagate_end(&task, None)?;
             self.forget_child(id, task.options.parent.map(|parent| parent.0))?;
             self.log(id, task.sub_queue, Change::Purged);
             self.report_end(&task, TaskState::Cancelled, None)?;
@@ -138,7 +138,7 @@ impl Transaction<'_> {
                 self.remove_instance(id)?;
             }
             self.hint.transitions += 1;
-            self.notify(TaskNews::Ended { task: id });
+            self.notify(TaskNotification::Ended { task: id });
             if is_batch_item(&task) {
                 self.leave_batch(&task, true)?;
             }
@@ -148,7 +148,7 @@ impl Transaction<'_> {
             self.forget_retained_key(id)?;
             self.log(id, removed.sub_queue, Change::Purged);
             self.hint.transitions += 1;
-            self.notify(TaskNews::Ended { task: id });
+            self.notify(TaskNotification::Ended { task: id });
         }
         Ok(())
     }

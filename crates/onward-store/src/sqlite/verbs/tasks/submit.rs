@@ -13,7 +13,7 @@ use crate::rules::attempt::expiry_at_submission;
 use crate::rules::dependencies::Standing;
 use crate::rules::duplicate::{Decision, KeyHolder, decide};
 use crate::sqlite::columns::task_options::TaskOptions;
-use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult, in_member};
+use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult, in_all};
 use crate::sqlite::ready::index::Entry;
 use crate::sqlite::row_cache::waiting_tasks::{PlainTask, WaitingTask};
 
@@ -50,11 +50,11 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn submit_all(&mut self, tasks: &[NewTask]) -> VerbResult<Vec<Submitted>> {
         rules::all::check_size(tasks.len())?;
         for (index, task) in tasks.iter().enumerate() {
-            self.check_submit(task).map_err(|stop| in_member(index, stop))?;
+            self.check_submit(task).map_err(|stop| in_all(index, stop))?;
         }
         let mut outcomes = Vec::with_capacity(tasks.len());
         for (index, task) in tasks.iter().enumerate() {
-            let submitted = self.submit_member(task, &outcomes).map_err(|stop| in_member(index, stop))?;
+            let submitted = self.submit_in_all(task, &outcomes).map_err(|stop| in_all(index, stop))?;
             outcomes.push(Outcome::Submitted(submitted));
         }
         let submitted = |outcome| if let Outcome::Submitted(submitted) = outcome { Some(submitted) } else { None };
@@ -62,7 +62,7 @@ impl Transaction<'_> {
     }
 
     /// Submits a task of a list, which may depend on earlier tasks of the list.
-    fn submit_member(&mut self, task: &NewTask, before: &[Outcome]) -> VerbResult<Submitted> {
+    fn submit_in_all(&mut self, task: &NewTask, before: &[Outcome]) -> VerbResult<Submitted> {
         match rules::dependencies::resolved(task, before)? {
             Some(resolved) => self.submit(&resolved),
             None => self.submit(task),
@@ -229,8 +229,8 @@ impl Transaction<'_> {
     fn raise_priority(&mut self, id: TaskId, task: &NewTask) -> VerbResult<Submitted> {
         if let Some(live) = self.live(id)? {
             self.raise_to(&live, task.priority)?;
-            if let Some(bundle) = self.live_batch_of(&live)?.filter(|bundle| bundle.priority < task.priority) {
-                self.raise_to(&bundle, task.priority)?;
+            if let Some(batch) = self.live_batch_of(&live)?.filter(|batch| batch.priority < task.priority) {
+                self.raise_to(&batch, task.priority)?;
             }
         }
         Ok(Submitted::PriorityRaised { id })

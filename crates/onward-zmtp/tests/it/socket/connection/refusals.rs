@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use onward_zmtp::protocol::{KeyPair, Password, Security};
 use onward_zmtp::socket::kind::{Dealer, Kind, Pair, Pull, Push, Receives, Rep, Req, Sends, Sub, Xsub};
-use onward_zmtp::socket::{Decision, Endpoint, Error, Reconnect, Refusal, SocketOptions};
+use onward_zmtp::socket::{Decision, Endpoint, Error, Reconnect, RefusalPolicy, SocketOptions};
 use onward_zmtp::{PubSocket, PullSocket, PushSocket, RepSocket, ReqSocket, RouterSocket, Socket, SubSocket};
 
 use crate::socket::support::events::{connected, disconnected, failed, peers, within};
@@ -167,7 +167,7 @@ async fn a_socket_that_is_to_try_again_waits_until_it_is_accepted() {
     });
     let mut pull = PullSocket::with_options(options);
     let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
-    let mut push = PushSocket::with_options(wrong_password().on_refusal(Refusal::Retry));
+    let mut push = PushSocket::with_options(wrong_password().on_refusal(RefusalPolicy::Retry));
     push.connect(&endpoint).unwrap();
     within(push.send("at last")).await.unwrap();
     assert_eq!(within(pull.recv()).await.unwrap().frames(), ["at last"]);

@@ -12,7 +12,7 @@ use crate::bounds;
 /// A notification of a durable change of one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum TaskNews {
+pub enum TaskNotification {
     /// The task completed.
     Completed {
         /// The task.
@@ -33,11 +33,11 @@ pub enum TaskNews {
     },
 }
 
-/// A message to a [`NewsReceiver`].
+/// A message to a [`NotificationReceiver`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum Notification {
     /// The notifications of one commit of this process, in the order of the changes.
-    News(Arc<[TaskNews]>),
+    Tasks(Arc<[TaskNotification]>),
     /// Notifications are missing, because another process wrote or the receiver was too slow. Any
     /// task may have ended or may be live again.
     Missed,
@@ -45,91 +45,93 @@ pub enum Heard {
 
 /// The sending end, which a store holds. Sending never waits.
 #[derive(Debug, Clone)]
-pub struct NewsSender(broadcast::Sender<Heard>);
+pub struct NotificationSender(broadcast::Sender<Notification>);
 
-impl NewsSender {
-    /// Creates a sender without receivers. A receiver can be up to [`bounds::NEWS`] messages
+impl NotificationSender {
+    /// Creates a sender without receivers. A receiver can be up to [`bounds::NOTIFICATIONS`] messages
     /// behind.
     #[must_use]
     pub fn new() -> Self {
-        Self(broadcast::Sender::new(bounds::NEWS))
+        Self(broadcast::Sender::new(bounds::NOTIFICATIONS))
     }
 
     /// Returns whether there are receivers. A store need not collect notifications without them.
     #[must_use]
-    pub fn is_heard(&self) -> bool {
+    pub fn has_receivers(&self) -> bool {
         self.0.receiver_count() > 0
     }
 
     /// Sends the notifications of one commit. An empty list sends nothing.
-    pub fn tell(&self, news: Vec<TaskNews>) {
-        if !news.is_empty() {
-            self.send(Heard::News(news.into()));
+    pub fn notify(&self, notifications: Vec<TaskNotification>) {
+        if !notifications.is_empty() {
+            self.send(Notification::Tasks(notifications.into()));
         }
     }
 
-    /// Sends [`Heard::Missed`].
-    pub fn tell_missed(&self) {
-        self.send(Heard::Missed);
+    /// Sends [`Notification::Missed`].
+    pub fn notify_missed(&self) {
+        self.send(Notification::Missed);
     }
 
-    fn send(&self, heard: Heard) {
+    fn send(&self, notification: Notification) {
         // Sending fails only if there is no receiver, which needs no handling.
-        let _ = self.0.send(heard);
+        let _ = self.0.send(notification);
     }
 
     /// Creates a receiver of all messages from now on.
     #[must_use]
-    pub fn subscribe(&self) -> NewsReceiver {
-        NewsReceiver { receiver: self.0.subscribe(), maps: Vec::new() }
+    pub fn subscribe(&self) -> NotificationReceiver {
+        NotificationReceiver { receiver: self.0.subscribe(), maps: Vec::new() }
     }
 }
 
-impl Default for NewsSender {
+impl Default for NotificationSender {
     fn default() -> Self {
         Self::new()
     }
 }
 
 /// A function by which a decorator changes each notification.
-pub type NewsMap = Arc<dyn Fn(&TaskNews) -> TaskNews + Send + Sync>;
+pub type NotificationMap = Arc<dyn Fn(&TaskNotification) -> TaskNotification + Send + Sync>;
 
 /// The receiving end, which an engine holds.
-pub struct NewsReceiver {
-    receiver: broadcast::Receiver<Heard>,
+pub struct NotificationReceiver {
+    receiver: broadcast::Receiver<Notification>,
     /// The functions of decorators, the innermost first.
-    maps: Vec<NewsMap>,
+    maps: Vec<NotificationMap>,
 }
 
-impl fmt::Debug for NewsReceiver {
+impl fmt::Debug for NotificationReceiver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NewsReceiver").field("receiver", &self.receiver).finish_non_exhaustive()
+        f.debug_struct("NotificationReceiver").field("receiver", &self.receiver).finish_non_exhaustive()
     }
 }
 
-impl NewsReceiver {
+impl NotificationReceiver {
     /// Waits for the next message. Returns `None` when the store is gone. The method is
     /// cancel-safe: a wait that is dropped loses no message.
     ///
-    /// Returns [`Heard::Missed`] if the receiver is more than [`bounds::NEWS`] messages behind.
-    pub async fn next(&mut self) -> Option<Heard> {
+    /// Returns [`Notification::Missed`] if the receiver is more than [`bounds::NOTIFICATIONS`] messages behind.
+    pub async fn next(&mut self) -> Option<Notification> {
         match self.receiver.recv().await {
-            Ok(Heard::News(news)) if !self.maps.is_empty() => Some(Heard::News(self.map(&news))),
-            Ok(heard) => Some(heard),
-            Err(broadcast::error::RecvError::Lagged(_)) => Some(Heard::Missed),
+            Ok(Notification::Tasks(notifications)) if !self.maps.is_empty() => {
+                Some(Notification::Tasks(self.map(&notifications)))
+            }
+            Ok(notification) => Some(notification),
+            Err(broadcast::error::RecvError::Lagged(_)) => Some(Notification::Missed),
             Err(broadcast::error::RecvError::Closed) => None,
         }
     }
 
     /// Applies `map` to each notification that the receiver returns.
     #[must_use]
-    pub fn mapped(mut self, map: NewsMap) -> Self {
+    pub fn mapped(mut self, map: NotificationMap) -> Self {
         self.maps.push(map);
         self
     }
 
-    fn map(&self, news: &[TaskNews]) -> Arc<[TaskNews]> {
-        news.iter().map(|news| self.maps.iter().fold(news.clone(), |news, map| map(&news))).collect()
+    fn map(&self, notifications: &[TaskNotification]) -> Arc<[TaskNotification]> {
+        notifications.iter().map(|one| self.maps.iter().fold(one.clone(), |one, map| map(&one))).collect()
     }
 }
 
@@ -137,32 +139,32 @@ impl NewsReceiver {
 mod tests {
     use super::*;
 
-    fn ended(task: i64) -> TaskNews {
-        TaskNews::Ended { task: TaskId(task) }
+    fn ended(task: i64) -> TaskNotification {
+        TaskNotification::Ended { task: TaskId(task) }
     }
 
     #[tokio::test]
     async fn a_receiver_that_is_too_slow_hears_that_it_missed_something() {
-        let sender = NewsSender::new();
+        let sender = NotificationSender::new();
         let mut receiver = sender.subscribe();
-        for task in 0..=bounds::NEWS as i64 {
-            sender.tell(vec![ended(task)]);
+        for task in 0..=bounds::NOTIFICATIONS as i64 {
+            sender.notify(vec![ended(task)]);
         }
-        assert_eq!(receiver.next().await, Some(Heard::Missed));
+        assert_eq!(receiver.next().await, Some(Notification::Missed));
     }
 
     #[tokio::test]
     async fn nothing_is_told_of_a_commit_that_brought_nothing() {
-        let sender = NewsSender::new();
+        let sender = NotificationSender::new();
         let mut receiver = sender.subscribe();
-        sender.tell(Vec::new());
-        sender.tell(vec![ended(1)]);
-        assert_eq!(receiver.next().await, Some(Heard::News([ended(1)].into())));
+        sender.notify(Vec::new());
+        sender.notify(vec![ended(1)]);
+        assert_eq!(receiver.next().await, Some(Notification::Tasks([ended(1)].into())));
     }
 
     #[tokio::test]
     async fn a_receiver_hears_that_the_store_is_gone() {
-        let sender = NewsSender::new();
+        let sender = NotificationSender::new();
         let mut receiver = sender.subscribe();
         drop(sender);
         assert_eq!(receiver.next().await, None);
