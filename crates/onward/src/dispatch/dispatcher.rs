@@ -110,7 +110,7 @@ impl Dispatcher {
     /// Runs to the end. If the store fails permanently, running handlers are stopped and the error
     /// is returned; other engines take their tasks when the lease has expired.
     pub(crate) async fn run(mut self) -> Result<DrainSummary> {
-        let open_outbox = (!self.run.orchestrations.is_empty()).then(|| OpenOutbox::of(&self.run));
+        let open_outbox = self.run.has_turns().then(|| OpenOutbox::of(&self.run));
         let worked = self.work().await;
         drop(open_outbox);
         match worked {
@@ -271,7 +271,7 @@ impl Dispatcher {
     /// Returns the number of turns to claim: those for free slots, and ahead of them those that
     /// will begin before a further claim could bring more.
     fn claimable_turns(&self, now: Duration) -> usize {
-        if self.run.orchestrations.is_empty() {
+        if !self.run.has_turns() {
             return 0;
         }
         let ahead =

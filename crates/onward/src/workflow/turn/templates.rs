@@ -1,0 +1,107 @@
+//! The templates that an engine has in memory.
+
+use std::collections::{BTreeMap, HashMap};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lru::LruCache;
+use onward_store::Store;
+
+use crate::error::{Error, Result};
+use crate::workflow::run::Program;
+use crate::workflow::template::{TemplateFile, TemplateHash};
+
+/// The number of programs that stay compiled: templates in one environment each.
+const COMPILED: usize = 256;
+
+/// The templates of an engine: those that the program registered, and those that runs needed last.
+pub(crate) struct Templates(Mutex<Known>);
+
+struct Known {
+    /// The registered files, by the name of the template.
+    registered: BTreeMap<String, Arc<TemplateFile>>,
+    /// The registered files by their hash. A run may need a file that another one of its name has
+    /// replaced since.
+    files: HashMap<TemplateHash, Arc<TemplateFile>>,
+    programs: LruCache<(TemplateHash, Option<String>), Arc<Program>>,
+}
+
+impl Default for Templates {
+    fn default() -> Self {
+        let compiled = NonZeroUsize::new(COMPILED).unwrap_or(NonZeroUsize::MIN);
+        let programs = LruCache::new(compiled);
+        Self(Mutex::new(Known { registered: BTreeMap::new(), files: HashMap::new(), programs }))
+    }
+}
+
+impl std::fmt::Debug for Templates {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Templates").finish_non_exhaustive()
+    }
+}
+
+impl Templates {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a file. It replaces the one of the same name for new runs.
+    pub(crate) fn register(&self, file: Arc<TemplateFile>) {
+        let mut known = self.known();
+        known.files.insert(file.hash(), Arc::clone(&file));
+        known.registered.insert(file.template().name.clone(), file);
+    }
+
+    /// Returns true if the engine has a registered template.
+    pub(crate) fn has_some(&self) -> bool {
+        !self.known().registered.is_empty()
+    }
+
+    /// Returns the registered file of a name, in the version that a label selects.
+    pub(crate) fn named(&self, name: &str, version: Option<&str>) -> Option<Arc<TemplateFile>> {
+        let file = self.known().registered.get(name).cloned()?;
+        version.is_none_or(|version| file.label() == version).then_some(file)
+    }
+
+    /// Returns the program of a template in an environment, or `None` if neither the engine nor the
+    /// store has the template.
+    ///
+    /// # Errors
+    /// The store's error; `is_invalid` if the template has no such environment.
+    pub(crate) async fn program(
+        &self,
+        _store: &dyn Store,
+        hash: TemplateHash,
+        environment: Option<&str>,
+    ) -> Result<Option<Arc<Program>>> {
+        let key = (hash, environment.map(str::to_owned));
+        if let Some(program) = self.known().programs.get(&key) {
+            return Ok(Some(Arc::clone(program)));
+        }
+        let Some(file) = self.known().files.get(&hash).cloned() else { return Ok(None) };
+        let program = Arc::new(compile(&file, environment)?);
+        self.known().programs.put(key, Arc::clone(&program));
+        Ok(Some(program))
+    }
+}
+
+/// Compiles a template in an environment.
+///
+/// # Errors
+/// `is_invalid` if there is no such environment, or a schema cannot be compiled.
+pub(crate) fn compile(file: &TemplateFile, environment: Option<&str>) -> Result<Program> {
+    let template = match environment {
+        None => file.template(),
+        Some(name) => file.in_environment(name).ok_or_else(|| no_environment(file, name))?,
+    };
+    Program::new(template.clone())
+}
+
+fn no_environment(file: &TemplateFile, name: &str) -> Error {
+    let known: Vec<&str> = file.environments().collect();
+    let template = &file.template().name;
+    Error::invalid(match &known[..] {
+        [] => format!("the template `{template}` has no environments, and `{name}` was asked for; leave it out"),
+        known => format!("the template `{template}` has no environment `{name}`; there are {}", known.join(", ")),
+    })
+}
