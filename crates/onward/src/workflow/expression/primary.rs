@@ -18,6 +18,9 @@ use super::value::Value;
 /// Names that are no names of variables.
 const RESERVED: [&str; 8] = ["true", "false", "null", "in", "input", "vars", "run", "steps"];
 
+/// The error of `steps` alone.
+const WITHOUT_STEP: &str = "`steps` needs the name of one step behind it, as in steps.build.result";
+
 impl<'a> Parser<'a> {
     /// Parses a value with what is read of it.
     pub(super) fn primary(&mut self) -> Parsed<Node> {
@@ -159,8 +162,7 @@ impl<'a> Parser<'a> {
     /// Parses `.S` or `.S.field` behind `steps`.
     fn step(&mut self, steps: Span) -> Parsed<Node> {
         if !self.take(".")? {
-            let message = "`steps` needs the name of one step behind it, as in steps.build.result";
-            return Err(ExpressionError::new(steps, message));
+            return Err(ExpressionError::new(steps, WITHOUT_STEP));
         }
         let (step, _) = self.field_name()?;
         let step: Arc<str> = step.into();
@@ -200,12 +202,7 @@ impl<'a> Parser<'a> {
         loop {
             let start = self.span;
             let kind = if self.take(".")? {
-                let (name, span) = self.field_name()?;
-                match Macro::named(name) {
-                    _ if !self.take("(")? => self.field(name, span, &base, links.is_empty())?,
-                    Some(each) => self.each(each)?,
-                    None => self.method(name, span)?,
-                }
+                self.named_link(&base, links.is_empty())?
             } else if self.take("[")? {
                 let index = self.expression()?;
                 self.expect("]")?;
@@ -220,6 +217,16 @@ impl<'a> Parser<'a> {
         }
         let span = base.span.to(self.end);
         Ok(Node { kind: Kind::Chain(Box::new(base), links), span })
+    }
+
+    /// Parses a field or a call, behind its `.`.
+    fn named_link(&mut self, base: &Node, is_first: bool) -> Parsed<LinkKind> {
+        let (name, span) = self.field_name()?;
+        match Macro::named(name) {
+            _ if !self.take("(")? => self.field(name, span, base, is_first),
+            Some(each) => self.each(each),
+            None => self.method(name, span),
+        }
     }
 
     fn field(&mut self, name: &str, span: Span, base: &Node, is_first: bool) -> Parsed<LinkKind> {
