@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::error::{ExpressionError, Parsed};
 use super::functions::{Function, HAS, Macro, Method, function_names, method_names};
 use super::names::{RUN_FIELDS, Reference, Root, StepField};
-use super::nearest::{did_you_mean, nearest};
 use super::parser::{Parser, positive};
 use super::pattern::Pattern;
 use super::shown::Brief;
@@ -14,6 +13,7 @@ use super::span::Span;
 use super::syntax::{Kind, Link, LinkKind, Node};
 use super::tokens::Token;
 use super::value::Value;
+use crate::workflow::nearest::{did_you_mean, nearest};
 
 /// Names that are no names of variables.
 const RESERVED: [&str; 8] = ["true", "false", "null", "in", "input", "vars", "run", "steps"];
