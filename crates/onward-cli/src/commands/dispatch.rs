@@ -3,8 +3,8 @@
 #[cfg(feature = "top")]
 use super::top;
 use super::{
-    completions, doctor, each, events, generate, limit, man, orchestration, queue, run, schedule, stats, store, submit, tag,
-    task, work,
+    completions, doctor, each, events, generate, limit, man, orchestration, queue, run, schedule, stats, store, submit,
+    tag, task, work,
 };
 use crate::arguments::{Arguments, Command};
 use crate::exit_code::ExitCode;

@@ -199,7 +199,7 @@ impl Dispatcher {
     fn open_session(&self, batch: &mut WriteBatch) {
         if self.deadlines.may_claim && !self.shutdown.is_stopping() {
             let settings = &self.run.inner.settings;
-            let code = Some(self.run.orchestrations.served());
+            let code = Some(self.run.served_code());
             let serves = Served { code, ..Served::by(&self.run.claim()) };
             batch.open(OpenSession { name: settings.name.clone(), lease: settings.lease, serves });
         }
@@ -286,7 +286,8 @@ impl Dispatcher {
     }
 
     fn claim_of_turns(&self, session: SessionId, limit: usize) -> Claim {
-        Claim { kinds: self.run.orchestrations.kinds(), orchestrations: true, ..self.claim(session, limit) }
+        let turns = self.run.claim_of_turns();
+        Claim { kinds: turns.kinds, orchestrations: turns.orchestrations, ..self.claim(session, limit) }
     }
 
     pub(super) fn claim_limit(&self, occupancy: Occupancy, now: Duration) -> usize {

@@ -81,7 +81,13 @@ impl Registrations {
     /// `codes` the code of its orchestrations. An engine without handlers and code is rejected
     /// because it could run nothing. Only an engine of the program `onward` may have handlers of
     /// reserved kinds.
-    pub(crate) fn table(&self, state: &AppState, codes: &CodeTable, runs_workflows: bool, may_be_reserved: bool) -> Result<HandlerTable> {
+    pub(crate) fn table(
+        &self,
+        state: &AppState,
+        codes: &CodeTable,
+        runs_workflows: bool,
+        may_be_reserved: bool,
+    ) -> Result<HandlerTable> {
         let options = self.ordered_options()?;
         let mut table = HandlerTable::default();
         let mut owners = HashMap::<KindPattern, &Owner>::new();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use onward_store::{Claim, KindSelection, QueueChoice, QueueSelection, SessionId};
+use onward_store::{Claim, KindSelection, Name, QueueChoice, QueueSelection, ServedCode, SessionId};
 
 use super::app_state::AppState;
 use super::inner::Inner;
@@ -64,6 +64,17 @@ impl Run {
             self.orchestrations.kinds()
         };
         Claim { kinds, orchestrations: true, ..self.claim() }
+    }
+
+    /// Returns the code that it has, for reports about why an orchestration or a run waits.
+    pub(crate) fn served_code(&self) -> Vec<ServedCode> {
+        let mut served = self.orchestrations.served();
+        if self.runs_workflows
+            && let Ok(kind) = Name::new(format!("{RUN_KIND_PREFIX}*"))
+        {
+            served.push(ServedCode { kind, since: 0, version: u32::MAX });
+        }
+        served
     }
 
     /// Returns the claims for everything that this run serves.

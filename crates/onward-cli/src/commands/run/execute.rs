@@ -43,7 +43,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     };
     let input = read_input(&arguments.input, template)?;
     if arguments.graph {
-        print_line(template.mermaid().trim_end())?;
+        print_line(template.to_mermaid().trim_end())?;
         return Ok(ExitCode::Done);
     }
     if arguments.check {
@@ -124,7 +124,7 @@ async fn engine(
         // A stopped engine asks the running scripts to stop at once.
         .shutdown_limit(Duration::ZERO)
         // A person waits for the run, so a step without `retry` is tried once.
-        .retry(RetryPolicy { attempts: 1, backoff: Backoff::Constant(Duration::ZERO) })
+        .retry(RetryPolicy { attempts: 1, backoff: Backoff::Constant { delay: Duration::ZERO } })
         .serves_reserved_kinds()
         .name(format!("onward run {}", std::process::id()))
         .open()
@@ -135,7 +135,12 @@ async fn engine(
 }
 
 /// Starts the run, or finds the one that the same command started.
-async fn start(engine: &Engine, file: TemplateFile, arguments: &Arguments, input: &Value) -> anyhow::Result<StartedRun> {
+async fn start(
+    engine: &Engine,
+    file: TemplateFile,
+    arguments: &Arguments,
+    input: &Value,
+) -> anyhow::Result<StartedRun> {
     let name = file.template().name.clone();
     let key = identity(&file, arguments, input);
     engine.add_workflow(file);

@@ -15,4 +15,3 @@ mod view;
 
 pub(crate) use arguments::Arguments;
 pub(crate) use execute::run;
-pub(crate) use script::ScriptWork;

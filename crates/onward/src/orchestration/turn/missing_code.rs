@@ -11,7 +11,7 @@ use onward_store::TaskId;
 use crate::bounds;
 
 /// The last pause of each orchestration.
-pub(super) struct MissingCode(Mutex<LruCache<TaskId, Duration>>);
+pub(crate) struct MissingCode(Mutex<LruCache<TaskId, Duration>>);
 
 impl Default for MissingCode {
     fn default() -> Self {

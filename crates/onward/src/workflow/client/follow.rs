@@ -2,12 +2,12 @@
 
 use onward_store::{Changes, StoreReads, TaskId, TaskState};
 
-use super::view::RunView;
+use super::view::{RunView, run_view};
 use crate::bounds;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::workflow::run::{RunContext, RunState, decode_events};
-use crate::workflow::turn::{RUN_KIND_PREFIX, RunPayload, run_context};
+use crate::workflow::run::{RUN_KIND_PREFIX, RunContext, RunState, decode};
+use crate::workflow::turn::{RunPayload, run_context};
 
 /// A reader of one run, wherever it runs. Each new event of the history is read once.
 pub struct RunFollower {
@@ -56,8 +56,8 @@ impl Engine {
             let hash = payload.template;
             Error::invalid(format!("neither this engine nor its store has the template {hash} of run {run}"))
         })?;
-        let context = run_context(run, record.submitted_at, &payload, program);
-        let state = RunState::new(&context);
+        let context = run_context(run, record.submitted_at, &payload, &program);
+        let state = RunState::new(&context.template);
         Ok(RunFollower { engine: self.clone(), run, context, state, position: 0, changes, is_first: true })
     }
 }
@@ -98,13 +98,19 @@ impl RunFollower {
                 break;
             }
             for chunk in &chunks {
-                for event in decode_events(chunk)? {
+                for event in decode(&chunk.chunk).map_err(Error::invalid)? {
                     self.state.fold(&self.context, &event);
                 }
                 self.position = chunk.first + chunk.events;
             }
         }
-        Ok(self.state.view(&self.context, self.run))
+        Ok(run_view(&self.context, &self.state, self.run))
+    }
+
+    /// Returns the name of the run's template.
+    #[must_use]
+    pub fn workflow(&self) -> &str {
+        &self.context.facts.name
     }
 
     /// Returns the state in which the task of the run is now.

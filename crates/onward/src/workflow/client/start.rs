@@ -201,9 +201,7 @@ fn key(
             }
             Ok((Some(key), time(keep_for)))
         }
-        Identity::Strict { keep_for } => {
-            Ok((Some(strict_key(&template.name, environment, input)), time(keep_for)))
-        }
+        Identity::Strict { keep_for } => Ok((Some(strict_key(&template.name, environment, input)), time(keep_for))),
     }
 }
 
@@ -221,6 +219,7 @@ fn strict_key(name: &str, environment: Option<&str>, input: &Value) -> String {
 fn text(field: &str, template: &TextTemplate, scope: &StartScope<'_>) -> Result<String> {
     template
         .evaluate_text(scope, &mut Budget::default())
+        .map(|text| text.to_string())
         .map_err(|error| Error::invalid(format!("`{field}` of the template has no value for this input: {error}")))
 }
 

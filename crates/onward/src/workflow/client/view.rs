@@ -1,9 +1,11 @@
 //! The state of a run for readers.
 
-use onward_store::{TaskId, TaskRecord, Timestamp};
+use bytes::Bytes;
+use onward_store::{TaskId, Timestamp};
 use serde::Serialize;
+use serde_json::json;
 
-use crate::workflow::run::{RunPhase, StepState};
+use crate::workflow::run::{self, Phase, RunContext, RunState, StepState, UndoState};
 
 /// A run and its steps, as its history has them.
 #[derive(Debug, Clone, Serialize)]
@@ -13,8 +15,8 @@ pub struct RunView {
     pub id: TaskId,
     /// The name of the template.
     pub workflow: String,
-    /// The label of the template's content.
-    pub phase: RunPhase,
+    /// The phase.
+    pub phase: Phase,
     /// The steps, each after those that it depends on.
     pub steps: Vec<StepView>,
 }
@@ -25,22 +27,36 @@ pub struct RunView {
 pub struct StepView {
     /// The name.
     pub name: String,
-    /// The steps that it depends on.
+    /// The names of the steps that it depends on.
     pub depends_on: Vec<String>,
     /// The state.
     pub state: StepState,
-    /// The reason of a bad end, or of being skipped.
+    /// The error of a bad end, or the reason why the step did not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The time at which the step was submitted, or began to wait.
+    /// The question that the step asks people.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub opened_at: Option<Timestamp>,
-    /// The time of its end.
+    pub question: Option<String>,
+    /// The task of a step that ended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ended_at: Option<Timestamp>,
+    pub task: Option<TaskId>,
+    /// The attempts that began.
+    pub attempts: u32,
     /// The counts of a step with `each`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<ItemCounts>,
+    /// The state of the undo: `needed`, `open`, `completed` or `failed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undo: Option<&'static str>,
+    /// The time at which the step was submitted, or began to wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    /// The time of its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+    /// The moment for which the step waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
 }
 
 /// The items of a step with `each`.
@@ -63,4 +79,59 @@ impl RunView {
     pub fn is_ended(&self) -> bool {
         self.phase.is_ended()
     }
+
+    /// Returns a step.
+    #[must_use]
+    pub fn step(&self, name: &str) -> Option<&StepView> {
+        self.steps.iter().find(|step| step.name == name)
+    }
+}
+
+/// Returns the view of a run.
+pub(crate) fn run_view(context: &RunContext, state: &RunState, id: TaskId) -> RunView {
+    let mut steps: Vec<StepView> = state.steps(context).map(|step| step_view(context, &step)).collect();
+    let template = &context.template;
+    let mut places = vec![0; steps.len()];
+    template.graph.order().iter().enumerate().for_each(|(place, step)| places[*step] = place);
+    steps.sort_by_cached_key(|step| template.number(&step.name).map(|number| places[number]));
+    RunView { id, workflow: template.name.clone(), phase: state.phase(), steps }
+}
+
+fn step_view(context: &RunContext, step: &run::StepView<'_>) -> StepView {
+    let template = &context.template;
+    let before = template.step(step.name).map_or(&[][..], |step| &step.depends_on);
+    let name =
+        |dependency: &crate::workflow::template::Dependency| Some(template.steps.get(dependency.step)?.name.clone());
+    StepView {
+        name: step.name.to_owned(),
+        depends_on: before.iter().filter_map(name).collect(),
+        state: step.state,
+        reason: step.error.map(str::to_owned).or_else(|| step.reason.clone()),
+        question: step.title.map(str::to_owned),
+        task: step.task,
+        attempts: step.attempts,
+        items: step.items.map(|items| ItemCounts {
+            all: items.count,
+            open: items.open,
+            completed: items.completed,
+            bad: items.bad,
+        }),
+        undo: (step.undo != UndoState::None).then(|| step.undo.as_str()),
+        started_at: step.started,
+        ended_at: step.ended,
+        until: step.until,
+    }
+}
+
+/// Returns the published status of a run: its phase and the counts of its steps. Lists show it
+/// without reading the history.
+pub(crate) fn run_status(context: &RunContext, state: &RunState) -> Bytes {
+    let (mut open, mut ended, mut bad) = (0, 0, 0);
+    for step in state.steps(context) {
+        open += u32::from(step.state.is_active());
+        ended += u32::from(step.state.is_ended());
+        bad += u32::from(step.state.is_bad());
+    }
+    let steps = context.template.steps.len();
+    json!({ "phase": state.phase(), "steps": steps, "open": open, "ended": ended, "bad": bad }).to_string().into()
 }

@@ -1,7 +1,9 @@
 //! The one form of a template that its hash is made of.
 
 use std::fmt;
+use std::str::FromStr;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
 use super::yaml::{Entry, Node, Value};
@@ -42,6 +44,43 @@ impl fmt::Display for TemplateHash {
 impl fmt::Debug for TemplateHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+/// The text is not the hash of a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotAHash(String);
+
+impl fmt::Display for NotAHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(text) = self;
+        write!(f, "{text:?} is not the hash of a template; a hash has 64 hexadecimal digits")
+    }
+}
+
+impl std::error::Error for NotAHash {}
+
+impl FromStr for TemplateHash {
+    type Err = NotAHash;
+
+    fn from_str(text: &str) -> Result<Self, NotAHash> {
+        let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        let byte = |pair: &[u8]| Some(digit(pair.first()?)? << 4 | digit(pair.get(1)?)?);
+        let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(byte).collect();
+        let hash = bytes.and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+        hash.map(Self).ok_or_else(|| NotAHash(text.to_owned()))
+    }
+}
+
+impl Serialize for TemplateHash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for TemplateHash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -6,11 +6,12 @@ use onward_store::{ClaimedTask, Store, StoreReads, TaskId};
 
 use super::children::Children;
 use super::payload::RunPayload;
+use super::program::Program;
 use crate::bounds;
 use crate::error::{Error, Result};
 use crate::orchestration::Positioned;
 use crate::workflow::expression::Value;
-use crate::workflow::run::{Program, RunContext, RunFacts, RunState, decode_events};
+use crate::workflow::run::{RunContext, RunFacts, RunState, decode};
 
 /// A run that was brought to the end of its history.
 pub(crate) struct RunInstance {
@@ -36,8 +37,8 @@ impl RunInstance {
     /// Returns the instance of a claimed run before its history was read.
     pub(super) fn new(task: &ClaimedTask, payload: RunPayload, program: Arc<Program>) -> Self {
         let (generation, length) = task.instance.as_ref().map_or((0, 0), |it| (it.generation, it.length));
-        let context = context(task.lease.task, task.submitted_at, &payload, program);
-        let state = RunState::new(&context);
+        let context = run_context(task.lease.task, task.submitted_at, &payload, &program);
+        let state = RunState::new(&context.template);
         let children = if length > 0 { Children::unknown() } else { Children::default() };
         Self { context, state, payload, children, generation, length, bytes: 0 }
     }
@@ -52,7 +53,7 @@ impl RunInstance {
                 return Err(onward_store::Error::corrupt(format!("{text} of {length}")).into());
             }
             for chunk in &chunks {
-                for event in decode_events(chunk)? {
+                for event in decode(&chunk.chunk).map_err(Error::invalid)? {
                     self.state.fold(&self.context, &event);
                 }
                 position = chunk.first + chunk.events;
@@ -64,11 +65,11 @@ impl RunInstance {
 }
 
 /// Returns the constants of a run, which its expressions read.
-pub(crate) fn context(
+pub(crate) fn run_context(
     task: TaskId,
     submitted_at: onward_store::Timestamp,
     payload: &RunPayload,
-    program: Arc<Program>,
+    program: &Program,
 ) -> RunContext {
     let facts = RunFacts {
         id: task.0,
@@ -77,5 +78,6 @@ pub(crate) fn context(
         started_at: submitted_at,
         environment: payload.environment.clone(),
     };
-    RunContext { program, input: Value::from(&payload.input), facts }
+    let (template, schemas) = (Arc::clone(&program.template), Arc::clone(&program.schemas));
+    RunContext::new(template, schemas, Value::from(&payload.input), facts)
 }

@@ -5,11 +5,13 @@
 mod children;
 mod instance;
 mod payload;
+mod program;
 mod results;
 mod run_turn;
 mod templates;
 
-pub(crate) use instance::RunInstance;
-pub(crate) use payload::{RUN_KIND_PREFIX, RunPayload, run_kind};
+pub(crate) use instance::{RunInstance, run_context};
+pub(crate) use payload::{RunPayload, run_kind};
+pub(crate) use program::Program;
 pub(crate) use run_turn::run_turn;
-pub(crate) use templates::Templates;
+pub(crate) use templates::{Templates, compile};

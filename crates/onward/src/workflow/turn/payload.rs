@@ -7,10 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::workflow::run::RUN_KIND_PREFIX;
 use crate::workflow::template::TemplateHash;
-
-/// The beginning of the kinds of runs. The name of the template follows.
-pub(crate) const RUN_KIND_PREFIX: &str = "run:";
 
 /// Returns the kind of the runs of a template.
 pub(crate) fn run_kind(template: &str) -> Result<Name> {
@@ -48,12 +46,15 @@ impl RunPayload {
     /// Reads the payload of a task.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
         serde_json::from_slice(bytes).map_err(|error| {
-            Error::invalid(format!("the payload is not one of a run: {error}; start runs with `onward run` or `start_run`"))
+            Error::invalid(format!(
+                "the payload is not one of a run: {error}; start runs with `onward run` or `start_run`"
+            ))
         })
     }
 
     /// Returns the payload as bytes.
     pub(crate) fn write(&self) -> Result<Vec<u8>> {
-        serde_json::to_vec(self).map_err(|error| Error::invalid(format!("the input of the run cannot be written: {error}")))
+        serde_json::to_vec(self)
+            .map_err(|error| Error::invalid(format!("the input of the run cannot be written: {error}")))
     }
 }

@@ -1,20 +1,26 @@
 //! One turn of a run: arrivals are taken in, and what was decided is written at once.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
-use onward_store::{AfterTurn, ClaimedTask, Lease, Message, MessageBody, NewTask, Timestamp, Turn, Turned};
+use onward_store::{
+    AfterTurn, ClaimedTask, Lease, Message, MessageBody, Name, NewTask, Timestamp, Turn, Turned, bounds as store_bounds,
+};
+use serde::Deserialize;
 
 use super::instance::RunInstance;
 use super::payload::{RunPayload, run_kind};
 use super::results::ReadResults;
+use super::templates::reference;
 use crate::bounds;
 use crate::engine::Run;
 use crate::orchestration::{CheckIn, TurnAbort, TurnOutcome, TurnSlot, apply_turn};
+use crate::workflow::client::{ACTION_SIGNAL, decode_action, run_status};
 use crate::workflow::run::{
-    ACTION_SIGNAL, Action, Advanced, Arrival, Decision, Effects, ReportedResult, RunEvent, RunNext, advance,
-    encode_events,
+    Advanced, Arrival, Decision, Effects, RUN_KIND_PREFIX, ReportedResult, RunEvent, RunNext, StepState, advance,
+    encode,
 };
+use crate::workflow::template::StepAction;
 
 /// The outcome of a turn, and the check-in of its run if that is parked.
 type ClosedTurn = Result<TurnOutcome, (TurnAbort, u64)>;
@@ -81,7 +87,7 @@ impl RunTurn<'_> {
     async fn finish(mut self, messages: Vec<Message>, slot: TurnSlot) -> Result<TurnOutcome, TurnAbort> {
         self.take_in(messages).await?;
         let turn = self.turn().await?;
-        let outcome = outcome_of(&turn.next);
+        let outcome = TurnOutcome::of(&turn.next);
         let references: Vec<u64> = self.pending.effects.submits.iter().map(|step| step.reference).collect();
         // Announced before the write: the next turn may be claimed by the same commit, and waits
         // for this instance.
@@ -108,18 +114,23 @@ impl RunTurn<'_> {
                 return Ok(());
             }
             self.pending.consumed = message.number;
+            if let MessageBody::Ended { reference, .. } = &message.body {
+                self.instance.children.remove(*reference);
+            }
             if let Some(arrival) = arrival_of(message.body) {
                 self.advance(arrival).await?;
             }
         }
-        while !self.has_ended() && self.instance.state.next_moment().is_some_and(|moment| moment <= self.now) {
+        while !self.has_ended()
+            && self.instance.state.next_moment(&self.instance.context.template).is_some_and(|moment| moment <= self.now)
+        {
             self.advance(Arrival::Moment).await?;
         }
         Ok(())
     }
 
     fn has_ended(&self) -> bool {
-        self.pending.next.as_ref().is_some_and(RunNext::is_end)
+        self.instance.state.phase().is_ended()
     }
 
     /// Decides about one arrival. Reads the results that the decision needs.
@@ -127,7 +138,7 @@ impl RunTurn<'_> {
         let mut results = ReadResults::default();
         loop {
             let instance = &*self.instance;
-            match advance(&instance.context, &instance.state, self.now, &arrival, &results) {
+            match advance(&instance.context, &instance.state, self.now, arrival.clone(), &results) {
                 Advanced::Decided(decision) => {
                     self.add(decision);
                     return Ok(());
@@ -147,7 +158,7 @@ impl RunTurn<'_> {
         let instance = &mut *self.instance;
         decision.events.iter().for_each(|event| instance.state.fold(&instance.context, event));
         self.pending.events.extend(decision.events);
-        self.pending.effects.append(decision.effects);
+        append(&mut self.pending.effects, decision.effects);
         self.pending.next = Some(decision.next);
     }
 }
@@ -159,18 +170,18 @@ impl RunTurn<'_> {
         let next = match self.pending.next.take() {
             Some(next) => next,
             // A turn without arrivals, such as one behind a lost reply, decides nothing.
-            None => RunNext::Wait { until: self.instance.state.next_moment() },
+            None => RunNext::Wait { until: self.instance.state.next_moment(&self.instance.context.template) },
         };
-        let chunk = encode_events(&self.pending.events).map_err(|error| TurnAbort::Dead(error.to_string()))?;
-        let submits = self.submits()?;
+        let chunk = encode(&self.pending.events);
         let cancels = self.cancels().await?;
-        let status = serde_json::to_vec(&self.instance.state.status(&self.instance.context)).unwrap_or_default();
+        let submits = self.submits()?;
+        let status = run_status(&self.instance.context, &self.instance.state);
         Ok(Turn {
             events: self.pending.events.len() as u64,
             chunk: chunk.into(),
             consumed: self.pending.consumed,
             status: Some(status.into()),
-            awaits: self.instance.state.awaited_signals(&self.instance.context),
+            awaits: awaited_signals(&self.instance),
             submits,
             cancels,
             leaves_unread: true,
@@ -183,8 +194,8 @@ impl RunTurn<'_> {
         let mut submits = Vec::with_capacity(self.pending.effects.submits.len());
         for step in &self.pending.effects.submits {
             let mut task = step.task.clone();
-            if let Some(workflow) = &step.workflow {
-                self.start_below(&mut task, workflow)?;
+            if task.kind.starts_with(RUN_KIND_PREFIX) {
+                self.start_below(&mut task)?;
             }
             task.parent = Some(self.lease.task);
             task.report = Some(step.reference);
@@ -194,19 +205,21 @@ impl RunTurn<'_> {
     }
 
     /// Makes a task the run of a pinned template, whose input is the payload.
-    fn start_below(&self, task: &mut NewTask, workflow: &str) -> Result<(), TurnAbort> {
+    fn start_below(&self, task: &mut NewTask) -> Result<(), TurnAbort> {
         let above = &self.instance.payload;
-        let Some(template) = above.workflows.get(workflow) else {
+        let below: Below = serde_json::from_slice(&task.payload)
+            .map_err(|error| TurnAbort::Dead(format!("the payload of a workflow step cannot be read: {error}")))?;
+        let workflow = reference(&below.workflow, below.version.as_deref());
+        let Some(template) = above.workflows.get(&workflow) else {
             return Err(TurnAbort::Dead(format!("the run does not pin the template `{workflow}` of a step")));
         };
-        let input = serde_json::from_slice(&task.payload).unwrap_or_default();
         let payload = RunPayload {
             template: *template,
             workflows: above.workflows.clone(),
             environment: above.environment.clone(),
             key: None,
             depth: above.depth.saturating_add(1),
-            input,
+            input: below.input,
         };
         task.payload = payload.write().map_err(|error| TurnAbort::Dead(error.to_string()))?.into();
         Ok(())
@@ -215,8 +228,13 @@ impl RunTurn<'_> {
     /// Returns the tasks to cancel. A task that this turn would submit is not submitted instead.
     async fn cancels(&mut self) -> Result<Vec<onward_store::TaskId>, TurnAbort> {
         let effects = &mut self.pending.effects;
-        let mut cancels = Vec::with_capacity(effects.cancels.len() + effects.withdraws.len());
-        for reference in effects.cancels.drain(..).chain(effects.withdraws.drain(..)) {
+        let unwanted = effects.cancels.drain(..).chain(effects.withdraws.drain(..)).collect::<Vec<_>>();
+        let mut cancels = Vec::with_capacity(unwanted.len());
+        for reference in unwanted {
+            if let Some(place) = effects.submits.iter().position(|step| step.reference == reference) {
+                effects.submits.remove(place);
+                continue;
+            }
             let store = &*self.run.inner.store;
             let task = self.instance.children.task(store, self.lease.task, reference).await;
             cancels.extend(task.map_err(|error| give_back(&error))?);
@@ -248,7 +266,7 @@ fn arrival_of(body: MessageBody) -> Option<Arrival> {
         }
         MessageBody::NotStarted { reference, existing } => Some(Arrival::NotStarted { reference, existing }),
         MessageBody::Signal { name, payload } if *name == *ACTION_SIGNAL => {
-            Action::decode(&payload).ok().map(Arrival::Action)
+            decode_action(&payload).map(Arrival::Action)
         }
         MessageBody::Signal { name, payload } => Some(Arrival::Signal { name, payload }),
         MessageBody::Cancel => Some(Arrival::Cancel),
@@ -266,6 +284,32 @@ fn after(next: RunNext) -> AfterTurn {
     }
 }
 
-fn outcome_of(next: &AfterTurn) -> TurnOutcome {
-    TurnOutcome::of(next)
+/// The payload of a `workflow` step.
+#[derive(Deserialize)]
+struct Below {
+    workflow: String,
+    #[serde(default)]
+    version: Option<String>,
+    input: serde_json::Value,
+}
+
+/// Adds the effects of a later arrival. What it withdraws or cancels may be submitted by this turn.
+fn append(effects: &mut Effects, later: Effects) {
+    effects.submits.extend(later.submits);
+    effects.withdraws.extend(later.withdraws);
+    effects.cancels.extend(later.cancels);
+    effects.publishes.extend(later.publishes);
+}
+
+/// Returns the signals for which steps wait, as far as a turn can state them.
+fn awaited_signals(instance: &RunInstance) -> Vec<Name> {
+    let (context, state) = (&instance.context, &instance.state);
+    let waiting = context.template.steps.iter().zip(state.steps(context));
+    let names =
+        waiting.filter(|(_, view)| view.state == StepState::Waiting).filter_map(|(step, _)| match &step.action {
+            StepAction::Signal(signal) => Name::new(&signal.name).ok(),
+            _ => None,
+        });
+    let names: BTreeSet<Name> = names.collect();
+    names.into_iter().take(store_bounds::AWAITED_NAMES).collect()
 }

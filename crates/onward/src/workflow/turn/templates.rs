@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lru::LruCache;
 use onward_store::Store;
 
+use super::program::Program;
 use crate::error::{Error, Result};
-use crate::workflow::run::Program;
 use crate::workflow::template::{TemplateFile, TemplateHash};
 
 /// The number of programs that stay compiled: templates in one environment each.
@@ -63,6 +63,27 @@ impl Templates {
         version.is_none_or(|version| file.label() == version).then_some(file)
     }
 
+    /// Returns the templates that a run pins: those of its `workflow` steps, and of the runs below.
+    ///
+    /// # Errors
+    /// `is_invalid` if the engine does not have one of them.
+    pub(crate) fn pins(&self, file: &TemplateFile) -> Result<BTreeMap<String, TemplateHash>> {
+        let mut pins = BTreeMap::new();
+        let mut unread = vec![Arc::new(file.clone())];
+        while let Some(file) = unread.pop() {
+            for (name, version) in file.template().workflows() {
+                let reference = reference(name, version);
+                if pins.contains_key(&reference) {
+                    continue;
+                }
+                let found = self.named(name, version).ok_or_else(|| missing(&reference, &file.template().name))?;
+                pins.insert(reference, found.hash());
+                unread.push(found);
+            }
+        }
+        Ok(pins)
+    }
+
     /// Returns the program of a template in an environment, or `None` if neither the engine nor the
     /// store has the template.
     ///
@@ -95,6 +116,17 @@ pub(crate) fn compile(file: &TemplateFile, environment: Option<&str>) -> Result<
         Some(name) => file.in_environment(name).ok_or_else(|| no_environment(file, name))?,
     };
     Program::new(template.clone())
+}
+
+/// Returns the name of a template as a step refers to it.
+pub(super) fn reference(name: &str, version: Option<&str>) -> String {
+    version.map_or_else(|| name.to_owned(), |version| format!("{name}@{version}"))
+}
+
+fn missing(reference: &str, above: &str) -> Error {
+    Error::invalid(format!(
+        "this engine has no workflow `{reference}`, which a step of `{above}` runs; add its template with `add_workflow`"
+    ))
 }
 
 fn no_environment(file: &TemplateFile, name: &str) -> Error {
