@@ -155,3 +155,5 @@ mod virtual_time;
 mod waits;
 #[cfg(test)]
 mod weak_handles;
+#[cfg(test)]
+mod workflow_runs;
