@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use onward_store::{Name, NewTask, TaskId, TaskState, Timestamp};
 
-use super::event::RunEvent;
+use super::state::event::RunEvent;
 use crate::workflow::template::Delivery;
 
 /// An event from outside that a turn takes in.

@@ -234,6 +234,11 @@ impl Play {
         }
     }
 
+    /// Returns true if the run is dead because steps were left over.
+    pub(super) fn error_of_bug(&self) -> bool {
+        matches!(&self.next, RunNext::Dead { error } if error.contains("report this as a bug"))
+    }
+
     /// Returns the message with which the last arrival was refused.
     pub(super) fn refusal(&self) -> Option<&str> {
         match self.events.last() {

@@ -4,14 +4,14 @@ use jiff::SignedDuration;
 use onward_store::Timestamp;
 use std::time::Duration;
 
-use super::decision::StepTask;
-use super::event::RunEvent;
-use super::json::Json;
-use super::reason::Reason;
 use super::scope::Trouble;
-use super::step_state::StepState;
-use super::turn::{End, NotRead, Turn, number};
+use super::{End, NotRead, Turn, number};
 use crate::workflow::expression::{Value, parse_duration};
+use crate::workflow::run::decision::StepTask;
+use crate::workflow::run::state::event::RunEvent;
+use crate::workflow::run::state::json::Json;
+use crate::workflow::run::state::reason::Reason;
+use crate::workflow::run::state::step_state::StepState;
 use crate::workflow::template::{Step, StepAction, TextTemplate, ValueTemplate, Wait, Work};
 
 impl Turn<'_> {

@@ -6,16 +6,16 @@ use std::collections::BTreeSet;
 
 use onward_store::{TaskId, Timestamp};
 
-use super::bounds::ERROR_BYTES;
-use super::context::RunContext;
-use super::decision::{Advanced, Arrival, Decision, Effects, Results, RunNext};
-use super::event::RunEvent;
-use super::json::Json;
-use super::phase::Phase;
-use super::reason::Reason;
-use super::state::RunState;
-use super::step_state::StepState;
 use crate::workflow::expression::Budget;
+use crate::workflow::run::bounds::ERROR_BYTES;
+use crate::workflow::run::context::RunContext;
+use crate::workflow::run::decision::{Advanced, Arrival, Decision, Effects, Results, RunNext};
+use crate::workflow::run::state::RunState;
+use crate::workflow::run::state::event::RunEvent;
+use crate::workflow::run::state::json::Json;
+use crate::workflow::run::state::phase::Phase;
+use crate::workflow::run::state::reason::Reason;
+use crate::workflow::run::state::step_state::StepState;
 use crate::workflow::template::Step;
 
 /// Decides what follows from an arrival.
@@ -194,7 +194,9 @@ impl<'a> Turn<'a> {
             Phase::Cancelled => RunNext::Cancelled { reason: error() },
             Phase::Held => RunNext::Held,
             Phase::Waiting | Phase::Running | Phase::Stopping | Phase::Undoing => {
-                RunNext::Wait { until: self.state.next_moment(&self.context.template) }
+                // A turn that had no room for all tasks is followed by another one.
+                let next = self.state.next_moment(&self.context.template);
+                RunNext::Wait { until: if self.is_full() { Some(self.now) } else { next } }
             }
         }
     }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use onward_store::TaskId;
 
-use super::batch::{Batch, Item};
-use super::json::parsed;
-use super::state::{StepRecord, StepResult};
-use super::step_state::StepState;
-use super::turn::{NotRead, Turn};
+use super::{NotRead, Turn};
 use crate::workflow::expression::{Lookup, Root, Scope, StepField, Unfinished, Value};
+use crate::workflow::run::state::batch::{Batch, Item};
+use crate::workflow::run::state::json::parsed;
+use crate::workflow::run::state::step_state::StepState;
+use crate::workflow::run::state::{StepRecord, StepResult};
 use crate::workflow::template::{Step, StepAction};
 
 /// The reason why an evaluation in a turn has no value.

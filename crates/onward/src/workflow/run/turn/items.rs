@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::bounds::{EACH_ITEMS, SUBMITTED_PER_TURN};
-use super::decision::StepTask;
-use super::event::RunEvent;
-use super::json::Json;
-use super::reason::Reason;
 use super::scope::Trouble;
-use super::step_state::StepState;
-use super::turn::{End, NotRead, Turn, number};
+use super::{End, NotRead, Turn, number};
 use crate::workflow::expression::{Expression, Value};
+use crate::workflow::run::bounds::{EACH_ITEMS, SUBMITTED_PER_TURN};
+use crate::workflow::run::decision::StepTask;
+use crate::workflow::run::state::event::RunEvent;
+use crate::workflow::run::state::json::Json;
+use crate::workflow::run::state::reason::Reason;
+use crate::workflow::run::state::step_state::StepState;
 use crate::workflow::template::{Each, Items, StepAction, Work};
 
 impl<'a> Turn<'a> {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use onward_store::{Name, NewTask, Priority, Tags, Timestamp, Ttl, TtlFrom, UniqueKey, When};
 
-use super::bounds::{COMMAND_KIND, PAYLOAD_BYTES, RUN_KIND_PREFIX};
-use super::json::written;
+use super::Turn;
 use super::scope::{Names, Trouble};
-use super::turn::Turn;
 use crate::workflow::expression::Value;
+use crate::workflow::run::bounds::{COMMAND_KIND, PAYLOAD_BYTES, RUN_KIND_PREFIX};
+use crate::workflow::run::state::json::written;
 use crate::workflow::template::{Step, TextTemplate, Undo, ValueTemplate, Work, WorkKind};
 
 impl Turn<'_> {
@@ -36,9 +36,10 @@ impl Turn<'_> {
         &self,
         number: usize,
         work: &Work,
-        undo: &Undo,
+        undo: Option<&Undo>,
         item: Option<u32>,
     ) -> Result<NewTask, Trouble> {
+        let Some(undo) = undo else { return self.undo_of_run(number, work, item) };
         let names = self.names_of(number, item)?;
         let mut task = self.bare_task(&undo.kind, work, &names)?;
         task.payload = self.payload(number, &undo.kind, undo.with.as_ref(), &names, true)?;
@@ -46,6 +47,21 @@ impl Turn<'_> {
         if !task.orchestration {
             (task.retry, task.timeout) = (undo.retry, undo.timeout);
         }
+        checked(task)
+    }
+
+    /// Makes the task that undoes the run that a step started. The caller gives it the template.
+    fn undo_of_run(&self, number: usize, work: &Work, item: Option<u32>) -> Result<NewTask, Trouble> {
+        let names = self.names_of(number, item)?;
+        let mut task = self.bare_task(&work.kind, work, &names)?;
+        set_queue(&mut task, work.queue.as_deref())?;
+        let record = self.state.steps.get(number);
+        let batch = record.and_then(|record| record.batch.as_ref());
+        let of_item = |item: u32| batch.and_then(|batch| batch.items.get(item as usize)).and_then(|item| item.task);
+        let run = item.map_or_else(|| record.and_then(|record| record.task), of_item);
+        let WorkKind::Workflow { name, .. } = &work.kind else { return checked(task) };
+        let run = run.map_or(Value::Null, |run| Value::Int(run.0));
+        task.payload = written(&map([("workflow", name.as_str().into()), ("undo", run)]));
         checked(task)
     }
 

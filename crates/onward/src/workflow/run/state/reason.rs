@@ -37,7 +37,7 @@ pub(crate) enum Reason {
     /// The run took longer than its `timeout`.
     #[n(8)]
     Timeout,
-    /// Nobody answered before the deadline.
+    /// No answer came before the deadline.
     #[n(9)]
     Deadline,
 }

@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
+use super::RunState;
 use super::fold::TaskEnd;
 use super::references::Open;
-use super::state::RunState;
 use super::step_state::StepState;
 use super::undo_state::{UndoRecord, UndoState};
 use crate::workflow::template::Template;
 
 impl RunState {
-    pub(super) fn change_undo(&mut self, step: usize, change: impl FnOnce(&mut UndoRecord)) {
+    pub(in crate::workflow::run) fn change_undo(&mut self, step: usize, change: impl FnOnce(&mut UndoRecord)) {
         if let Some(undo) = self.steps.get_mut(step).and_then(|record| record.undo.as_mut()) {
             change(Arc::make_mut(undo));
         }
     }
 
-    pub(super) fn undo_began(&mut self, template: &Template, steps: &[u32]) {
+    pub(in crate::workflow::run) fn undo_began(&mut self, template: &Template, steps: &[u32]) {
         self.has_undo_begun = true;
         for step in 0..self.steps.len() {
             let is_needed = u32::try_from(step).is_ok_and(|step| steps.binary_search(&step).is_ok());
@@ -50,7 +50,7 @@ impl RunState {
         }
     }
 
-    pub(super) fn undo_submitted(&mut self, open: Open) {
+    pub(in crate::workflow::run) fn undo_submitted(&mut self, open: Open) {
         self.change_undo(open.step, |undo| {
             undo.state = UndoState::Open;
             undo.open += 1;
@@ -58,7 +58,7 @@ impl RunState {
         });
     }
 
-    pub(super) fn undo_task_ended(&mut self, open: Open, end: &TaskEnd<'_>) {
+    pub(in crate::workflow::run) fn undo_task_ended(&mut self, open: Open, end: &TaskEnd<'_>) {
         self.change_undo(open.step, |undo| {
             undo.open = undo.open.saturating_sub(1);
             if end.state == StepState::Completed {
@@ -69,7 +69,7 @@ impl RunState {
         });
     }
 
-    pub(super) fn undo_ended(&mut self, template: &Template, step: usize, error: Option<&str>) {
+    pub(in crate::workflow::run) fn undo_ended(&mut self, template: &Template, step: usize, error: Option<&str>) {
         self.change_undo(step, |undo| {
             undo.state = if error.is_none() { UndoState::Completed } else { UndoState::Failed };
             undo.error = error.map(Arc::from);
@@ -77,7 +77,7 @@ impl RunState {
         self.settle(template, step);
     }
 
-    pub(super) fn undo_retried(&mut self, step: usize) {
+    pub(in crate::workflow::run) fn undo_retried(&mut self, step: usize) {
         self.change_undo(step, |undo| {
             (undo.state, undo.error, undo.next) = (UndoState::Needed, None, 0);
         });

@@ -1,12 +1,13 @@
 //! Moments that have come: timers, deadlines and the timeout of the run.
 
-use super::event::RunEvent;
-use super::json::Json;
-use super::phase::Phase;
-use super::reason::Reason;
-use super::step_state::StepState;
-use super::turn::{NotRead, Turn, number};
+use super::{NotRead, Turn, number};
 use crate::workflow::expression::Value;
+use crate::workflow::run::state::event::RunEvent;
+use crate::workflow::run::state::json::Json;
+use crate::workflow::run::state::phase::Phase;
+use crate::workflow::run::state::reason::Reason;
+use crate::workflow::run::state::step_state::StepState;
+use crate::workflow::run::state::undo_state::UndoState;
 use crate::workflow::template::StepAction;
 
 impl Turn<'_> {
@@ -16,7 +17,8 @@ impl Turn<'_> {
             self.state.moments.iter().take_while(|(moment, _)| *moment <= self.now).map(|(_, step)| *step).collect();
         let timed_out = self.state.times_out_at(&self.context.template).is_some_and(|moment| moment <= self.now);
         let unfilled = self.unfilled();
-        if due.is_empty() && !timed_out && unfilled.is_empty() {
+        let has_undo = self.state.phase == Phase::Undoing && self.next_undo().is_some();
+        if due.is_empty() && !timed_out && unfilled.is_empty() && !has_undo {
             return Ok(false);
         }
         self.record(RunEvent::MomentCame { at: self.at() });
@@ -24,7 +26,9 @@ impl Turn<'_> {
             self.time_out()?;
         }
         due.into_iter().try_for_each(|step| self.come(step))?;
-        unfilled.into_iter().try_for_each(|step| self.fill(step))?;
+        for step in unfilled {
+            if self.state.phase == Phase::Undoing { self.fill_undo(step)? } else { self.fill(step)? }
+        }
         Ok(true)
     }
 
@@ -45,6 +49,11 @@ impl Turn<'_> {
 
     /// Returns the steps with items that an earlier turn had no room for.
     fn unfilled(&self) -> Vec<usize> {
+        let is_undoing = self.state.phase == Phase::Undoing;
+        let is_undo_open = |step: &usize| self.state.undo_of(*step) == UndoState::Open && self.is_undo_unfilled(*step);
+        if is_undoing {
+            return (0..self.state.steps.len()).filter(is_undo_open).collect();
+        }
         let is_unfilled = |step: &usize| {
             let (record, work) = (self.state.steps.get(*step), self.work(*step));
             let each = work.and_then(|work| work.each.as_ref());

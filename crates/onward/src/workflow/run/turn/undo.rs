@@ -1,14 +1,14 @@
 //! Undoing what a run did: dependents first.
 
-use super::decision::StepTask;
-use super::event::RunEvent;
-use super::phase::Phase;
 use super::scope::Trouble;
-use super::state::StepRecord;
-use super::step_state::StepState;
-use super::turn::{NotRead, Turn, cut, number};
-use super::undo_state::UndoState;
-use crate::workflow::template::{Undo, Work};
+use super::{NotRead, Turn, cut, number};
+use crate::workflow::run::decision::StepTask;
+use crate::workflow::run::state::StepRecord;
+use crate::workflow::run::state::event::RunEvent;
+use crate::workflow::run::state::phase::Phase;
+use crate::workflow::run::state::step_state::StepState;
+use crate::workflow::run::state::undo_state::UndoState;
+use crate::workflow::template::{Undo, Work, WorkKind};
 
 impl<'a> Turn<'a> {
     /// Begins the undo of all steps that may have had an effect.
@@ -20,22 +20,26 @@ impl<'a> Turn<'a> {
     }
 
     fn needs_undo(&self, step: usize) -> bool {
-        let has_undo = self.work(step).is_some_and(|work| work.undo.is_some());
-        has_undo && self.state.steps.get(step).is_some_and(may_have_happened)
+        self.undo(step).is_some() && self.state.steps.get(step).is_some_and(may_have_happened)
     }
 
-    fn undo(&self, step: usize) -> Option<(&'a Work, &'a Undo)> {
+    /// Returns the work and the undo of a step. A workflow without an undo is undone as its own
+    /// template says.
+    fn undo(&self, step: usize) -> Option<(&'a Work, Option<&'a Undo>)> {
         let work = self.work(step)?;
-        Some((work, work.undo.as_ref()?))
+        let is_workflow = matches!(work.kind, WorkKind::Workflow { .. });
+        (work.undo.is_some() || is_workflow).then_some((work, work.undo.as_ref()))
     }
 
     /// Starts the undos that may start, and ends the run or holds it after the last.
     pub(super) fn go_on_undoing(&mut self) -> Result<(), NotRead> {
-        while let Some(step) = self.next_undo() {
+        while !self.is_full()
+            && let Some(step) = self.next_undo()
+        {
             self.start_undo(step)?;
         }
         let mut states = (0..self.state.steps.len()).map(|step| self.state.undo_of(step));
-        if states.clone().any(|state| state == UndoState::Open) {
+        if states.clone().any(|state| state == UndoState::Open) || self.is_full() {
             return Ok(());
         }
         if states.any(|state| state == UndoState::Failed) {
@@ -48,7 +52,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Returns a step whose undo may start: all behind it is undone.
-    fn next_undo(&self) -> Option<usize> {
+    pub(super) fn next_undo(&self) -> Option<usize> {
         self.state.steps.iter().position(|record| {
             record.undo.as_ref().is_some_and(|undo| undo.state == UndoState::Needed && undo.waits == 0)
         })
@@ -67,7 +71,7 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    fn submit_undo(&mut self, step: usize, work: &Work, undo: &Undo, item: Option<u32>) -> Result<(), NotRead> {
+    fn submit_undo(&mut self, step: usize, work: &Work, undo: Option<&Undo>, item: Option<u32>) -> Result<(), NotRead> {
         let task = match self.undo_task(step, work, undo, item) {
             Ok(task) => Ok(task),
             Err(Trouble::Failed(error)) => Err(error),
@@ -82,7 +86,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Submits undos of items up to the number that may be open.
-    fn fill_undo(&mut self, step: usize) -> Result<(), NotRead> {
+    pub(super) fn fill_undo(&mut self, step: usize) -> Result<(), NotRead> {
         let Some((work, undo)) = self.undo(step) else { return Ok(()) };
         while let Some(item) = self.next_item_to_undo(step, work) {
             self.submit_undo(step, work, undo, Some(item))?;
@@ -105,10 +109,16 @@ impl<'a> Turn<'a> {
         (undo.next..batch.count).find(needs_undo)
     }
 
+    /// Returns true if an earlier turn had no room for all undos of items.
+    pub(super) fn is_undo_unfilled(&self, step: usize) -> bool {
+        let open = self.state.steps.get(step).and_then(|record| record.undo.as_ref()).map(|undo| undo.open);
+        open == Some(0) || self.work(step).is_some_and(|work| self.next_item_to_undo(step, work).is_some())
+    }
+
     /// Ends the undo of a step if nothing of it is open.
     fn end_undo(&mut self, step: usize) {
         let Some(undo) = self.state.steps.get(step).and_then(|record| record.undo.as_ref()) else { return };
-        if undo.open == 0 {
+        if undo.open == 0 && !self.is_full() {
             let error = undo.error.as_deref().map(|error| cut(error.to_owned()));
             self.record(RunEvent::UndoEnded { step: number(step), error });
         }

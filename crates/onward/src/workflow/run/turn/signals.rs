@@ -2,21 +2,21 @@
 
 use onward_store::text::Shown;
 
-use super::bounds::SIGNALS_KEPT;
-use super::context::RunContext;
-use super::event::RunEvent;
-use super::json::Json;
-use super::phase::Phase;
-use super::reason::Reason;
-use super::schemas;
-use super::state::RunState;
-use super::step_state::StepState;
-use super::turn::{End, NotRead, Turn, cut, number};
+use super::{End, NotRead, Turn, cut, number};
 use crate::workflow::expression::Value;
+use crate::workflow::run::bounds::SIGNALS_KEPT;
+use crate::workflow::run::context::RunContext;
+use crate::workflow::run::schemas;
+use crate::workflow::run::state::RunState;
+use crate::workflow::run::state::event::RunEvent;
+use crate::workflow::run::state::json::Json;
+use crate::workflow::run::state::phase::Phase;
+use crate::workflow::run::state::reason::Reason;
+use crate::workflow::run::state::step_state::StepState;
 use crate::workflow::template::{Signal, Step, StepAction};
 
 /// Returns the name of the signal that a step waits for.
-pub(super) fn signal_name(step: &Step) -> Option<&str> {
+pub(in crate::workflow::run) fn signal_name(step: &Step) -> Option<&str> {
     match &step.action {
         StepAction::Signal(signal) => Some(&signal.name),
         _ => None,

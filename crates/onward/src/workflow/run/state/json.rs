@@ -24,7 +24,7 @@ impl Json {
     }
 
     /// Creates the bytes of a value.
-    pub(super) fn of(value: Value) -> Self {
+    pub(in crate::workflow::run) fn of(value: Value) -> Self {
         let bytes = written(&value);
         Self(Arc::new(Parsed { bytes, value: value.into() }))
     }
@@ -41,13 +41,13 @@ impl Json {
 }
 
 /// Writes a value as JSON.
-pub(super) fn written(value: &Value) -> Bytes {
+pub(in crate::workflow::run) fn written(value: &Value) -> Bytes {
     // Every value can be written: it is finite, and its keys are texts.
     serde_json::to_vec(value).unwrap_or_default().into()
 }
 
 /// Parses bytes as JSON. Other bytes are a text, in which U+FFFD replaces what is not UTF-8.
-pub(super) fn parsed(bytes: &[u8]) -> Value {
+pub(in crate::workflow::run) fn parsed(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap_or_else(|_| Value::from(&*String::from_utf8_lossy(bytes)))
 }
 

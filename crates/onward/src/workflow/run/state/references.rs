@@ -8,16 +8,16 @@ const PAGE: u64 = 64;
 
 /// A submission that is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Open {
-    pub(super) step: usize,
-    pub(super) item: Option<u32>,
-    pub(super) is_undo: bool,
+pub(in crate::workflow::run) struct Open {
+    pub(in crate::workflow::run) step: usize,
+    pub(in crate::workflow::run) item: Option<u32>,
+    pub(in crate::workflow::run) is_undo: bool,
 }
 
 /// Open submissions by reference. References only grow, so the pages of old ones become empty and
 /// leave at the front.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct References {
+pub(in crate::workflow::run) struct References {
     first: u64,
     pages: VecDeque<Arc<Page>>,
     length: usize,
@@ -31,18 +31,18 @@ struct Page {
 
 impl References {
     /// Returns the number of open submissions.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::workflow::run) fn len(&self) -> usize {
         self.length
     }
 
     /// Returns a submission, unless it is not open.
-    pub(super) fn get(&self, reference: u64) -> Option<Open> {
+    pub(in crate::workflow::run) fn get(&self, reference: u64) -> Option<Open> {
         let page = self.page(reference)?;
         self.pages.get(page)?.open[slot(reference)]
     }
 
     /// Adds a submission. Its reference is greater than all before.
-    pub(super) fn insert(&mut self, reference: u64, open: Open) {
+    pub(in crate::workflow::run) fn insert(&mut self, reference: u64, open: Open) {
         if self.pages.is_empty() {
             self.first = reference - reference % PAGE;
         }
@@ -58,7 +58,7 @@ impl References {
     }
 
     /// Removes a submission.
-    pub(super) fn remove(&mut self, reference: u64) -> Option<Open> {
+    pub(in crate::workflow::run) fn remove(&mut self, reference: u64) -> Option<Open> {
         self.get(reference)?;
         let page = self.page(reference)?;
         let page = Arc::make_mut(self.pages.get_mut(page)?);
@@ -73,7 +73,7 @@ impl References {
     }
 
     /// Returns the open submissions in the order of their references.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, Open)> {
+    pub(in crate::workflow::run) fn iter(&self) -> impl Iterator<Item = (u64, Open)> {
         let pages = self.pages.iter().flat_map(|page| page.open.iter());
         (self.first..).zip(pages).filter_map(|(reference, open)| Some((reference, (*open)?)))
     }

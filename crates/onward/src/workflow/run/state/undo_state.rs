@@ -33,17 +33,17 @@ impl UndoState {
 
 /// The undo of a step.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct UndoRecord {
-    pub(super) state: UndoState,
+pub(in crate::workflow::run) struct UndoRecord {
+    pub(in crate::workflow::run) state: UndoState,
     /// The number of steps directly behind it that are not settled.
-    pub(super) waits: usize,
+    pub(in crate::workflow::run) waits: usize,
     /// True if it and all steps behind it are undone, or have nothing to undo.
-    pub(super) is_settled: bool,
-    pub(super) error: Option<Arc<str>>,
+    pub(in crate::workflow::run) is_settled: bool,
+    pub(in crate::workflow::run) error: Option<Arc<str>>,
     /// The first item that was not looked at.
-    pub(super) next: u32,
+    pub(in crate::workflow::run) next: u32,
     /// The tasks that are open.
-    pub(super) open: u32,
+    pub(in crate::workflow::run) open: u32,
     /// The items whose undo completed in an earlier try.
-    pub(super) undone: Arc<std::collections::BTreeSet<u32>>,
+    pub(in crate::workflow::run) undone: Arc<std::collections::BTreeSet<u32>>,
 }

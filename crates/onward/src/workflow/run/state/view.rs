@@ -2,10 +2,10 @@
 
 use onward_store::{TaskId, Timestamp};
 
-use super::context::RunContext;
-use super::state::{RunState, StepRecord};
 use super::step_state::StepState;
 use super::undo_state::UndoState;
+use super::{RunState, StepRecord};
+use crate::workflow::run::context::RunContext;
 
 /// A step as readers see it.
 #[derive(Debug, Clone, PartialEq)]

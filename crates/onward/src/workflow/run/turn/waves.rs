@@ -2,12 +2,12 @@
 
 use std::cmp::Reverse;
 
-use super::event::RunEvent;
-use super::phase::Phase;
-use super::reason::Reason;
-use super::step_state::StepState;
-use super::turn::{End, NotRead, Turn, number};
 use super::verdict::{Verdict, verdict};
+use super::{End, NotRead, Turn, number};
+use crate::workflow::run::state::event::RunEvent;
+use crate::workflow::run::state::phase::Phase;
+use crate::workflow::run::state::reason::Reason;
+use crate::workflow::run::state::step_state::StepState;
 use crate::workflow::template::{Condition, Dependency, OnFailure};
 
 /// The judgement of a pending step.

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use onward_store::{TaskId, Timestamp};
 
 use super::batch::{Batch, Item};
-use super::context::RunContext;
 use super::event::{RunEvent, TakenAction, TaskResult};
 use super::json::Json;
 use super::phase::Phase;
 use super::reason::Reason;
 use super::references::Open;
-use super::state::{RunState, StepRecord, StepResult};
 use super::step_state::StepState;
+use super::{RunState, StepRecord, StepResult};
+use crate::workflow::run::context::RunContext;
 use crate::workflow::template::Template;
 
 impl RunState {
@@ -126,13 +126,15 @@ impl RunState {
     fn batch_began(&mut self, template: &Template, step: usize, count: u32) {
         self.set_state(template, step, StepState::Open);
         let Some(record) = self.steps.get_mut(step) else { return };
-        // A batch that is there goes on: it was kept for the items that completed.
-        if record.batch.as_ref().is_none_or(|batch| batch.count != count) {
-            record.batch = Some(Arc::new(Batch::new(count)));
+        // A batch that is there goes on: its items say what may have happened.
+        match &record.batch {
+            Some(batch) if batch.count == count => {}
+            Some(batch) => record.batch = Some(Arc::new(batch.resized(count))),
+            None => record.batch = Some(Arc::new(Batch::new(count))),
         }
     }
 
-    pub(super) fn change_batch(&mut self, step: usize, change: impl FnOnce(&mut Batch)) {
+    pub(in crate::workflow::run) fn change_batch(&mut self, step: usize, change: impl FnOnce(&mut Batch)) {
         if let Some(batch) = self.steps.get_mut(step).and_then(|record| record.batch.as_mut()) {
             change(Arc::make_mut(batch));
         }
@@ -170,11 +172,7 @@ impl RunState {
             record.error = end.error.as_deref().map(Arc::from);
         }
         record.reason = end.reason;
-        match end.state {
-            StepState::Completed | StepState::Dead => record.may_have_happened = true,
-            StepState::Failed => record.may_have_happened = false,
-            _ => {}
-        }
+        record.may_have_happened |= matches!(end.state, StepState::Completed | StepState::Dead);
     }
 
     fn step_waits(
@@ -194,7 +192,9 @@ impl RunState {
     }
 
     fn signal_taken(&mut self, template: &Template, step: usize) {
-        let Some(name) = template.steps.get(step).and_then(super::signals::signal_name) else { return };
+        let Some(name) = template.steps.get(step).and_then(crate::workflow::run::turn::signals::signal_name) else {
+            return;
+        };
         let Some(place) = self.signals.iter().position(|(signal, _)| &**signal == name) else { return };
         let taken = Arc::make_mut(&mut self.signals).remove(place);
         if let (Some((_, payload)), Some(record)) = (taken, self.steps.get_mut(step)) {
@@ -206,15 +206,15 @@ impl RunState {
         self.set_state(template, step, StepState::Pending);
         let Some(record) = self.steps.get_mut(step) else { return };
         let (waits, may_have_happened) = (record.waits, record.may_have_happened);
-        let batch = record.batch.take().filter(|_| keeps_items).map(|mut batch| {
-            Arc::make_mut(&mut batch).reopen();
+        let batch = record.batch.take().map(|mut batch| {
+            Arc::make_mut(&mut batch).reopen(keeps_items);
             batch
         });
         *record = StepRecord { waits, may_have_happened, batch, ..StepRecord::default() };
     }
 
     /// Sets the state of a step, and counts what follows from it.
-    pub(super) fn set_state(&mut self, template: &Template, step: usize, to: StepState) {
+    pub(in crate::workflow::run) fn set_state(&mut self, template: &Template, step: usize, to: StepState) {
         let at = self.at;
         let Some(record) = self.steps.get_mut(step) else { return };
         let from = std::mem::replace(&mut record.state, to);
@@ -248,28 +248,30 @@ struct StepEnd<'e> {
 }
 
 /// The end of a task, as its event has it.
-pub(super) struct TaskEnd<'e> {
+pub(in crate::workflow::run) struct TaskEnd<'e> {
     task: TaskId,
-    pub(super) state: StepState,
+    pub(in crate::workflow::run) state: StepState,
     result: &'e Option<TaskResult>,
-    pub(super) error: &'e Option<String>,
+    pub(in crate::workflow::run) error: &'e Option<String>,
     attempts: u32,
 }
 
 impl TaskEnd<'_> {
-    /// Returns true if the task may have had an effect.
-    fn may_have_happened(&self) -> bool {
+    /// Returns true if the step or the item may have had an effect, of this try or one before.
+    fn may_have_happened(&self, before: bool) -> bool {
         match self.state {
             StepState::Completed | StepState::Dead => true,
-            StepState::Cancelled => self.attempts > 0,
-            _ => false,
+            StepState::Cancelled => before || self.attempts > 0,
+            // A handler that fails promises that no effect is left. One that never ran does not.
+            StepState::Failed => before && self.attempts == 0,
+            _ => before,
         }
     }
 
     fn end_step(&self, record: &mut StepRecord) {
         record.task = Some(self.task);
         record.attempts = record.attempts.saturating_add(self.attempts);
-        record.may_have_happened |= self.may_have_happened();
+        record.may_have_happened = self.may_have_happened(record.may_have_happened);
         record.error = self.error.as_deref().map(Arc::from);
         record.result = match self.result {
             None => StepResult::None,
@@ -281,10 +283,6 @@ impl TaskEnd<'_> {
     fn end_item(&self, batch: &mut Batch, index: u32) {
         let Some(item) = batch.items.get_mut(index as usize) else { return };
         batch.open = batch.open.saturating_sub(1);
-        let may_have_happened = match self.state {
-            StepState::Failed => false,
-            _ => item.may_have_happened || self.may_have_happened(),
-        };
         let result = match self.result {
             Some(TaskResult::Kept { result }) => Some(result.clone()),
             _ => None,
@@ -292,7 +290,7 @@ impl TaskEnd<'_> {
         *item = Item {
             task: Some(self.task),
             state: self.state,
-            may_have_happened,
+            may_have_happened: self.may_have_happened(item.may_have_happened),
             is_omitted: matches!(self.result, Some(TaskResult::Omitted { .. })),
             result,
             error: self.error.as_deref().map(Arc::from),

@@ -1,6 +1,6 @@
 //! The verdict of one dependency.
 
-use super::step_state::StepState;
+use crate::workflow::run::state::step_state::StepState;
 use crate::workflow::template::Condition;
 
 /// What a dependency says about the step that has it.

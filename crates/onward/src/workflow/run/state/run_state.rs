@@ -18,58 +18,58 @@ use crate::workflow::template::Template;
 /// The state of a run: the fold of its events. A clone shares what does not change.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RunState {
-    pub(super) phase: Phase,
+    pub(in crate::workflow::run) phase: Phase,
     /// The time of the last arrival.
-    pub(super) at: Timestamp,
+    pub(in crate::workflow::run) at: Timestamp,
     /// The time from which the run's `timeout` counts.
-    pub(super) running_since: Option<Timestamp>,
-    pub(super) steps: Pages<StepRecord, 16>,
-    pub(super) open: References,
-    pub(super) last_reference: u64,
+    pub(in crate::workflow::run) running_since: Option<Timestamp>,
+    pub(in crate::workflow::run) steps: Pages<StepRecord, 16>,
+    pub(in crate::workflow::run) open: References,
+    pub(in crate::workflow::run) last_reference: u64,
     /// The number of pending steps.
-    pub(super) pending: usize,
+    pub(in crate::workflow::run) pending: usize,
     /// The number of open and waiting steps.
-    pub(super) active: usize,
+    pub(in crate::workflow::run) active: usize,
     /// The moments for which steps wait.
-    pub(super) moments: Arc<BTreeSet<(Timestamp, usize)>>,
-    pub(super) signals: Arc<VecDeque<(Arc<str>, Json)>>,
+    pub(in crate::workflow::run) moments: Arc<BTreeSet<(Timestamp, usize)>>,
+    pub(in crate::workflow::run) signals: Arc<VecDeque<(Arc<str>, Json)>>,
     /// The bytes of results that are kept.
-    pub(super) kept: usize,
-    pub(super) is_cancelled: bool,
+    pub(in crate::workflow::run) kept: usize,
+    pub(in crate::workflow::run) is_cancelled: bool,
     /// True if an action asked for the undo.
-    pub(super) wants_undo: bool,
-    pub(super) has_undo_begun: bool,
+    pub(in crate::workflow::run) wants_undo: bool,
+    pub(in crate::workflow::run) has_undo_begun: bool,
     /// The failure of the run itself.
-    pub(super) error: Option<Arc<str>>,
-    pub(super) result: Option<Json>,
+    pub(in crate::workflow::run) error: Option<Arc<str>>,
+    pub(in crate::workflow::run) result: Option<Json>,
 }
 
 /// The state of a step.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct StepRecord {
-    pub(super) state: StepState,
+pub(in crate::workflow::run) struct StepRecord {
+    pub(in crate::workflow::run) state: StepState,
     /// The number of dependencies that have not ended.
-    pub(super) waits: usize,
-    pub(super) task: Option<TaskId>,
-    pub(super) result: StepResult,
-    pub(super) chosen: Option<Arc<[usize]>>,
-    pub(super) error: Option<Arc<str>>,
-    pub(super) reason: Option<Reason>,
-    pub(super) attempts: u32,
+    pub(in crate::workflow::run) waits: usize,
+    pub(in crate::workflow::run) task: Option<TaskId>,
+    pub(in crate::workflow::run) result: StepResult,
+    pub(in crate::workflow::run) chosen: Option<Arc<[usize]>>,
+    pub(in crate::workflow::run) error: Option<Arc<str>>,
+    pub(in crate::workflow::run) reason: Option<Reason>,
+    pub(in crate::workflow::run) attempts: u32,
     /// True if an attempt of an earlier epoch, or one of this, may have had an effect.
-    pub(super) may_have_happened: bool,
-    pub(super) started: Option<Timestamp>,
-    pub(super) ended: Option<Timestamp>,
-    pub(super) until: Option<Timestamp>,
-    pub(super) is_delayed: bool,
-    pub(super) title: Option<Arc<str>>,
-    pub(super) batch: Option<Arc<Batch>>,
-    pub(super) undo: Option<Arc<UndoRecord>>,
+    pub(in crate::workflow::run) may_have_happened: bool,
+    pub(in crate::workflow::run) started: Option<Timestamp>,
+    pub(in crate::workflow::run) ended: Option<Timestamp>,
+    pub(in crate::workflow::run) until: Option<Timestamp>,
+    pub(in crate::workflow::run) is_delayed: bool,
+    pub(in crate::workflow::run) title: Option<Arc<str>>,
+    pub(in crate::workflow::run) batch: Option<Arc<Batch>>,
+    pub(in crate::workflow::run) undo: Option<Arc<UndoRecord>>,
 }
 
 /// The result of a step.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) enum StepResult {
+pub(in crate::workflow::run) enum StepResult {
     #[default]
     None,
     Kept(Json),
@@ -119,18 +119,18 @@ impl RunState {
     }
 
     /// Returns the moment at which the run takes too long.
-    pub(super) fn times_out_at(&self, template: &Template) -> Option<Timestamp> {
+    pub(in crate::workflow::run) fn times_out_at(&self, template: &Template) -> Option<Timestamp> {
         let since = self.running_since.filter(|_| self.phase == Phase::Running)?;
         template.timeout.map(|timeout| since.plus(timeout))
     }
 
     /// Returns the state of a step; pending for one that does not exist.
-    pub(super) fn step_state(&self, step: usize) -> StepState {
+    pub(in crate::workflow::run) fn step_state(&self, step: usize) -> StepState {
         self.steps.get(step).map(|record| record.state).unwrap_or_default()
     }
 
     /// Returns the undo of a step.
-    pub(super) fn undo_of(&self, step: usize) -> UndoState {
+    pub(in crate::workflow::run) fn undo_of(&self, step: usize) -> UndoState {
         self.steps.get(step).and_then(|record| record.undo.as_ref()).map(|undo| undo.state).unwrap_or_default()
     }
 }

@@ -2,14 +2,14 @@
 
 use bytes::Bytes;
 
-use super::bounds::PUBLISHED_PER_TURN;
-use super::decision::Published;
-use super::json::written;
-use super::schemas;
 use super::scope::Trouble;
-use super::step_state::StepState;
-use super::turn::{NotRead, Turn};
+use super::{NotRead, Turn};
 use crate::workflow::expression::Value;
+use crate::workflow::run::bounds::PUBLISHED_PER_TURN;
+use crate::workflow::run::decision::Published;
+use crate::workflow::run::schemas;
+use crate::workflow::run::state::json::written;
+use crate::workflow::run::state::step_state::StepState;
 use crate::workflow::template::{Publication, PublishedEnd};
 
 /// The ending of the name of an event whose payload is wrong.

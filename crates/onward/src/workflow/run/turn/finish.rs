@@ -2,14 +2,14 @@
 
 use onward_store::Timestamp;
 
-use super::event::RunEvent;
-use super::json::Json;
-use super::phase::Phase;
-use super::schemas;
 use super::scope::Trouble;
-use super::step_state::StepState;
-use super::turn::{NotRead, Turn, cut};
+use super::{NotRead, Turn, cut};
 use crate::workflow::expression::Value;
+use crate::workflow::run::schemas;
+use crate::workflow::run::state::event::RunEvent;
+use crate::workflow::run::state::json::Json;
+use crate::workflow::run::state::phase::Phase;
+use crate::workflow::run::state::step_state::StepState;
 use crate::workflow::template::OnFailure;
 
 impl Turn<'_> {

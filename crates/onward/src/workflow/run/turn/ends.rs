@@ -2,15 +2,15 @@
 
 use onward_store::{TaskId, TaskState};
 
-use super::bounds::{RESULT_KEPT, RESULTS_KEPT};
-use super::decision::ReportedResult;
-use super::event::{RunEvent, TaskResult};
-use super::json::Json;
-use super::references::Open;
-use super::schemas;
-use super::step_state::StepState;
-use super::turn::{End, NotRead, Turn, cut, number};
+use super::{End, NotRead, Turn, cut, number};
 use crate::workflow::expression::Value;
+use crate::workflow::run::bounds::{RESULT_KEPT, RESULTS_KEPT};
+use crate::workflow::run::decision::ReportedResult;
+use crate::workflow::run::schemas;
+use crate::workflow::run::state::event::{RunEvent, TaskResult};
+use crate::workflow::run::state::json::Json;
+use crate::workflow::run::state::references::Open;
+use crate::workflow::run::state::step_state::StepState;
 
 /// The report of a task that ended.
 pub(super) struct Report {

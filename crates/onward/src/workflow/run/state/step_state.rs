@@ -78,7 +78,7 @@ impl StepState {
     }
 
     /// Returns the state of a step whose task ended in a state of the store.
-    pub(super) fn of_task(state: TaskState) -> Self {
+    pub(in crate::workflow::run) fn of_task(state: TaskState) -> Self {
         match state {
             TaskState::Completed => Self::Completed,
             TaskState::Failed => Self::Failed,

@@ -5,30 +5,30 @@ use std::sync::Arc;
 /// A list in pages of `N` items. A clone costs one count for each page, and a change copies one
 /// page. So a turn works on a copy of the state without copying all steps.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Pages<T, const N: usize> {
+pub(in crate::workflow::run) struct Pages<T, const N: usize> {
     pages: Vec<Arc<Vec<T>>>,
     length: usize,
 }
 
 impl<T: Clone + Default, const N: usize> Pages<T, N> {
     /// Creates a list of default items, which share one page until they change.
-    pub(super) fn new(length: usize) -> Self {
+    pub(in crate::workflow::run) fn new(length: usize) -> Self {
         let page = Arc::new(vec![T::default(); length.min(N)]);
         Self { pages: vec![page; length.div_ceil(N)], length }
     }
 
     /// Returns the number of items.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::workflow::run) fn len(&self) -> usize {
         self.length
     }
 
     /// Returns an item.
-    pub(super) fn get(&self, index: usize) -> Option<&T> {
+    pub(in crate::workflow::run) fn get(&self, index: usize) -> Option<&T> {
         self.pages.get(index / N).and_then(|page| page.get(index % N)).filter(|_| index < self.length)
     }
 
     /// Returns an item for a change.
-    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+    pub(in crate::workflow::run) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
         if index >= self.length {
             return None;
         }
@@ -36,7 +36,7 @@ impl<T: Clone + Default, const N: usize> Pages<T, N> {
     }
 
     /// Returns the items in order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+    pub(in crate::workflow::run) fn iter(&self) -> impl Iterator<Item = &T> {
         self.pages.iter().flat_map(|page| page.iter()).take(self.length)
     }
 }

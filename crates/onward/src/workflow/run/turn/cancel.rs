@@ -1,9 +1,9 @@
 //! Cancelling a run.
 
-use super::event::RunEvent;
-use super::phase::Phase;
-use super::reason::Reason;
-use super::turn::{NotRead, Turn};
+use super::{NotRead, Turn};
+use crate::workflow::run::state::event::RunEvent;
+use crate::workflow::run::state::phase::Phase;
+use crate::workflow::run::state::reason::Reason;
 
 impl Turn<'_> {
     /// Takes in a request to cancel. Returns false if it changes nothing.
