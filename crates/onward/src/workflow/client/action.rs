@@ -70,7 +70,11 @@ struct ActionMessage {
 /// Reads the action of a message; `None` if it is none that this version knows.
 pub(crate) fn decode_action(payload: &[u8]) -> Option<run::Action> {
     let message: ActionMessage = serde_json::from_slice(payload).ok()?;
-    let kind = match message.action {
+    Some(run::Action { kind: kind(message.action), actor: message.actor, reason: message.reason })
+}
+
+fn kind(action: RunAction) -> ActionKind {
+    match action {
         RunAction::Retry { steps } => ActionKind::Retry { steps },
         RunAction::Reset { step } => ActionKind::Reset { step },
         RunAction::Resolve { step } => ActionKind::Resolve { step },
@@ -78,8 +82,21 @@ pub(crate) fn decode_action(payload: &[u8]) -> Option<run::Action> {
         RunAction::Skip { step } => ActionKind::Skip { step },
         RunAction::Cancel { undo } => ActionKind::Cancel { undo },
         RunAction::Undo => ActionKind::Undo,
-    };
-    Some(run::Action { kind, actor: message.actor, reason: message.reason })
+    }
+}
+
+/// Signals for runs.
+impl Engine {
+    /// Sends a signal to a run whose step waits for it, or will wait for it. The payload is checked
+    /// against the schema of the step's question.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) if no step takes the signal or the payload does not fit;
+    /// the errors of [`signal`](Self::signal).
+    pub async fn signal_run(&self, run: TaskId, name: &str, payload: &Value) -> Result<()> {
+        self.follow_run(run).await?.at_end().await?.check_signal(name, payload)?;
+        self.signal(run, name, payload).await
+    }
 }
 
 /// Actions on runs. Each is a message: it takes effect in order with everything else that happens
@@ -90,7 +107,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found); [`is_invalid`](Error::is_invalid) if the task is not
-    /// a run or is too large to carry the action; a [refusal](Error::refusal) if the run completed.
+    /// a run, or its state does not allow the action: the message says what is possible.
     pub async fn act_on_run(
         &self,
         run: TaskId,
@@ -100,11 +117,14 @@ impl Engine {
     ) -> Result<()> {
         let owned = |text: Option<&str>| text.map(str::to_owned);
         let message = ActionMessage { action, actor: owned(actor), reason: owned(reason) };
+        let follower = self.follow_run(run).await?.at_end().await?;
+        follower.check(&self::kind(message.action.clone()))?;
         let payload = serde_json::to_vec(&message)
             .map_err(|error| Error::invalid(format!("the action cannot be written as JSON: {error}")))?;
+        let ended = follower.task_state().await?.is_ended();
         let signal = Signal { to: Recipient::Task(run), name: Name::new(ACTION_SIGNAL)?, payload: payload.into() };
         let write = Write::Signal(Box::new(signal));
-        let outcome = if self.record(run).await?.state.is_ended() {
+        let outcome = if ended {
             self.apply_and_wake(Write::All(vec![Write::Retry { task: run }, write])).await?
         } else {
             self.apply_and_wake(write).await?

@@ -6,7 +6,7 @@ use super::view::{RunView, run_view};
 use crate::bounds;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::workflow::run::{RUN_KIND_PREFIX, RunContext, RunState, decode};
+use crate::workflow::run::{ActionKind, RUN_KIND_PREFIX, RunContext, RunState, check_action, check_signal, decode};
 use crate::workflow::turn::{RunPayload, run_context};
 
 /// A reader of one run, wherever it runs. Each new event of the history is read once.
@@ -86,6 +86,22 @@ impl RunFollower {
                 return Err(onward_store::Error::closed().into());
             }
         }
+    }
+
+    /// Reads the whole history.
+    pub(super) async fn at_end(mut self) -> Result<Self> {
+        self.read().await?;
+        Ok(self)
+    }
+
+    /// Checks that the run allows an action now.
+    pub(super) fn check(&self, action: &ActionKind) -> Result<()> {
+        check_action(&self.context, &self.state, action).map(drop).map_err(Error::invalid)
+    }
+
+    /// Checks that a step takes a signal.
+    pub(super) fn check_signal(&self, name: &str, payload: &serde_json::Value) -> Result<()> {
+        check_signal(&self.context, &self.state, name, &payload.into()).map(drop).map_err(Error::invalid)
     }
 
     /// Reads what the history has since the last read, and returns the state.

@@ -15,8 +15,9 @@ pub(crate) const SIGNALS_KEPT: usize = 1000;
 /// The most events that one turn publishes.
 pub(crate) const PUBLISHED_PER_TURN: usize = 1000;
 
-/// The most tasks that one turn submits for items. The next end of an item submits more.
-pub(crate) const SUBMITTED_PER_TURN: usize = 10_000;
+/// The most tasks that one turn submits for items: with those of all steps, as many as a store
+/// takes. Another turn follows at once.
+pub(crate) const SUBMITTED_PER_TURN: usize = 9_000;
 
 /// The most bytes of a payload that a step submits.
 pub(crate) const PAYLOAD_BYTES: usize = 1024 * 1024;

@@ -29,13 +29,13 @@ pub(crate) struct RunContext {
     pub(crate) template: Arc<Template>,
     pub(crate) input: Value,
     pub(crate) facts: RunFacts,
-    pub(super) schemas: Arc<Schemas>,
+    pub(in crate::workflow::run) schemas: Arc<Schemas>,
     /// The constants of the template as a value.
-    pub(super) vars: Value,
+    pub(in crate::workflow::run) vars: Value,
     /// The facts as a value.
-    pub(super) run: Value,
+    pub(in crate::workflow::run) run: Value,
     /// The affinity key of the steps.
-    pub(super) affinity: Option<Name>,
+    pub(in crate::workflow::run) affinity: Option<Name>,
 }
 
 impl RunContext {

@@ -8,41 +8,16 @@
 //! A *reference* is a fresh number for each submission: of a step, an item, an undo, or another try
 //! of one. A report of a reference that is not open changes nothing.
 //!
-//! In reading order: `verdict` (the join rule), `waves`, `start`, `ends`, `finish`; then `items`,
-//! `signals`, `moments`, `undo`, `cancel` and `actions`.
+//! `state` has the state, its events and their fold. `turn` decides; in reading order: `verdict` (the
+//! join rule), `waves`, `start`, `ends`, `finish`; then `items`, `signals`, `moments`, `undo`, `cancel`
+//! and `actions`.
 
-mod actions;
-mod batch;
 mod bounds;
-mod cancel;
 mod context;
 mod decision;
-mod ends;
-mod event;
-mod finish;
-mod fold;
-mod fold_undo;
-mod items;
-mod json;
-mod moments;
-mod pages;
-mod phase;
-mod publish;
-mod reason;
-mod references;
 mod schemas;
-mod scope;
-mod signals;
-mod start;
 mod state;
-mod step_state;
-mod task;
 mod turn;
-mod undo;
-mod undo_state;
-mod verdict;
-mod view;
-mod waves;
 
 #[cfg(test)]
 mod tests;
@@ -50,16 +25,15 @@ mod tests;
 pub(crate) use bounds::RUN_KIND_PREFIX;
 pub(crate) use context::{RunContext, RunFacts};
 pub(crate) use decision::{
-    Action, ActionKind, Advanced, Arrival, Decision, Effects, NoResults, Published, ReportedResult, Results, RunNext,
-    StepTask,
+    Action, ActionKind, Advanced, Arrival, Decision, Effects, Published, ReportedResult, Results, RunNext,
 };
-pub(crate) use event::{RunEvent, decode, encode};
-pub(crate) use json::Json;
-pub use phase::Phase;
 pub(crate) use schemas::Schemas;
-pub(crate) use signals::check_signal;
 pub(crate) use state::RunState;
-pub use step_state::StepState;
+pub(crate) use state::event::{RunEvent, decode, encode};
+pub use state::phase::Phase;
+pub use state::step_state::StepState;
+pub(crate) use state::undo_state::UndoState;
+pub(crate) use state::view::StepView;
 pub(crate) use turn::advance;
-pub(crate) use undo_state::UndoState;
-pub(crate) use view::{ItemCounts, StepView};
+pub(crate) use turn::allowed::check_action;
+pub(crate) use turn::signals::check_signal;

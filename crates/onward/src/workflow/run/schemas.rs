@@ -10,17 +10,17 @@ use crate::workflow::template::{Step, StepAction, Template};
 #[derive(Debug, Default)]
 pub(crate) struct Schemas {
     /// The schema of the run's result.
-    pub(super) run: Option<Validator>,
-    pub(super) steps: Vec<StepSchemas>,
+    pub(in crate::workflow::run) run: Option<Validator>,
+    pub(in crate::workflow::run) steps: Vec<StepSchemas>,
 }
 
 /// The compiled schemas of a step.
 #[derive(Debug, Default)]
-pub(super) struct StepSchemas {
-    pub(super) result: Option<Validator>,
+pub(in crate::workflow::run) struct StepSchemas {
+    pub(in crate::workflow::run) result: Option<Validator>,
     /// The schema of the reply to `ask`.
-    pub(super) ask: Option<Validator>,
-    pub(super) publications: Vec<Option<Validator>>,
+    pub(in crate::workflow::run) ask: Option<Validator>,
+    pub(in crate::workflow::run) publications: Vec<Option<Validator>>,
 }
 
 impl Schemas {
@@ -34,7 +34,7 @@ impl Schemas {
         Ok(Self { run, steps })
     }
 
-    pub(super) fn of(&self, step: usize) -> Option<&StepSchemas> {
+    pub(in crate::workflow::run) fn of(&self, step: usize) -> Option<&StepSchemas> {
         self.steps.get(step)
     }
 }
@@ -72,7 +72,7 @@ fn compiled(schema: Option<&serde_json::Value>, place: impl FnOnce() -> String) 
 ///
 /// # Errors
 /// The first fault, with its place in the value.
-pub(super) fn check(schema: Option<&Validator>, value: &Value) -> Result<(), String> {
+pub(in crate::workflow::run) fn check(schema: Option<&Validator>, value: &Value) -> Result<(), String> {
     let Some(schema) = schema else { return Ok(()) };
     let json = serde_json::Value::from(value);
     schema.validate(&json).map_err(|error| {

@@ -12,6 +12,5 @@ mod templates;
 
 pub(crate) use instance::{RunInstance, run_context};
 pub(crate) use payload::{RunPayload, run_kind};
-pub(crate) use program::Program;
 pub(crate) use run_turn::run_turn;
 pub(crate) use templates::{Templates, compile};
