@@ -31,8 +31,7 @@ impl Error {
 
     #[cold]
     pub(crate) fn unexpected(what: &str) -> Self {
-        onward_store::Error::corrupt(format!("the store answered {what} with an outcome that does not belong to it"))
-            .into()
+        onward_store::Error::corrupt(format!("the store returned an outcome that does not belong to {what}")).into()
     }
 
     #[cold]

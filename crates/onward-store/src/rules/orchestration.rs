@@ -295,7 +295,7 @@ fn is_to_have_a_turn(state: TaskState) -> bool {
 /// Returns whether an orchestration receives a request to cancel as a message, instead of ending at
 /// once. An orchestration that has begun may have to clean up.
 #[must_use]
-pub fn hears_of_cancel(generation: u32, length: u64, state: TaskState) -> bool {
+pub fn is_notified_of_cancel(generation: u32, length: u64, state: TaskState) -> bool {
     generation > 0 || length > 0 || state == TaskState::Running
 }
 

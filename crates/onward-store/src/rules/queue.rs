@@ -26,7 +26,7 @@ pub fn check(set: &SetQueue) -> Result<(), Refusal> {
     }
     if let Some(wait) = set.affinity_wait.filter(|wait| *wait > bounds::AFFINITY_WAIT_MAXIMUM) {
         return Err(Refusal::Invalid(format!(
-            "the queue `{}` was to have its tasks wait {wait:?} for the worker that their series prefers, and it may be at most {:?}; \
+            "the queue `{}` was to have its tasks wait {wait:?} for the worker that their affinity key prefers, and it may be at most {:?}; \
              what must run in one place needs a queue that only this worker serves",
             set.queue,
             bounds::AFFINITY_WAIT_MAXIMUM

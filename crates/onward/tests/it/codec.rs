@@ -113,8 +113,8 @@ async fn tell_all(word: Word, context: OrchestrationContext) -> std::result::Res
     }
     context.set_status(&word)?;
     context.set_value("kept", &word)?;
-    let heard: Word = context.activity(Ask(word.clone())).await?;
-    let kept = context.step("keep", move || async move { Ok(heard) }).await?;
+    let received: Word = context.activity(Ask(word.clone())).await?;
+    let kept = context.step("keep", move || async move { Ok(received) }).await?;
     let failed = context.activity_task::<()>(NewTask::new("fails")?).await.unwrap_err();
     let update = context.updates::<Word>("told")?.next().await;
     update.accept(&failed.details::<Word>())?;

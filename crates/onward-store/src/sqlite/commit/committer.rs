@@ -354,7 +354,7 @@ impl Committer {
     }
 
     /// Runs `work` while neither this process nor another writes to the file.
-    pub(in crate::sqlite) fn while_nobody_writes<T>(&mut self, work: impl FnOnce() -> T) -> Result<T> {
+    pub(in crate::sqlite) fn while_no_process_writes<T>(&mut self, work: impl FnOnce() -> T) -> Result<T> {
         self.begin()?;
         let done = self.check_file().map(|()| work());
         self.connection.database().prepare_cached("ROLLBACK")?.execute([])?;

@@ -180,12 +180,12 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_could_not_start_anew_rings_again_at_twice_its_length_even_if_no_commit_ends_there() {
+    fn a_log_that_could_not_restart_triggers_again_at_twice_its_length_even_if_no_commit_ends_there() {
         assert_eq!(fires([12, 19, 23, 26]), [true, false, true, false]);
     }
 
     #[test]
-    fn a_log_that_started_anew_rings_when_it_is_long_again() {
+    fn a_log_that_restarted_triggers_when_it_is_long_again() {
         assert_eq!(fires([12, 3, 11]), [true, false, true]);
     }
 }

@@ -511,6 +511,6 @@ async fn apply(run: &Run, turn: Turn) -> Result<Turned, TurnAbort> {
         }
         Some(Outcome::Refused(refusal)) => Err(TurnAbort::Lost(refusal.to_string())),
         None => Err(TurnAbort::Lost("the run is over".to_owned())),
-        Some(other) => Err(TurnAbort::Lost(format!("the store answered a turn with {other:?}"))),
+        Some(other) => Err(TurnAbort::Lost(format!("the store returned {other:?} for a turn"))),
     }
 }
