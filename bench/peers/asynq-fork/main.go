@@ -1,4 +1,5 @@
-// The rate tests on the SQLite broker of the asynq fork qluvio/asynq, set up as in the fork's own test of rates.
+// The rate tests on the SQLite broker of the asynq fork qluvio/asynq, set up as in the fork's own
+// rate test.
 package main
 
 import (
@@ -19,7 +20,8 @@ const kind = "place"
 const (
 	// After this time a program ends with an error, sooner than the runner would kill it.
 	runLimit = 9 * time.Minute
-	// After this time nobody waits for the records of tasks that have been started, and measured, already.
+	// After this time the program stops waiting for the records of tasks that were started and
+	// measured.
 	shutdownLimit = time.Minute
 )
 
@@ -33,7 +35,7 @@ func main() {
 	protocol.Run("asynq-fork", work)
 }
 
-// settings are how often the server looks for tasks, and whether the producer awaits each submit.
+// settings are the poll interval of the server, and whether the producer awaits each submit.
 type settings struct {
 	tuned, inTurn bool
 }
@@ -83,7 +85,8 @@ func work(request *protocol.Request) (*protocol.Measurement, error) {
 	return rates(row, settings, filepath.Join(directory, "queues.sqlite"))
 }
 
-// silence keeps what the fork prints by itself, once for each look at a queue without a free slot, out of the output, whose last line is the result.
+// silence keeps the fork's own output, one line for each poll of a queue without a free slot, away
+// from the program's output, whose last line is the result.
 func silence() (restore func(), err error) {
 	nothing, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
@@ -159,7 +162,7 @@ func produce(row *protocol.Row, settings settings, client *asynq.Client, path st
 	return produceTo(row, settings, client)
 }
 
-// produceFor is the whole work of a producer in a process of its own.
+// produceFor does the whole work of a producer in a separate process.
 func produceFor(row *protocol.Row, settings settings, path string) error {
 	client := asynq.NewClient(connection(path))
 	defer client.Close()
@@ -171,7 +174,7 @@ func produceFor(row *protocol.Row, settings settings, path string) error {
 }
 
 func produceTo(row *protocol.Row, settings settings, client *asynq.Client) ([]protocol.Submitted, error) {
-	// A task is kept after its end, as by the others.
+	// A task is kept after its end, as in the other systems.
 	submit := func(queue string, payload []byte) error {
 		_, err := client.Enqueue(asynq.NewTask(kind, payload), asynq.Queue(queue), asynq.Retention(24*time.Hour))
 		return err
@@ -182,7 +185,8 @@ func produceTo(row *protocol.Row, settings settings, client *asynq.Client) ([]pr
 	return protocol.Produce(row, submit)
 }
 
-// fill submits the tasks of a backlog that are due in an hour, in equal parts into all queues; one after the other, as the fork writes them.
+// fill submits the tasks of a backlog that are due in an hour, in equal parts to all queues, one
+// after the other, as the fork writes them.
 func fill(row *protocol.Row, client *asynq.Client) error {
 	payload, err := row.Payloads()
 	if err != nil {
@@ -198,7 +202,7 @@ func fill(row *protocol.Row, client *asynq.Client) error {
 	return nil
 }
 
-// silent is a log that nothing is written to.
+// silent is a log that discards everything.
 type silent struct{}
 
 func (silent) Debug(...any) {}

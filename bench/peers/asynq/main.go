@@ -18,7 +18,7 @@ import (
 const kind = "place"
 
 func main() {
-	// The Redis server dies with the thread that started it, so that thread stays.
+	// The Redis server ends with the thread that started it, so that thread must not end.
 	runtime.LockOSThread()
 	protocol.Run("asynq", work)
 }
@@ -46,7 +46,7 @@ func work(request *protocol.Request) (*protocol.Measurement, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Before the line is made: the server's CPU time is part of it.
+	// Stopped before the line is made, so that the server's CPU time is part of it.
 	redis.stop()
 	if measured.Settings = request.Settings; request.Row.Mode == "interleaved" {
 		measured.Settings += " lenient"
@@ -54,7 +54,7 @@ func work(request *protocol.Request) (*protocol.Measurement, error) {
 	return measured, nil
 }
 
-// settings are when Redis syncs, and whether to look for tasks often.
+// settings are the sync mode of Redis, and whether asynq polls often.
 func settings(request *protocol.Request) (synchronous string, tuned bool, err error) {
 	synchronous, rest, _ := strings.Cut(request.Settings, " ")
 	levels := map[string]string{"everysec": "normal", "always": "full"}
@@ -106,7 +106,7 @@ func produce(row *protocol.Row, client *asynq.Client, address string) ([]protoco
 	return protocol.Produce(row, submitTo(client))
 }
 
-// produceFor is the whole work of a producer in a process of its own.
+// produceFor does the whole work of a producer in a separate process.
 func produceFor(row *protocol.Row, address string) error {
 	client := asynq.NewClient(asynq.RedisClientOpt{Addr: address})
 	defer client.Close()
@@ -117,7 +117,7 @@ func produceFor(row *protocol.Row, address string) error {
 	return protocol.PrintSubmitted(submitted)
 }
 
-// submitTo keeps a task after its end, as the others do.
+// submitTo keeps a task after its end, as the other systems do.
 func submitTo(client *asynq.Client) protocol.Submit {
 	return func(queue string, payload []byte) error {
 		_, err := client.Enqueue(asynq.NewTask(kind, payload), asynq.Queue(queue), asynq.Retention(24*time.Hour))
@@ -125,7 +125,7 @@ func submitTo(client *asynq.Client) protocol.Submit {
 	}
 }
 
-// fill submits the tasks of a backlog that are due in an hour, in equal parts into all queues.
+// fill submits the tasks of a backlog that are due in an hour, in equal parts to all queues.
 func fill(row *protocol.Row, client *asynq.Client) error {
 	payload, err := row.Payloads()
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// How long Redis may take to start.
+// The time limit for the start of Redis.
 const patience = 10 * time.Second
 
-// redisServer is a Redis of our own on the loopback interface, with its files in a directory of their own.
+// redisServer is a Redis server on the loopback interface, with its own directory of files.
 type redisServer struct {
 	address   string
 	directory string
@@ -61,7 +61,7 @@ func freePort() (int, error) {
 	return listener.Addr().(*net.TCPAddr).Port, nil
 }
 
-// check waits until Redis accepts connections, and reads back what it keeps safe.
+// check waits until Redis accepts connections, and reads back its sync settings.
 func (server *redisServer) check(synchronous string) error {
 	client := redis.NewClient(&redis.Options{Addr: server.address})
 	defer client.Close()
@@ -82,7 +82,7 @@ func (server *redisServer) check(synchronous string) error {
 	return nil
 }
 
-// stop ends the process that was started, and no other; it may be said twice.
+// stop ends the process that was started, and no other; a second call has no effect.
 func (server *redisServer) stop() {
 	if server.command == nil {
 		return

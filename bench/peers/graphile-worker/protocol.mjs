@@ -1,4 +1,5 @@
-// What a benchmark program in JavaScript and the runner say to each other: as in protocol/go, the row comes as JSON in the environment.
+// The protocol between a benchmark program in JavaScript and the runner. As in protocol/go, the row
+// arrives as JSON in the environment.
 
 /** Nanoseconds of the monotonic clock. */
 export const now = () => process.hrtime.bigint();

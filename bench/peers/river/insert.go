@@ -48,7 +48,7 @@ func insertAll(ctx context.Context, client *river.Client[pgx.Tx], row *protocol.
 	})
 }
 
-// from runs a function in so many goroutines.
+// from runs a function in a number of goroutines.
 func from(submitters int, run func() error) error {
 	failures := make(chan error, submitters)
 	for range submitters {
@@ -61,7 +61,8 @@ func from(submitters int, run func() error) error {
 	return failure
 }
 
-// insertPaced inserts jobs one by one at the row's rate, whatever became of earlier ones, and answers when each was called for.
+// insertPaced inserts jobs one by one at the row's rate, without waiting for earlier ones, and
+// returns the time of each call.
 func insertPaced(ctx context.Context, client *river.Client[pgx.Tx], row *protocol.Row) ([]int64, error) {
 	job, err := places(row)
 	if err != nil {
@@ -82,7 +83,7 @@ func insertPaced(ctx context.Context, client *river.Client[pgx.Tx], row *protoco
 	return called, errors.Join(failures...)
 }
 
-// prepared has the tables made, and a client that only inserts.
+// prepared makes the tables, and returns a client that only inserts.
 func prepared(ctx context.Context, request *protocol.Request, most int) (*pgxpool.Pool, *river.Client[pgx.Tx], error) {
 	pool, err := pool(ctx, request.Postgres, most)
 	if err != nil {
@@ -95,7 +96,7 @@ func prepared(ctx context.Context, request *protocol.Request, most int) (*pgxpoo
 	return pool, client, err
 }
 
-// submits inserts in bulk, nobody working.
+// submits inserts in bulk while no worker runs.
 func submits(ctx context.Context, request *protocol.Request) (*protocol.Measurement, error) {
 	if request.Settings != "InsertManyFast" {
 		return nil, fmt.Errorf("river has no settings `%s` here", request.Settings)
@@ -115,7 +116,8 @@ func submits(ctx context.Context, request *protocol.Request) (*protocol.Measurem
 	return &protocol.Measurement{Value: float64(row.Count) / elapsed.Seconds(), Observed: observed}, err
 }
 
-// eachSubmit inserts jobs in calls of their own, from as many goroutines as the row has submitters, each with a connection.
+// eachSubmit inserts jobs in separate calls, from as many goroutines as the row has submitters,
+// each with a connection.
 func eachSubmit(ctx context.Context, request *protocol.Request) (*protocol.Measurement, error) {
 	if request.Settings != "Insert" {
 		return nil, fmt.Errorf("river has no settings `%s` here", request.Settings)

@@ -17,7 +17,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-// How many connections a worker has.
+// The number of connections of a worker.
 const connections = 20
 
 func main() {
@@ -80,12 +80,12 @@ func migrate(ctx context.Context, pool *pgxpool.Pool) error {
 	return err
 }
 
-// inserter is a client that only inserts.
+// inserter returns a client that only inserts.
 func inserter(pool *pgxpool.Pool) (*river.Client[pgx.Tx], error) {
 	return river.NewClient(riverpgxv5.New(pool), &river.Config{Logger: logger()})
 }
 
-// workerClient is a client that works, with the settings of the request.
+// workerClient returns a client that works, with the settings of the request.
 func workerClient(pool *pgxpool.Pool, request *protocol.Request, started func(*protocol.Order)) (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &worker{started: started})
@@ -109,7 +109,7 @@ func logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 }
 
-// count asks how many jobs there are in a state.
+// count returns the number of jobs in a state.
 func count(ctx context.Context, pool *pgxpool.Pool, state string) (int, error) {
 	var jobs int
 	err := pool.QueryRow(ctx, "SELECT count(*) FROM river_job WHERE state::text = $1", state).Scan(&jobs)

@@ -12,10 +12,10 @@ import (
 	"github.com/riverqueue/river"
 )
 
-// How long a run may take.
+// The time limit of a run.
 const patience = 5 * time.Minute
 
-// crew is a worker with what it has seen.
+// crew is a worker and the jobs that it has seen.
 type crew struct {
 	pool      *pgxpool.Pool
 	client    *river.Client[pgx.Tx]
@@ -44,7 +44,7 @@ func newCrew(ctx context.Context, request *protocol.Request) (*crew, error) {
 	return &crew{pool: pool, client: client, starts: starts, completed: completed}, nil
 }
 
-// untilCompleted waits for as many events, which come when an end is durable.
+// untilCompleted waits for this many events, each of which arrives when an end is durable.
 func (crew *crew) untilCompleted(count int) error {
 	limit := time.After(patience)
 	for range count {
@@ -60,7 +60,7 @@ func (crew *crew) untilCompleted(count int) error {
 	return nil
 }
 
-// measurement has what the database says.
+// measurement returns the state that the database holds.
 func (crew *crew) measurement(ctx context.Context, row *protocol.Row, begun time.Time, ended time.Time) (*protocol.Measurement, error) {
 	if err := crew.client.Stop(ctx); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (crew *crew) measurement(ctx context.Context, row *protocol.Row, begun time
 	}, nil
 }
 
-// drain works off a backlog that was inserted before.
+// drain processes a backlog that was inserted before.
 func drain(ctx context.Context, request *protocol.Request) (*protocol.Measurement, error) {
 	crew, err := newCrew(ctx, request)
 	if err != nil {
@@ -97,7 +97,7 @@ func drain(ctx context.Context, request *protocol.Request) (*protocol.Measuremen
 	return crew.measurement(ctx, &request.Row, begun, time.Now())
 }
 
-// roundTrips inserts in bulk while the worker works.
+// roundTrips inserts in bulk while the worker runs.
 func roundTrips(ctx context.Context, request *protocol.Request) (*protocol.Measurement, error) {
 	crew, err := newCrew(ctx, request)
 	if err != nil {
@@ -116,7 +116,8 @@ func roundTrips(ctx context.Context, request *protocol.Request) (*protocol.Measu
 	return crew.measurement(ctx, &request.Row, begun, time.Now())
 }
 
-// wake measures from the call of an insert, by a client with connections of its own, to the start of the worker's function.
+// wake measures the time from the call of an insert, by a client with its own connections, to the
+// start of the worker's function.
 func wake(ctx context.Context, request *protocol.Request) (*protocol.Measurement, error) {
 	row := &request.Row
 	crew, err := newCrew(ctx, request)
@@ -134,7 +135,7 @@ func wake(ctx context.Context, request *protocol.Request) (*protocol.Measurement
 	if err != nil {
 		return nil, err
 	}
-	// The worker is left alone for a moment.
+	// The worker is idle for a moment.
 	time.Sleep(500 * time.Millisecond)
 	called, err := insertPaced(ctx, client, row)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Now is in nanoseconds of the monotonic clock, which all processes of a machine share.
+// Now returns the nanoseconds of the monotonic clock, which all processes of a machine share.
 func Now() int64 {
 	var time unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &time); err != nil {
@@ -19,7 +19,8 @@ func Now() int64 {
 // Latencies of single operations, in nanoseconds.
 type Latencies []int64
 
-// Percentile is the latency in microseconds below or at which fraction of all lie (nearest rank); zero if there are none.
+// Percentile returns the latency in microseconds at or below which a fraction of all lie (nearest
+// rank); zero if there are none.
 func (latencies Latencies) Percentile(fraction float64) float64 {
 	if len(latencies) == 0 {
 		return 0
@@ -29,7 +30,7 @@ func (latencies Latencies) Percentile(fraction float64) float64 {
 	return float64(latencies[rank-1]) / 1e3
 }
 
-// Mean is in microseconds; zero if there are none.
+// Mean returns the mean in microseconds; zero if there are none.
 func (latencies Latencies) Mean() float64 {
 	var sum float64
 	for _, each := range latencies {

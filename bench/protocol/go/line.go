@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Measurement is what a program measured for one row in one run.
+// Measurement is the measurement of one row in one run.
 type Measurement struct {
 	Value      float64
 	Latencies  Latencies
 	Observed   map[string]int
 	Lost       int
 	Duplicated int
-	// Settings are printed in place of those asked for, where they say more.
+	// Settings are the settings to print, if they state more than the requested ones.
 	Settings string
 	Extra    map[string]float64
 }
@@ -41,8 +41,9 @@ type line struct {
 	Extra      map[string]float64 `json:"extra,omitempty"`
 }
 
-// Run is the whole of a program: it reads the request, does the row, checks the observed facts and prints the line. Work that measures nothing,
-// such as a producer's, prints what it has to say itself.
+// Run is the main function of a program: it reads the request, runs the row, checks the observed
+// facts and prints the line. Work that measures nothing, such as a producer's, prints its own
+// output.
 func Run(system string, work func(*Request) (*Measurement, error)) {
 	if err := run(system, work); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
@@ -97,7 +98,8 @@ func lineOf(system string, request *Request, measured *Measurement) *line {
 	}
 }
 
-// usage is the CPU time and the peak memory in MiB of this process and of those it started and waited for, such as a server.
+// usage returns the CPU time and the peak memory in MiB of this process and of the processes that
+// it started and waited for, such as a server.
 func usage() (time.Duration, float64) {
 	var cpu time.Duration
 	var peak float64

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// producerVariable says that a program is a producer, and where the queues are.
+// producerVariable marks a program as a producer, and holds the location of the queues.
 const producerVariable = "BENCH_PRODUCER"
 
-// Submit puts a payload into a queue and returns when it is accepted.
+// Submit submits a payload to a queue and returns when it is accepted.
 type Submit func(queue string, payload []byte) error
 
-// Produce submits all tasks of a row at the moments of a schedule fixed beforehand, each from a goroutine of its own, so that
-// late answers put nothing off.
+// Produce submits all tasks of a row at the times of a schedule fixed beforehand, each from its own
+// goroutine, so that late acknowledgements delay no arrival.
 func Produce(row *Row, submit Submit) ([]Submitted, error) {
 	failures := make(chan error, row.Count)
 	submitted, err := arrivals(row, submit, func(submitOne func() error) {
@@ -29,8 +29,8 @@ func Produce(row *Row, submit Submit) ([]Submitted, error) {
 	return submitted, err
 }
 
-// ProduceInTurn does the same from one goroutine: what is due while a submit is under way comes late, which shows in the latencies since
-// tasks were due and in the rate, and in no others.
+// ProduceInTurn submits the tasks from one goroutine. A task that is due during another submit is
+// late, which shows only in the rate and in the latencies since the due times.
 func ProduceInTurn(row *Row, submit Submit) ([]Submitted, error) {
 	var failures error
 	submitted, err := arrivals(row, submit, func(submitOne func() error) {
@@ -60,12 +60,12 @@ func arrivals(row *Row, submit Submit, do func(submitOne func() error)) ([]Submi
 	return submitted, nil
 }
 
-// ProducerAskedFor is where the queues are, if this process was started as a producer.
+// ProducerAskedFor returns the location of the queues if this process was started as a producer.
 func ProducerAskedFor() (string, bool) {
 	return os.LookupEnv(producerVariable)
 }
 
-// PrintSubmitted is the output of a producer.
+// PrintSubmitted prints the output of a producer.
 func PrintSubmitted(submitted []Submitted) error {
 	output := bufio.NewWriter(os.Stdout)
 	for _, each := range submitted {
@@ -74,7 +74,7 @@ func PrintSubmitted(submitted []Submitted) error {
 	return output.Flush()
 }
 
-// ProduceElsewhere starts this program once more as a producer.
+// ProduceElsewhere starts this program again as a producer.
 func ProduceElsewhere(place string) ([]Submitted, error) {
 	command := exec.Command("/proc/self/exe", os.Args[1:]...)
 	command.Env = append(os.Environ(), producerVariable+"="+place)

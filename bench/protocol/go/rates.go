@@ -15,7 +15,7 @@ type Order struct {
 	Note      string `json:"note"`
 }
 
-// Note is what fills a payload of the row's size up.
+// Note fills a payload up to the row's size.
 func (row *Row) Note() (string, error) {
 	empty, err := json.Marshal(Order{})
 	if err != nil || len(empty) > row.PayloadBytes {
@@ -24,7 +24,7 @@ func (row *Row) Note() (string, error) {
 	return strings.Repeat("n", row.PayloadBytes-len(empty)), nil
 }
 
-// Payloads makes payloads of the row's size; the size changes by the digits of the number alone.
+// Payloads makes payloads of the row's size, which changes only by the digits of the number.
 func (row *Row) Payloads() (func(number uint64) []byte, error) {
 	note, err := row.Note()
 	if err != nil {
@@ -35,12 +35,12 @@ func (row *Row) Payloads() (func(number uint64) []byte, error) {
 	}, nil
 }
 
-// QueueName is the name of the queue of a weight.
+// QueueName returns the name of the queue of a weight.
 func QueueName(weight int) string {
 	return fmt.Sprintf("weight-%d", weight)
 }
 
-// Weights are those of all queues.
+// Weights returns the weights of all queues.
 func (row *Row) Weights() []int {
 	if row.Queues == "alone" {
 		return []int{5}
@@ -48,7 +48,7 @@ func (row *Row) Weights() []int {
 	return []int{1, 2, 3, 4, 5}
 }
 
-// UsedWeights are those of the queues that get a task at each arrival.
+// UsedWeights returns the weights of the queues that receive a task at each arrival.
 func (row *Row) UsedWeights() []int {
 	if row.Queues == "all" {
 		return row.Weights()
@@ -56,7 +56,7 @@ func (row *Row) UsedWeights() []int {
 	return []int{5}
 }
 
-// QueueWeights has all queues by name.
+// QueueWeights returns the weights of all queues by name.
 func (row *Row) QueueWeights() map[string]int {
 	queues := make(map[string]int)
 	for _, weight := range row.Weights() {
@@ -65,24 +65,25 @@ func (row *Row) QueueWeights() map[string]int {
 	return queues
 }
 
-// Submitted is a task that was accepted: which, the weight of its queue, when it was due and when the submit returned.
+// Submitted is an accepted task: its number, the weight of its queue, its due time and the return
+// of its submit.
 type Submitted struct {
 	Number, Weight int
 	Due, Returned  int64
 }
 
-// Starts is when the handlers of tasks started.
+// Starts records the times at which the handlers of tasks started.
 type Starts struct {
 	at             []atomic.Int64
 	started, again atomic.Int64
 }
 
-// NewStarts is for tasks numbered from 0 to count - 1.
+// NewStarts returns a record for tasks numbered from 0 to count - 1.
 func NewStarts(count int) *Starts {
 	return &Starts{at: make([]atomic.Int64, count)}
 }
 
-// Start says that the handler of the task with this payload starts now.
+// Start records that the handler of the task with this payload starts now.
 func (starts *Starts) Start(payload []byte) error {
 	now := Now()
 	var order Order
@@ -93,7 +94,7 @@ func (starts *Starts) Start(payload []byte) error {
 	return nil
 }
 
-// StartOrder says that the handler of a task with this payload starts now.
+// StartOrder records that the handler of a task with this payload starts now.
 func (starts *Starts) StartOrder(order *Order) {
 	starts.start(order.Number, Now())
 }
@@ -109,12 +110,12 @@ func (starts *Starts) start(number uint64, now int64) {
 	}
 }
 
-// Ledger is how many tasks never started, and how often one started again.
+// Ledger returns the number of tasks that never started, and of those that started again.
 func (starts *Starts) Ledger() (lost, duplicated int) {
 	return len(starts.at) - int(starts.started.Load()), int(starts.again.Load())
 }
 
-// Since is the time from a moment of each task, by number, to its start.
+// Since returns the time from a moment of each task, by number, to its start.
 func (starts *Starts) Since(moments []int64) Latencies {
 	var latencies Latencies
 	for number, moment := range moments {
@@ -132,7 +133,7 @@ func (starts *Starts) Wait(count int) {
 	}
 }
 
-// Measurement has the same figures as that of the Rust crate.
+// Measurement returns the same figures as that of the Rust crate.
 func (starts *Starts) Measurement(row *Row, submitted []Submitted) *Measurement {
 	measured := &Measurement{Extra: make(map[string]float64)}
 	returned := func(each Submitted) int64 { return each.Returned }
@@ -152,7 +153,8 @@ func (starts *Starts) Measurement(row *Row, submitted []Submitted) *Measurement 
 	return measured
 }
 
-// latencies of the queue of a weight, or of all (0), from a moment to the start; nothing for a task that started before it.
+// latencies returns the latencies of the queue of a weight, or of all (0), from a moment to the
+// start; zero for a task that started before it.
 func (starts *Starts) latencies(submitted []Submitted, weight int, from func(Submitted) int64) Latencies {
 	var latencies Latencies
 	for _, each := range submitted {
@@ -171,7 +173,8 @@ func (measured *Measurement) figures(of string, latencies Latencies) {
 	measured.Extra[of+"_max_us"] = latencies.Percentile(1)
 }
 
-// achieved is how many tasks a second were accepted, from the first that was due to the last whose submit returned.
+// achieved returns the tasks accepted each second, from the first due time to the return of the
+// last submit.
 func achieved(row *Row, submitted []Submitted) float64 {
 	if len(submitted) == 0 {
 		return 0

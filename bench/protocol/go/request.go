@@ -1,5 +1,6 @@
-// Package protocol is what benchmark programs in Go and the runner say to each other: the same as the Rust crate beside it. The row
-// comes as JSON in the environment, as the runner read it from the scenario files.
+// Package protocol is the protocol between benchmark programs in Go and the runner, like the Rust
+// crate beside it. The row arrives as JSON in the environment, as the runner read it from the
+// scenario files.
 package protocol
 
 import (
@@ -10,17 +11,17 @@ import (
 	"os"
 )
 
-// The row, as the system is to do it.
+// The row, as the system is to run it.
 const rowVariable = "ONWARD_BENCH_ROW"
 
-// Backlog is what waits before the timed part.
+// Backlog is the content of the store before the timed part.
 type Backlog struct {
 	Delayed  int `json:"delayed"`
 	Unserved int `json:"unserved"`
 	Runnable int `json:"runnable"`
 }
 
-// Row is one row of the benchmarks, as far as programs in Go need it.
+// Row is one row of the benchmarks, with the fields that programs in Go need.
 type Row struct {
 	Name         string         `json:"name"`
 	Workload     string         `json:"workload"`
@@ -39,14 +40,14 @@ type Row struct {
 	Expect       map[string]any `json:"expect"`
 }
 
-// Request is one row to do.
+// Request is a request to run one row.
 type Request struct {
 	Row        Row
 	Durability string
 	Settings   string
-	// Directory is where files go.
+	// Directory is the directory of files.
 	Directory string
-	// Postgres is the URL of the server of the run, for rows that are done on one.
+	// Postgres is the URL of the run's server, for rows on PostgreSQL.
 	Postgres string
 	json     bool
 }
@@ -60,7 +61,7 @@ func NewRequest() (*Request, error) {
 	flag.StringVar(&request.Directory, "directory", os.TempDir(), "where files go")
 	flag.StringVar(&request.Postgres, "postgres", "", "the PostgreSQL server of the run")
 	flag.BoolVar(&request.json, "json", false, "print one JSON object")
-	// What the runner has applied to the row already, or reads itself.
+	// The runner has already applied these fields, or reads them itself.
 	flag.Bool("quick", false, "the row is a quick one")
 	flag.String("scenarios", "", "not read")
 	flag.String("commits", "", "not read")
@@ -78,7 +79,7 @@ func NewRequest() (*Request, error) {
 	return request, nil
 }
 
-// verify checks what was observed against what the row expects.
+// verify compares the observed facts with those that the row expects.
 func (row *Row) verify(observed map[string]int) error {
 	for name, expected := range row.Expect {
 		number, observed := row.Count, observed[name]

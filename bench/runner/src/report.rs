@@ -12,43 +12,58 @@ use crate::table;
 
 const HEAD: &str = "# Benchmarks
 
-Generated from a record by `cargo run --release --manifest-path bench/Cargo.toml -p bench-runner -- report FILE`; do not edit.
+Generated from a record by `bench-runner report` (see `bench/README.md`); do not edit.
 
-The systems take turns within each row, each run in a process of its own. Ratios are worth more than times: the machine is what it
-is; those below the table with an error (±) are geometric means over the rounds with their standard errors. *Durability* is what an acknowledgement survives: `memory` nothing, `normal` a killed process, `full` power loss. *Onward is* says how
-many times as good Onward's figure is as the line's. The `ceiling` is bare SQLite in one thread taking the same steps, with the
-commit sizes of the Onward run beside it or with its best batch; it answers nobody and runs nothing. `onward: memory store` is the
-specification kept in memory without a database. In brackets: submits / claims / completions in a commit that
-has any, and commits for each 1000 tasks. Rows of `us p99` show the 99th percentile of the queue that has the highest, and beside the
-settings the longest latency and the tasks accepted each second. In rows of orchestrations, the commits are counted for each 1000 orchestrations,
-or steps where the row is about steps; what ended otherwise than completed is counted as lost. Rows of tasks
-without `file` in their names are those of taskmill's own benchmarks (with what goes with them); those on a file are ours. What each row does is in `bench/scenarios/`.
+The systems take turns within each row, each run in a separate process. The machine is shared, so ratios say more than
+times. Ratios with an error (±) below the table are geometric means over the rounds, with their standard errors.
+*Durability* is the failure that an acknowledged write survives: `memory` none, `normal` a killed process, `full`
+power loss. *Onward is* shows how many times as good Onward's figure is as that of the line.
+
+The `ceiling` is bare SQLite in one thread that takes the same steps, with the commit sizes of the Onward run beside
+it or with its best batch. It replies to no caller and runs no tasks. `onward: memory store` is the specification in
+memory, without a database.
+
+Brackets hold the submits / claims / completions in a commit that has any, and the commits for each 1000 tasks. Rows
+of `us p99` show the 99th percentile of the queue that has the highest, and beside the settings the longest latency
+and the tasks accepted each second. Rows of orchestrations count commits for each 1000 orchestrations, or steps where
+the row measures steps. An orchestration that does not complete counts as lost.
+
+Rows of tasks without `file` in their names are those of taskmill's own benchmarks, with some that belong to them;
+those on a file are ours. `bench/scenarios/` defines each row.
 ";
 
 /// The head of a page that has only rows of sockets.
 const HEAD_OF_SOCKETS: &str = "# Benchmarks of the sockets
 
-Generated from a record by `cargo run --release --manifest-path bench/Cargo.toml -p bench-runner -- report FILE`; do not edit.
+Generated from a record by `bench-runner report` (see `bench/README.md`); do not edit.
 
-The systems take turns within each row, each run in a process of its own, both ends of its connections in it. Ratios are worth more than
-absolute figures: the machine is what it is. *Onward is* says how many times as good Onward's figure is as the line's. The `ceiling` is a
-bare stream of the same kind with the same bytes and buffers of 1 MiB, in blocking threads that decode nothing; it queues nothing, serves one
-peer and keeps no heartbeats. `zmq-rs-282` is zmq.rs with the queue of its open pull request 282, made anew from its description. Where the
-spread is wide, other programs were at work on the same processors. Beside the settings stands the CPU time of all threads for each message. In rows of
-`many` up to 512 messages are received by one call, and sent by one where a system can, which is Onward alone; of the others only omq receives many.
-What each row does, and which settings a system has, is in `bench/scenarios/5-sockets.toml`.
+The systems take turns within each row, each run in a separate process with both ends of its connections. The machine
+is shared, so ratios say more than absolute figures. A wide spread means that other programs used the same processors.
+*Onward is* shows how many times as good Onward's figure is as that of the line.
+
+The `ceiling` is a bare stream of the same kind with the same bytes and buffers of 1 MiB, in blocking threads that
+decode nothing. It has no queue, serves one peer and sends no heartbeats. `zmq-rs-282` is zmq.rs with the queue of its
+open pull request 282, written again from its description.
+
+The settings column also shows the CPU time of all threads for each message. In rows of `many`, one call receives up
+to 512 messages. One call also sends as many if the system can, which only Onward does; of the others only omq
+receives many. `bench/scenarios/5-sockets.toml` defines each row and the settings of each system.
 ";
 
 /// The head of a page that has only rows on PostgreSQL.
 const HEAD_OF_POSTGRES: &str = "# Benchmarks on PostgreSQL
 
-Generated from a record by `cargo run --release --manifest-path bench/Cargo.toml -p bench-runner -- report FILE`; do not edit.
+Generated from a record by `bench-runner report` (see `bench/README.md`); do not edit.
 
-The systems take turns within each row, each run in a process of its own with a fresh server of its own, on the same disk and with the same settings: every acknowledgement is
-on disk (`fsync = on`, `synchronous_commit = on`). Server and programs share the processors. Ratios are worth more than absolute figures: the machine is what it is. *Onward is* says how
-many times as good Onward's figure is as the line's. The `ceiling-postgres` is a bare program on two connections that takes the same steps set-based, in the batch size that was
-fastest (in brackets); it answers nobody and runs nothing. CPU seconds are the program's, without the server's. What the systems keep of a task that has ended differs, graphile-worker keeps nothing;
-that, what each row does and which settings a system has, is in `bench/scenarios/6-postgres.toml`.
+The systems take turns within each row, each run in a separate process with a new server, on the same disk and with
+the same settings. Every acknowledgement is on disk (`fsync = on`, `synchronous_commit = on`). Server and programs
+share the processors. The machine is shared, so ratios say more than absolute figures. *Onward is* shows how many
+times as good Onward's figure is as that of the line.
+
+The `ceiling-postgres` is a bare program on two connections that takes the same steps set-based, in the batch size
+that was fastest (in brackets). It replies to no caller and runs no tasks. CPU seconds are the program's, without the
+server's. The systems keep different data of an ended task, and graphile-worker keeps none.
+`bench/scenarios/6-postgres.toml` defines that data, each row and the settings of each system.
 ";
 
 /// Writes the page, and its plots beside it.
@@ -92,9 +107,9 @@ fn text(record: &Record, plots: &[(String, String)]) -> String {
 
 fn provenance(record: &Record) -> String {
     let machine = &record.machine;
-    let quick = if machine.quick { " **A quick run: its figures show that it works, not how fast.**" } else { "" };
+    let quick = if machine.quick { "\n**A quick run: its figures show that it works, not how fast.**" } else { "" };
     format!(
-        "Measured on {} at {}: {}, {} cores, Linux {}, {}; median of up to {} runs.{quick}\n",
+        "Measured on {} at {}: {}, {} cores, Linux {},\n{}; median of up to {} runs.{quick}\n",
         machine.date, machine.commit, machine.processor, machine.cores, machine.kernel, machine.rust, machine.runs
     )
 }

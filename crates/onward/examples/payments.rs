@@ -102,7 +102,7 @@ fn pay(transaction: &Transaction<'_>, transfer: &Transfer) -> Result<i64, Failur
 }
 
 /// Returns the number of the first transfer to order. Transfers settled in an earlier run need not
-/// be ordered again, and unsettled ones still have their keys.
+/// be ordered again, and the others still have their keys.
 fn first_open(ledger: &Connection) -> Result<u64, Box<dyn std::error::Error>> {
     let last: Option<i64> = ledger.query_row("SELECT max(number) FROM ledger_transfer", [], |row| row.get(0))?;
     Ok(last.unwrap_or(0).unsigned_abs() + 1)

@@ -13,8 +13,8 @@ const HEAD: &str = "\
 <!-- Written by `cargo xtask features` from docs/features.toml and the tests; do not edit. -->
 
 A feature is *done* (CI fails without a test), *under way* or *planned*. The last column is the number of its tests;
-`cargo xtask features T4` lists them. Each part ends with faults that were seen in other systems: the tests in that row fail
-if Onward has the fault, and `cargo xtask mutants` brings each fault back to prove it.
+`cargo xtask features T4` lists them. Each part ends with faults that were seen in other systems: the tests in that
+row fail if Onward has the fault, and `cargo xtask mutants` brings each fault back to prove it.
 ";
 
 /// Returns the text of the page.

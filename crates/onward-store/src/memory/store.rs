@@ -1,4 +1,4 @@
-//! The store around the state: a lock, a clock and hints.
+//! The memory store: a lock, a clock and notifications around the state.
 
 use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,11 +27,11 @@ use crate::bounds;
 use crate::clock::{Clock, SystemClock};
 use crate::model::{EventLog, Now, State};
 
-/// A store that keeps everything in memory: the specification of a store, and one for tests.
-/// Nothing survives it.
+/// A store that keeps everything in memory: the specification of a store, and a store for tests.
+/// Its contents are lost when it is dropped.
 ///
-/// Claims and listings may look at every task, so that it is not meant for millions. Events are
-/// kept until the tasks that ended with them are [pruned](crate::Write::Prune).
+/// Claims and listings may scan every task, so it is not meant for millions. Events are kept until
+/// the tasks that ended with them are [pruned](crate::Write::Prune).
 #[derive(Debug)]
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
@@ -48,13 +48,13 @@ struct Contents {
 }
 
 impl MemoryStore {
-    /// An empty store that goes by the machine's clock and takes payloads of up to 1 MiB.
+    /// Creates an empty store with the machine's clock and a payload limit of 1 MiB.
     #[must_use]
     pub fn new() -> Self {
         Self::with_clock(Arc::new(SystemClock))
     }
 
-    /// An empty store that goes by `clock`.
+    /// Creates an empty store with the given clock.
     #[must_use]
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
         let hints = watch::Sender::new(Hint::default());
@@ -67,8 +67,7 @@ impl MemoryStore {
         }
     }
 
-    /// The same store with another limit on payloads and results, in bytes; at most
-    /// [`bounds::PAYLOAD_BYTES_CEILING`].
+    /// Sets the limit on payloads and results, in bytes; at most [`bounds::PAYLOAD_BYTES_CEILING`].
     #[must_use]
     pub fn with_payload_limit(self, bytes: usize) -> Self {
         Self { payload_limit: bytes.min(bounds::PAYLOAD_BYTES_CEILING), ..self }
@@ -84,7 +83,7 @@ impl MemoryStore {
         log.append(state);
         let hint = state.hint;
         self.notifications.notify(std::mem::take(&mut state.notifications));
-        // Before another write can be done: its hint must not be taken back by an earlier one.
+        // Sent before the lock is released, so that an earlier hint cannot replace a later one.
         self.hints.send_if_modified(|sent| std::mem::replace(sent, hint) != hint);
         drop(contents);
         outcomes
@@ -189,7 +188,7 @@ impl ReadMethods for MemoryStore {
     }
 
     fn limits(&self) -> StoreFuture<'_, Vec<LimitRecord>> {
-        // Tokens come with time, so the time of the last write will not do.
+        // Buckets fill with time, so the time of the last write is too old.
         let now = self.clock.steady();
         self.read(|contents| contents.state.limit_records(now))
     }

@@ -1,4 +1,4 @@
-//! Which function does which write.
+//! Dispatches each write to the function that applies it.
 
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::write::Write;
@@ -6,7 +6,7 @@ use crate::model::state::State;
 use crate::rules;
 
 impl State {
-    /// Does one write. A refused one has left no trace.
+    /// Applies one write. A rejected write leaves no trace.
     pub(crate) fn write(&mut self, write: Write) -> Result<Outcome, Refusal> {
         let outcome = self.act(write)?;
         self.propagate_ends();

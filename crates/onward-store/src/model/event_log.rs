@@ -1,4 +1,4 @@
-//! The log of what happened to tasks.
+//! The log of changes to tasks.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -10,7 +10,7 @@ use crate::api::timestamp::Timestamp;
 use crate::bounds;
 use crate::model::state::State;
 
-/// One thing that happened to a task.
+/// One change of a task.
 #[derive(Debug, Clone)]
 pub(crate) struct LoggedChange {
     pub(crate) at: Timestamp,
@@ -20,29 +20,30 @@ pub(crate) struct LoggedChange {
     pub(crate) change: Change,
 }
 
-/// What one call of `apply` did.
+/// The changes of one call of `apply`.
 #[derive(Debug)]
 struct Entry {
-    /// The number that the next task would have got.
+    /// The number that the next task would have received.
     next_task: i64,
     changes: Vec<LoggedChange>,
 }
 
-/// Entries numbered from 1 up, of which the oldest may be forgotten. Submissions are not in it:
-/// they are told from the tasks, and come before the changes of the first entry that knows of them.
+/// A log of entries numbered from 1, whose oldest entries may be forgotten. Submissions are not in
+/// it: they are derived from the tasks and come before the changes of the first entry that knows
+/// them.
 #[derive(Debug, Default)]
 pub(crate) struct EventLog {
     entries: BTreeMap<i64, Entry>,
 }
 
 impl EventLog {
-    /// The number of the next entry.
+    /// Returns the number of the next entry.
     pub(crate) fn next(&self) -> i64 {
         self.entries.last_key_value().map_or(1, |(newest, _)| newest + 1)
     }
 
-    /// Forgets what the writes under way have pruned, and moves what they did into the log. The
-    /// entry that was the newest before them stays.
+    /// Forgets the entries that the current writes pruned, and moves the changes of these writes
+    /// into the log. The entry that was newest before them stays.
     pub(crate) fn append(&mut self, state: &mut State) {
         let forget_before = std::mem::take(&mut state.forget_before);
         self.entries = self.entries.split_off(&forget_before.min(state.entry - 1));
@@ -70,8 +71,8 @@ impl EventLog {
         oldest.map_or(Resumed { at: after, forgotten_up_to: None }, |(oldest, _)| after.resumed(*oldest))
     }
 
-    /// The submissions of tasks below `until` that `after` has not seen, and that no entry before
-    /// `number` knows of.
+    /// Returns the submissions of tasks below `until` that `after` has not seen and that no entry
+    /// before `number` covers.
     fn submissions<'a>(
         &self,
         state: &'a State,
@@ -93,7 +94,7 @@ impl EventLog {
     }
 }
 
-/// The changes of an entry behind the first `offset`.
+/// Returns the changes of an entry after the first `offset`.
 fn changes(number: i64, entry: &Entry, offset: u32) -> impl Iterator<Item = Event> {
     let skipped = usize::try_from(offset).unwrap_or(usize::MAX);
     let count = entry.changes.len();

@@ -1,46 +1,47 @@
 //! The model: the specification of the storage interface.
 //!
-//! One file per family of writes, beside the prose of `write.rs`. Nothing here does I/O, waits or
-//! reads a clock; the moment of the writes under way is a value in [`state`]. What all writes
-//! share: [`tasks`] keeps the tasks and finds them by what a write looks for, [`keys`] says who has
-//! a key, [`ending`] is the one way in which a task ends.
+//! One file holds one family of writes and follows the prose of `write.rs`. Nothing here does I/O,
+//! waits or reads a clock; the time of the current writes is a value in [`state`]. All writes share
+//! three parts. [`tasks::table`] stores the tasks and the orders in which writes look for them.
+//! [`tasks::keys`] records which task has a key. [`tasks::end`] is the only way in which a task
+//! ends.
 //!
-//! Where the prose leaves room, this is what every store does:
+//! The prose leaves some cases open. Every store decides them as follows:
 //!
-//! * A [`Claim`](crate::Write::Claim) by a session that is not open is refused before anything is
+//! * A [`Claim`](crate::Write::Claim) by a session that is not open is rejected before anything is
 //!   swept.
-//! * A lease is checked before what is written with it: session, then lease, then result.
-//! * A queue or a kind is made when a task is kept in it (inserted, superseding, or to follow),
-//!   when one in it is retried, and by a pause or by setting it; a duplicate and a refused submit
-//!   make none.
-//! * A task that is to follow a running one (requeue) takes the key from it when that ends, kept or
-//!   not. A submit that supersedes takes the place of what was to follow, too. So whoever has a
-//!   follower has its key.
+//! * A write under a lease checks the session first, then the lease, then the result.
+//! * A queue or a kind is created when a task is stored in it (inserted, superseding, or as a
+//!   follower), when a task in it is retried, and by a pause or a setting. A duplicate and a
+//!   rejected submit create none.
+//! * A task that follows a running one (requeue) takes the key from it when that task ends, even if
+//!   the key would be kept. A submit that supersedes also replaces the follower. So a task that has
+//!   a follower has its key.
 //! * A prune takes ended tasks from the oldest end on and stops at the first that it keeps,
-//!   whatever the clock did meanwhile. With them go the events up to the end of the last one, in
-//!   whole calls: a call's events stay while a task that ended in it is still there, and those of
-//!   the newest call always stay.
+//!   regardless of changes of the clock. It removes the events up to the end of the last removed
+//!   task, in whole calls. The events of a call stay while a task that ended in it still exists,
+//!   and those of the newest call always stay.
 //! * A key that outlives its task's end outlives the task's pruning too; a purge frees it. A prune
-//!   forgets the keys whose time is over, so that setting the clock back does not bring them back.
-//! * A claim looks at each line of tasks (of all queues of one weight in strict mode, else of one
-//!   queue) from its first task on, and never back: what comes before that place while it looks is
-//!   left to the next claim. A task that it finds expired takes no turn.
-//! * A schedule holds at most one firing. One that is cancelled or left out in its place counts as
-//!   skipped.
-//! * What a task depends on is looked up when it is taken: for one that is to follow another, when
-//!   that ends. A dependency that is gone by then did not complete.
-//! * A write tells dependents what ended by it after it has done all else, the dependents of one
-//!   task by their numbers.
-//! * Batches that time makes ripe are handed over after all else that a sweep does, the longest
+//!   forgets the keys whose retention is over, so that setting the clock back does not bring them
+//!   back.
+//! * A claim scans each line of tasks (all queues of one weight in strict mode, else one queue)
+//!   forward from its first task. A task that appears before the scan's position is left to the
+//!   next claim. An expired task that the scan finds takes no turn.
+//! * A schedule holds at most one firing. A firing that is cancelled or replaced counts as skipped.
+//! * The dependencies of a task are looked up when the task is inserted; those of a follower, when
+//!   the task that it follows ends. A dependency that is gone by then did not complete.
+//! * A write notifies the dependents of the tasks that it ended after all its other effects. The
+//!   dependents of one task are notified in the order of their numbers.
+//! * Batches that are ready by time are closed after all other effects of a sweep, the longest
 //!   overdue first, until one sweep has moved [`SWEEP`](crate::bounds::SWEEP) items.
-//! * A batch that is over ends its items after it has told its dependents, by their numbers;
-//!   then it cancels its children.
-//! * A claim takes from a line of an affinity key if that is reserved for nobody else when the
-//!   claim begins to look, and not if it is, whatever the claim itself changes of who is preferred.
+//! * A batch that is over first notifies its dependents, then ends its items in the order of their
+//!   numbers, then cancels its children.
+//! * A claim decides when it begins which affinity keys are reserved for other sessions. It skips
+//!   their sub-queues even if the claim itself changes which session is preferred.
 //! * Several limits for one queue in a [`QueueSelection`](crate::QueueSelection) add up.
-//! * Every read shows what was last written: an elapsed pause and a task that has come due are seen
-//!   as such after a sweep. Only [`peek`](crate::StoreReads::peek) looks at the clock, and passes
-//!   over what has expired.
+//! * Every read shows the state after the last write: an elapsed pause and a task that has come due
+//!   become visible with a sweep. Only [`peek`](crate::StoreReads::peek) reads the clock, and it
+//!   skips expired tasks.
 
 mod apply;
 mod attempts;

@@ -13,11 +13,11 @@ use crate::bounds;
 use crate::model::state::State;
 use crate::rules::schedule::{self as rule, Decision, Previous};
 
-/// The schedules by name, shared with the states of before.
+/// The schedules by name, shared with earlier states.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Schedules {
     pub(crate) by_name: Arc<BTreeMap<Name, ScheduleRecord>>,
-    /// The revision given last.
+    /// The last revision that was assigned.
     pub(crate) revision: u64,
 }
 
@@ -26,13 +26,13 @@ impl Schedules {
         self.by_name.get(name).ok_or_else(|| Refusal::ScheduleNotFound(name.clone()))
     }
 
-    /// The schedule, if nothing has happened to it since it was read.
+    /// Returns the schedule, unless it changed since it was read.
     fn get_as_read(&self, name: &Name, revision: u64) -> Result<ScheduleRecord, Refusal> {
         let record = self.get(name)?;
         if record.revision == revision { Ok(record.clone()) } else { Err(Refusal::ScheduleChanged(name.clone())) }
     }
 
-    /// Keeps a schedule under a revision of its own.
+    /// Stores a schedule under a new revision.
     fn put(&mut self, mut record: ScheduleRecord) -> u64 {
         self.revision += 1;
         record.revision = self.revision;
@@ -113,7 +113,7 @@ impl State {
         }
         rule::finish(&mut record, fire, self.now.wall);
         if record.pending_at.is_some() {
-            // Whoever runs waits for another task now.
+            // The scheduler now waits for another task.
             self.hint.schedules += 1;
         }
         Ok(Outcome::ScheduleFired(Fired { firings, revision: self.schedules.put(record) }))

@@ -1,4 +1,4 @@
-//! All that the store keeps.
+//! The whole state of the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -24,10 +24,10 @@ use crate::model::tasks::keys::UniqueKeys;
 use crate::model::tasks::table::TaskTable;
 use crate::rules::limit::Bucket;
 
-/// The state between two writes. A clone shares the tasks with it, so that an undo costs little.
+/// The state between two writes. A clone shares the tasks, so that an undo is cheap.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct State {
-    /// When the writes under way act.
+    /// The time of the current writes.
     pub(crate) now: Now,
     pub(crate) payload_limit: usize,
     pub(crate) tasks: TaskTable,
@@ -36,15 +36,15 @@ pub(crate) struct State {
     pub(crate) batches: Batches,
     pub(crate) sessions: BTreeMap<SessionId, Session>,
     pub(crate) queues: BTreeSet<Name>,
-    /// How queues are worked off that are not worked off by default.
+    /// The settings of queues that differ from the default.
     pub(crate) settings: BTreeMap<Name, QueueSettings>,
     pub(crate) mode: QueueMode,
-    /// How often pauses, settings of queues, limits and the mode have changed.
+    /// A counter that goes up when a pause, a setting of a queue, a limit or the mode changes.
     pub(crate) configuration: u64,
     pub(crate) limits: BTreeMap<LimitScope, Limit>,
-    /// The token buckets of scopes from which something was taken.
+    /// The token buckets of scopes from which tokens were taken.
     pub(crate) buckets: BTreeMap<LimitScope, Bucket>,
-    /// What has been started from queues while groups have shares.
+    /// The starts from each queue while groups have shares.
     pub(crate) fair_shares: BTreeMap<Name, FairShares>,
     pub(crate) kinds: BTreeSet<Name>,
     pub(crate) groups: BTreeSet<Name>,
@@ -54,20 +54,20 @@ pub(crate) struct State {
     pub(crate) schedules: Schedules,
     pub(crate) statistics: BTreeMap<Name, KindStatistics>,
     pub(crate) daily_counts: DailyCounts,
-    /// The highest number of a task so far.
+    /// The highest task number so far.
     pub(crate) last_task: i64,
-    /// The highest number of a session so far.
+    /// The highest session number so far.
     pub(crate) last_session: i64,
-    /// How many tasks have ended so far.
+    /// The number of tasks that have ended so far.
     pub(crate) ends: u64,
-    /// The number that the log entry of the writes under way will have.
+    /// The number that the log entry of the current writes will have.
     pub(crate) entry: i64,
-    /// Log entries with lower numbers are to be forgotten.
+    /// Log entries below this number are to be forgotten.
     pub(crate) forget_before: i64,
-    /// What the writes under way did to tasks, submissions apart.
+    /// The changes of tasks by the current writes, except submissions.
     pub(crate) changes: Vec<LoggedChange>,
     pub(crate) hint: Hint,
-    /// What the writes under way have to tell.
+    /// The notifications of the current writes.
     pub(crate) notifications: Vec<TaskNotification>,
 }
 
@@ -85,19 +85,19 @@ impl Default for Now {
 }
 
 impl State {
-    /// Notes what happened to a task, for those who follow the events.
+    /// Records a change of a task for readers of the events.
     pub(super) fn log(&mut self, id: TaskId, change: Change) {
         let Some(task) = self.tasks.get(id) else { return };
         let (kind, queue) = (task.new.kind.clone(), task.new.queue.clone());
         self.changes.push(LoggedChange { at: self.now.wall, task: id, kind, queue, change });
     }
 
-    /// Hints that there may be something new to claim, or something new to wait for.
+    /// Hints that a worker may find a new task to claim or a new time to wait for.
     pub(super) fn hint_work(&mut self) {
         self.hint.work += 1;
     }
 
-    /// Hints that a task may have ended, or was asked to stop.
+    /// Hints that a task may have ended or was asked to stop.
     pub(super) fn hint_transition(&mut self) {
         self.hint.transitions += 1;
     }

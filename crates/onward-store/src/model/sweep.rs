@@ -1,4 +1,4 @@
-//! What time brings.
+//! The effects of time: tasks that are due or expired, and leases that have lapsed.
 
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ impl State {
         Swept { due, expired, lost, next_due: next.into_iter().flatten().min() }
     }
 
-    /// Does what has become due: how many tasks, how many have expired, and how many were taken
-    /// back.
+    /// Applies everything that is due. Returns the numbers of tasks that are due, that expired, and
+    /// that were taken back from lapsed sessions.
     pub(super) fn apply_due_changes(&mut self) -> (u64, u64, u64) {
         self.end_pauses();
         self.forget_affinities();
@@ -27,8 +27,7 @@ impl State {
         self.forget_sessions();
         let lost = self.reclaim_lapsed();
         self.fail_overdue();
-        // Last, for what was taken back may have expired meanwhile, and a claim should not come
-        // upon it.
+        // Last: a task that was just taken back may have expired, and a claim should not find it.
         let expired = self.expire();
         let batches = self.close_ready_batches();
         self.propagate_ends();
@@ -62,7 +61,8 @@ impl State {
 
     fn forget_sessions(&mut self) {
         let now = self.now.steady;
-        // Who holds tasks is asked for only where the lease has been over for long.
+        // Counting the tasks of a session costs a load, so only sessions that lapsed long ago are
+        // counted.
         let is_forgotten = |(id, session): &(&SessionId, &Session)| {
             rules::session::is_forgotten(session.lease_until, false, now) && !self.tasks.holds_any(**id)
         };
@@ -117,7 +117,7 @@ impl State {
         }
     }
 
-    /// How long until time alone changes something, tokens apart.
+    /// Returns the time until the clock alone changes something, except tokens.
     pub(super) fn next_due(&self) -> Option<Duration> {
         let run = self.tasks.scheduled().next().map(|(at, _)| at);
         let expiry = self.tasks.expiring().next().map(|(at, _)| at);
@@ -134,7 +134,7 @@ impl State {
     fn next_lapse(&self) -> Option<Duration> {
         let mut first: Option<Duration> = None;
         for (id, session) in &self.sessions {
-            // Who would not be the first is not asked whether it holds any.
+            // A session that would not be the first needs no check of whether it holds a task.
             if first.is_none_or(|first| session.lease_until < first) && self.tasks.holds_any(*id) {
                 first = Some(session.lease_until);
             }

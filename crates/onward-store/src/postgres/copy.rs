@@ -1,5 +1,4 @@
-//! The store as rows that another backend takes, and out of such rows: read in one snapshot,
-//! written in one transaction.
+//! Copying a store to or from another backend: reading in one snapshot, writing in one transaction.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +25,7 @@ use crate::postgres::working_set::change_set::{ChangeSet, DayCounts, KeyRow, Mes
 use crate::postgres::working_set::counters::Counters;
 use crate::postgres::working_set::task_row::TaskRow;
 
-/// What is read next.
+/// The next section of a store to read. Sections come in this order, each in the order of its key.
 #[derive(Debug, Clone)]
 enum Section {
     Settings,
@@ -41,32 +40,35 @@ enum Section {
     Nothing,
 }
 
-/// A store in one snapshot.
+/// A source that reads a store from one snapshot.
 #[derive(Debug)]
 pub(crate) struct PostgresSource {
     client: OwnedConnection,
     sql: Sql,
     section: Section,
-    /// How it stood before the snapshot.
+    /// The store's numbers before the snapshot. If they differ at the end, the copy is not
+    /// complete.
     stamp: Stamp,
 }
 
-/// The numbers given last, and how many transactions have written: others after every write.
+/// The counters and the number of writing transactions, which differ after every write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     counters: Counters,
     write: i64,
 }
 
+/// The parameters of a query.
 type Values<'a> = [(&'a (dyn ToSql + Sync), Type)];
 
 impl PostgresSource {
+    /// Begins to read a store.
     pub(crate) async fn open(url: &str, options: &PostgresOptions) -> Result<(Self, Begun)> {
         let (address, options) = options.clone().read(url)?;
         let client = connect(&address).await?;
         let sql = Sql { schema: options.schema.clone() };
-        // Under the lock, so that whatever these numbers count is committed, and in the snapshot
-        // that follows.
+        // The numbers are read under the lock, so that everything that they count is committed, and
+        // visible in the snapshot that follows.
         client.batch_execute(&sql.and_lock(BEGIN)).await.map_err(classified)?;
         let (stamp, now) = stamp(&client, &sql).await?;
         let begin = format!("COMMIT; {BEGIN_TO_READ}; SET LOCAL idle_in_transaction_session_timeout = 0");
@@ -79,15 +81,18 @@ impl PostgresSource {
         Ok((Self { client, sql, section: Section::Settings, stamp }, begun))
     }
 
+    /// Runs a query in the snapshot.
     async fn query(&self, text: &str, values: &Values<'_>) -> Result<Vec<Row>> {
         self.client.query_typed(&self.sql.text(text), values).await.map_err(classified)
     }
 
+    /// Reads the next tasks of a table.
     async fn tasks(&self, table: &str, after: i64) -> Result<Vec<TaskRow>> {
         let text = format!("SELECT {COLUMNS} FROM {{s}}.{table} t WHERE t.id > $1 ORDER BY t.id LIMIT {PIECE}");
         self.query(&text, &[(&after, Type::INT8)]).await?.iter().map(task_alone).collect()
     }
 
+    /// Reads the tags of tasks.
     async fn tags(&self, tasks: &[TaskRow]) -> Result<Vec<(i64, Vec<u8>)>> {
         let ids: Vec<i64> = tasks.iter().map(|task| task.id).collect();
         let text = "SELECT task, tag FROM {s}.task_tag WHERE task = ANY($1)";
@@ -95,6 +100,7 @@ impl PostgresSource {
         Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 
+    /// Reads everything that is small enough for one piece.
     async fn settings(&self, piece: &mut ChangeSet) -> Result<()> {
         let items = self.query(&format!("{SMALL_STATE} ORDER BY sort, name"), &[]).await?;
         piece.items = items.iter().map(item).collect();
@@ -106,6 +112,7 @@ impl PostgresSource {
         Ok(())
     }
 
+    /// Reads the next unique keys.
     async fn keys(&self, (kind, key): &(String, Vec<u8>)) -> Result<Vec<KeyRow>> {
         let text = format!(
             "SELECT kind, key, task, until FROM {{s}}.unique_key WHERE (kind, key) > ($1, $2) ORDER BY kind, key LIMIT {PIECE}"
@@ -115,12 +122,14 @@ impl PostgresSource {
         Ok(rows.iter().map(key).collect())
     }
 
+    /// Reads the next pairs of numbers.
     async fn pairs(&self, text: &str, after: (i64, i64)) -> Result<Vec<(i64, i64)>> {
         let text = format!("{text} LIMIT {PIECE}");
         let rows = self.query(&text, &[(&after.0, Type::INT8), (&after.1, Type::INT8)]).await?;
         Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 
+    /// Reads the next events of histories.
     async fn turns(&self, (task, first): (i64, i64)) -> Result<Vec<TurnRow>> {
         let text = format!(
             "SELECT task, first, events, chunk FROM {{s}}.turn WHERE (task, first) > ($1, $2) ORDER BY task, first LIMIT {PIECE}"
@@ -135,6 +144,7 @@ impl PostgresSource {
         Ok(rows.iter().map(turn).collect())
     }
 
+    /// Reads the next messages.
     async fn messages(&self, (task, number): (i64, i64)) -> Result<Vec<MessageRow>> {
         let text = format!(
             "SELECT task, number, body FROM {{s}}.message WHERE (task, number) > ($1, $2) ORDER BY task, number LIMIT {PIECE}"
@@ -144,6 +154,7 @@ impl PostgresSource {
         Ok(rows.iter().map(message).collect())
     }
 
+    /// Reads the next entries of the log.
     async fn log(&self, after: i64) -> Result<Vec<(i64, i64, String)>> {
         let text =
             format!("SELECT entry, next_task, changes FROM {{s}}.log WHERE entry > $1 ORDER BY entry LIMIT {PIECE}");
@@ -151,7 +162,7 @@ impl PostgresSource {
         Ok(rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect())
     }
 
-    /// Reads a piece of the part, and says what comes behind it.
+    /// Reads the next piece of the current section, and returns it with the position after it.
     async fn read(&self) -> Result<(ChangeSet, Section)> {
         let mut piece = ChangeSet::default();
         let next = match &self.section {
@@ -205,9 +216,11 @@ impl PostgresSource {
     }
 }
 
+/// The query for dependencies.
 const WAITS: &str =
     "SELECT task, dependent FROM {s}.dependency WHERE (task, dependent) > ($1, $2) ORDER BY task, dependent";
 
+/// The query for the items of batches.
 const BATCH_ITEMS: &str = "SELECT task, batch FROM {s}.batch_item WHERE task > $1 AND $2 = 0 ORDER BY task";
 
 impl Source for PostgresSource {
@@ -224,7 +237,7 @@ impl Source for PostgresSource {
         let lock = format!("COMMIT; {BEGIN}");
         self.client.batch_execute(&self.sql.and_lock(&lock)).await.map_err(classified)?;
         let (stamp, _) = stamp(&self.client, &self.sql).await?;
-        // What nobody has taken in moves no number.
+        // Rows of the inbox and completions have not moved any of the compared numbers yet.
         let (has_tasks, has_completions) = inbox::is_waiting(&self.client, &self.sql).await?;
         self.client.batch_execute("COMMIT").await.map_err(classified)?;
         if stamp != self.stamp {
@@ -242,6 +255,7 @@ impl Source for PostgresSource {
     }
 }
 
+/// Reads the store's numbers, and the server's time in microseconds.
 async fn stamp(client: &OwnedConnection, sql: &Sql) -> Result<(Stamp, i64)> {
     let text = "SELECT (SELECT last_value FROM {s}.last_task), (SELECT last_value FROM {s}.last_session), \
                 (SELECT last_value FROM {s}.ends), (SELECT last_value FROM {s}.last_entry), \
@@ -254,13 +268,13 @@ async fn stamp(client: &OwnedConnection, sql: &Sql) -> Result<(Stamp, i64)> {
     Ok((Stamp { counters, write: number(4)? }, number(5)?))
 }
 
-/// The steady time where the server's clock says so many microseconds.
+/// Returns the steady time at a time of the server's clock.
 fn steady(options: &PostgresOptions, now: i64) -> Duration {
     let of_server = ServerClock::default().received(now).steady;
     options.clock.as_ref().map_or(of_server, |clock: &Arc<dyn Clock>| clock.steady())
 }
 
-/// A store that is written in one transaction, which ends when this is dropped.
+/// A target that writes a store in one transaction, which is rolled back if this is dropped.
 #[derive(Debug)]
 pub(crate) struct PostgresTarget {
     client: OwnedConnection,
@@ -269,7 +283,7 @@ pub(crate) struct PostgresTarget {
 }
 
 impl PostgresTarget {
-    /// Begins a store where there is none, or an empty one. Whoever has that open waits meanwhile.
+    /// Begins a new store, or fills an empty one. Processes that have it open wait in the meantime.
     pub(crate) async fn new(url: &str, options: PostgresOptions) -> Result<Self> {
         let (address, options) = options.read(url)?;
         let client = connect(&address).await?;
@@ -302,8 +316,8 @@ impl Target for PostgresTarget {
     }
 
     async fn end(self, counters: Counters) -> Result<()> {
-        // Sequences are not taken back with a transaction, so they come last. One that goes back to
-        // its beginning has given no number yet.
+        // Sequences are not rolled back, so they are set last. A sequence that is back at its
+        // beginning has assigned no number yet.
         let text = "SELECT setval('{s}.last_task', greatest($1, last_value)) FROM {s}.last_task UNION ALL \
                     SELECT setval('{s}.last_session', greatest($2, last_value)) FROM {s}.last_session UNION ALL \
                     SELECT setval('{s}.ends', greatest($3, last_value)) FROM {s}.ends UNION ALL \

@@ -1,15 +1,20 @@
 //! The PostgreSQL store: several machines, one database.
 //!
-//! One batch of calls is one transaction of three or four round trips: the store's lock and what
-//! the calls will look for; whatever else they turn out to look for; what they changed, and the
-//! commit. What happens in between is decided by the code of the memory store over the rows that
-//! were loaded (`memory/known.rs`, `memory/working_set/`), so that this module holds no rule.
+//! A batch of calls is one transaction of three or four round trips. The first takes the store's
+//! lock and loads what the calls are known to read. Further ones load what else they turn out to
+//! read. The last writes what has changed, and commits. In between, the [model](crate::model)
+//! decides over the rows that were loaded, so that this module has no rules of its own.
 //!
-//! [`sql`] has the names of the tables, [`load`] loads, [`save`] and [`tasks`] write, [`writer`]
-//! makes batches of calls and transactions of batches, [`append`] is the short way of steps,
-//! [`next`] has the calls of the next transaction, [`ahead`] what is decided of them meanwhile,
-//! [`own`] and [`unchanged`] say what a writer need not read again, [`reads`] answers what is
-//! asked, [`wake`] listens to other processes. See `docs/design/0005-postgresql.md`.
+//! * [`connect`]: connections, options, encryption, the checks of `doctor`.
+//! * [`load`]: loads the rows that the model requests.
+//! * [`working_set`]: the loaded part of the store, its decisions, and its changes as rows.
+//! * [`commit`]: makes batches of calls, and transactions of batches.
+//! * [`speculation`]: the row cache, and work that overlaps with the server's.
+//! * [`reads`]: reads that need no model.
+//! * [`wake`]: notifications from other processes.
+//! * [`migrations`]: the schema.
+//!
+//! See `docs/design/0005-postgresql.md`.
 
 mod commit;
 mod connect;

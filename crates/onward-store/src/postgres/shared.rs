@@ -1,4 +1,4 @@
-//! What the writer, the readers and the listener of a store have in common.
+//! The state that a store's writer, readers and listener share.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,30 +23,33 @@ use crate::postgres::sql::Sql;
 use crate::postgres::wake;
 use crate::postgres::working_set::applied::Applied;
 
-/// The port that a URL need not say.
+/// The port that a URL may omit.
 const USUAL_PORT: u16 = 5432;
 
-/// What the writer, the readers and the listener have in common.
+/// The state that the writer, the readers and the listener share.
 pub(super) struct Shared {
     pub(super) address: Address,
     pub(super) sql: Sql,
     pub(super) options: PostgresOptions,
     pub(super) pool: Pool,
-    /// Whether connections keep the plans of their statements: not where each transaction may meet
-    /// another process of the server.
+    /// True if connections keep prepared statements. False behind a pooler, where each transaction
+    /// may run in another server process.
     pub(super) plans: Arc<AtomicBool>,
-    /// How many transactions wait for the disk.
+    /// The number of committed transactions that are not on disk yet.
     pub(super) unflushed: AtomicUsize,
-    /// Tells this process's messages from those of others.
+    /// The random number of this process, by which it ignores its own notifications.
     pub(super) node: u64,
-    /// The stamp of the store when this process saw it last.
+    /// The store's stamp when this process last saw it.
     pub(super) stamp: AtomicI64,
+    /// The server's clock, as far as replies have shown it.
     pub(super) server_clock: Arc<ServerClock>,
+    /// The sum of all hints so far, for [`Changes`](crate::Changes).
     pub(super) hints: watch::Sender<Hint>,
+    /// The notifications about ended tasks.
     pub(super) notifications: NotificationSender,
-    /// Rung when there may be something in the inbox.
+    /// Notified when the inbox may have rows.
     pub(super) inbox: Arc<Notify>,
-    /// Whether the role may look into the inbox.
+    /// True if the role may read the inbox.
     pub(super) sees_inbox: AtomicBool,
 }
 
@@ -57,6 +60,7 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
+    /// Returns the store's clock: that of the options, or the server's.
     pub(super) fn clock(&self) -> Arc<dyn Clock> {
         match &self.options.clock {
             Some(clock) => Arc::clone(clock),
@@ -64,7 +68,7 @@ impl Shared {
         }
     }
 
-    /// The time by the store's clock, where the server's says `microseconds`.
+    /// Returns the store's time, given the server's time in microseconds from a reply.
     pub(super) fn now(&self, microseconds: i64) -> Now {
         let server = self.server_clock.received(microseconds);
         match &self.options.clock {
@@ -73,7 +77,8 @@ impl Shared {
         }
     }
 
-    /// The time by the store's clock, as far as can be told without asking the server.
+    /// Returns the store's time without a round trip: the server's last known time plus the time
+    /// that has passed here.
     pub(super) fn about_now(&self) -> Now {
         match &self.options.clock {
             Some(clock) => Now { wall: clock.now(), steady: clock.steady() },
@@ -81,32 +86,34 @@ impl Shared {
         }
     }
 
-    /// Takes note of what was committed. A hint is never the truth, so that whoever hears it may
-    /// look already.
+    /// Records a commit. It publishes the hint before the commit is on disk: a hint only asks its
+    /// receiver to look.
     pub(super) fn committed(&self, applied: &Applied) {
         self.stamp.store(applied.stamp(), Ordering::Relaxed);
         self.hint(applied.hint);
     }
 
-    /// Tells those who wait here what is on disk.
+    /// Notifies this process's waiting callers of changes that are on disk.
     pub(super) fn notify(&self, notifications: Vec<TaskNotification>) {
         self.notifications.notify(notifications);
     }
 
-    /// Counts transactions that wait for the disk.
+    /// Adds to the number of transactions that are not on disk yet.
     pub(super) fn unflushed(&self, transactions: usize) {
         self.unflushed.fetch_add(transactions, Ordering::AcqRel);
     }
 
+    /// Subtracts transactions that are on disk, or whose wait has failed.
     pub(super) fn flushed(&self, transactions: usize) {
         self.unflushed.fetch_sub(transactions, Ordering::AcqRel);
     }
 
-    /// Whether none waits.
+    /// Returns true if every committed transaction is on disk.
     pub(super) fn is_flushed(&self) -> bool {
         self.unflushed.load(Ordering::Acquire) == 0
     }
 
+    /// Publishes a hint, unless it is empty.
     pub(super) fn hint(&self, hint: Hint) {
         self.hints.send_if_modified(|hints| {
             hints.add(hint);
@@ -114,8 +121,8 @@ impl Shared {
         });
     }
 
-    /// Takes the stamp that the store has now; another one than the last says that somebody else
-    /// wrote. Answers whether it is another.
+    /// Records the store's current stamp. Returns true if it differs from the last one, which means
+    /// that another process has written.
     pub(super) fn saw(&self, stamp: i64) -> bool {
         let is_new = self.stamp.swap(stamp, Ordering::Relaxed) != stamp;
         if is_new {
@@ -124,33 +131,36 @@ impl Shared {
         is_new
     }
 
-    /// Nobody knows what was written meanwhile: whoever waits looks again.
+    /// Notifies every waiting caller of this process to look again: an unknown change may have
+    /// happened.
     pub(super) fn anything_may_have_happened(&self) {
         self.others_wrote(Hint { work: 1, transitions: 1, schedules: 1 });
     }
 
-    /// Somebody else wrote: anything may have happened.
+    /// Publishes another process's hint. Its completions are not known here, so subscribers are
+    /// informed that they missed some.
     pub(super) fn others_wrote(&self, hint: Hint) {
         self.notifications.notify_missed();
         self.hint(hint);
     }
 
-    /// What other processes are told.
+    /// Returns the notification's text for other processes.
     pub(super) fn message(&self, hint: Hint) -> String {
         wake::message(self.node, hint)
     }
 
+    /// Returns the store's address for messages, without user and password.
     pub(super) fn location(&self) -> String {
         location(&self.address.config, &self.sql.schema)
     }
 
-    /// What is told to callers: which server it is that failed.
+    /// Adds the server's address to an error of the server.
     pub(super) fn named<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error| named(error, &self.location()))
     }
 }
 
-/// A store for people: without user and password.
+/// Returns a store's address for messages, without user and password.
 pub(super) fn location(config: &Config, schema: &str) -> String {
     let host = |(at, host): (usize, &Host)| {
         let name = match host {
@@ -158,7 +168,7 @@ pub(super) fn location(config: &Config, schema: &str) -> String {
             #[cfg(unix)]
             Host::Unix(path) => path.display().to_string(),
         };
-        // One port may be for all.
+        // A single port applies to all hosts.
         match config.get_ports().get(at).or(config.get_ports().first()) {
             Some(port) if *port != USUAL_PORT => format!("{name}:{port}"),
             _ => name,
@@ -169,19 +179,20 @@ pub(super) fn location(config: &Config, schema: &str) -> String {
     format!("postgres://{}/{database}#{schema}", hosts.join(","))
 }
 
-/// Says at which server something failed; what it did not say has nothing to do with it.
+/// Adds the server's address to an error of the server. An error that the server did not cause
+/// stays as it is.
 #[cold]
 pub(super) fn named(error: Error, location: &str) -> Error {
     if driver_error(&error).is_some() { error.about(location) } else { error }
 }
 
-/// A number that nobody else has, as good as certainly.
+/// Returns a random number, unique with near certainty.
 pub(super) fn node() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish()
 }
 
-/// The moment of a read by the store's clock.
+/// Returns the time of a read by the store's clock.
 pub(super) fn wall(shared: &Shared) -> Timestamp {
     shared.clock().now()
 }

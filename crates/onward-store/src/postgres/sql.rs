@@ -1,6 +1,6 @@
-//! The statements that name the tables of a store.
+//! Statements that several modules need, and the names of a store's tables.
 
-/// A schema, and the text of statements in it.
+/// A store's schema, with methods that put its name into statements.
 #[derive(Debug, Clone)]
 pub(super) struct Sql {
     pub(super) schema: String,
@@ -11,10 +11,12 @@ pub(super) const COLUMNS: &str = "t.id, t.state, t.queue, t.kind, t.task_group, 
      t.overdue_at, t.session, t.cancel_requested, t.parent, t.submitted_at, t.key, t.payload, t.result, t.finished_at, \
      t.end_number, t.ended_in, t.body::text, t.instance, t.orchestration";
 
-/// What is known of a task beside its row; of the messages that wait for it so many as nearly every
-/// turn takes in. Subqueries, so that each is a look into an index whatever the planner thinks of
-/// the tables' sizes. Whether there is anything to be found in a table at all is asked once for a
-/// statement: most stores have nothing in most of them, and eight looks cost more than the row.
+/// The relations of a task, and the first four unread messages, which is as many as nearly every
+/// turn consumes.
+///
+/// Each is a subquery, so that it is an index lookup whatever sizes the planner assumes for the
+/// tables. Each table is tested for being empty once per statement: in most stores most of these
+/// tables are empty, and eight lookups cost more than the row itself.
 const LINKS: &str = "CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.dependency)) THEN (SELECT array_agg(w.task) FROM {s}.dependency w WHERE w.dependent = t.id) END, \
      CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.dependency)) THEN (SELECT array_agg(w.dependent) FROM {s}.dependency w WHERE w.task = t.id) END, \
      CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.batch_item)) THEN (SELECT m.batch FROM {s}.batch_item m WHERE m.task = t.id) END, \
@@ -25,36 +27,38 @@ const LINKS: &str = "CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.dependency)) TH
        AND (EXISTS (SELECT 1 FROM {s}.task c WHERE c.parent = t.id) OR EXISTS (SELECT 1 FROM {s}.history c WHERE c.parent = t.id)), \
      CASE WHEN t.instance IS NOT NULL THEN ARRAY(SELECT m.body FROM {s}.message m WHERE m.task = t.id ORDER BY m.number LIMIT 4) END";
 
-/// In sort_key of [`COLUMNS`] and [`LINKS`] where there is only a sub-queue `l`.
+/// The columns in sort_key of [`COLUMNS`] and [`LINKS`] for a sub-queue `l` without a loaded task.
 const NO_TASK: &str = "l.id, NULL, l.queue, l.kind, l.task_group, l.affinity, l.sort_key, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
      l.orchestration, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL";
 
-/// Behind every sort key and number.
+/// A bound above every sort key and number.
 const END: i64 = i64::MAX;
 
 impl Sql {
-    /// A statement, with `{s}` replaced by the schema.
+    /// Returns a statement with `{s}` replaced by the schema.
     pub(super) fn text(&self, statement: &str) -> String {
         statement.replace("{s}", &self.schema)
     }
 
-    /// Statements, if any, and behind them the store's lock, held until the end of the transaction.
+    /// Returns the statements in `before`, if any, followed by the one that takes the store's lock
+    /// until the end of the transaction.
     pub(super) fn and_lock(&self, before: &str) -> String {
         let statements: Vec<&str> = [before, LOCK].into_iter().filter(|text| !text.is_empty()).collect();
         self.text(&statements.join("; "))
     }
 
-    /// Tasks of a table (`task` or `ended`) with their links, and what stands behind `FROM`.
+    /// Returns a query for tasks of a table (`task` or `history`) with their relations; `rest`
+    /// follows the table.
     pub(super) fn tasks(&self, table: &str, rest: &str) -> String {
         self.text(&format!("SELECT {COLUMNS}, {LINKS} FROM {{s}}.{table} t {rest}"))
     }
 
-    /// The same from both tables.
+    /// Returns the same query over both tables.
     pub(super) fn all_tasks(&self, rest: &str) -> String {
         format!("({}) UNION ALL ({})", self.tasks("task", rest), self.tasks("history", rest))
     }
 
-    /// What waits, sub-queue by sub-queue: at most `$1`.
+    /// Returns the query for the first `$1` waiting tasks, sub-queue by sub-queue.
     pub(super) fn waiting(&self) -> String {
         self.tasks(
             "task",
@@ -62,13 +66,17 @@ impl Sql {
         )
     }
 
-    /// The first tasks of each sub-queue of those that wait: at most `$1` of each, fewer where
-    /// there are many sub-queues. They are looked for from the first on that was found: an old
-    /// snapshot keeps those that waited before it in the index. Of each queue and kind only the
-    /// `$2` sub-queues are looked into whose first tasks are before all others, and only up to the
-    /// first task of the next sub-queue; of the others comes a row that says which sub-queue it is
-    /// and where its first task is, and has no state: rows with all that belongs to them cost far
-    /// more than that.
+    /// Returns the query for the first tasks of each sub-queue: at most `$1` of each, fewer if
+    /// there are many sub-queues.
+    ///
+    /// * The recursive part skips from one sub-queue to the next in the index, so its cost depends
+    ///   on the number of sub-queues and not on the number of tasks.
+    /// * Each search begins at the first task found: while an old snapshot is open, the index still
+    ///   has entries of tasks that waited before it.
+    /// * For each queue and kind, only the `$2` sub-queues with the earliest first tasks are
+    ///   searched, and only up to the first task of the next sub-queue. Every other sub-queue
+    ///   yields one row without a state, with its name and the sort key of its first task. A row
+    ///   with all relations costs far more than that.
     pub(super) fn sub_queues(&self) -> String {
         let tasks = format!("{COLUMNS}, {LINKS}");
         let nothing = format!("{NO_TASK}, NULL");
@@ -98,22 +106,24 @@ impl Sql {
     }
 }
 
+/// Takes the store's lock. It serializes all writers of a store.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtextextended('onward {s}', 0))";
 
-/// Each statement of a transaction under the lock sees what was committed before it: a snapshot of
-/// its beginning, as the role, the database or the server may have it by default, would be of
-/// before the lock, and so of before the others' last writes.
+/// Begins a transaction under the lock. Each statement must see what was committed before it. A
+/// snapshot of the whole transaction, which the role, the database or the server may have as a
+/// default, would predate the lock and miss the last commits of other writers.
 macro_rules! begin {
     () => {
         "BEGIN ISOLATION LEVEL READ COMMITTED"
     };
 }
 
-/// The settings of a connection that writes (`SET`, `false`), or of one transaction where a
-/// connection keeps none (`SET LOCAL`, `true`). One whose process stands still gives way to the
-/// others after a while, which the role, the database or the server may have set otherwise. Plans
-/// go by the indexes, in their order, for a table that was small or empty when a plan was made may
-/// be large when it is used.
+/// The settings of a connection that writes (`SET`, `false`), or of one transaction on a connection
+/// that keeps none (`SET LOCAL`, `true`).
+///
+/// A process that hangs gives up the lock after a while, unless the role, the database or the
+/// server has another timeout. Plans use the indexes and their order: a table that was small or
+/// empty when a plan was made may be large when it is used.
 macro_rules! settings {
     ($set:literal, $is_local:literal) => {
         concat!(
@@ -130,22 +140,21 @@ macro_rules! settings {
     };
 }
 
-/// How a transaction under the store's lock begins, where the connection keeps [settings](SETTINGS)
-/// or needs none.
+/// Begins a transaction under the lock on a connection that keeps its [settings](SETTINGS) or needs
+/// none.
 pub(super) const BEGIN: &str = begin!();
 
-/// How it begins where the connection keeps none.
+/// Begins a transaction under the lock on a connection that keeps no settings.
 pub(super) const BEGIN_WITH_SETTINGS: &str = concat!(begin!(), "; ", settings!("SET LOCAL", "true"));
 
-/// The settings of a connection that writes. Plans are made once and without a look at the
-/// parameters.
+/// The settings of a connection that writes. Plans are made once, without a look at the parameters.
 pub(super) const SETTINGS: &str = concat!(settings!("SET", "false"), "; SET plan_cache_mode = force_generic_plan");
 
-/// How a transaction that only reads begins: it sees one moment.
+/// Begins a transaction that only reads, from one snapshot.
 pub(super) const BEGIN_TO_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
-/// A commit of nothing that waits until everything committed before it is on disk, as far as the
-/// server is set up to wait.
+/// Commits nothing, and waits until everything committed before is on disk, as far as the server is
+/// configured to wait.
 pub(super) const SYNC: &str = "SELECT pg_logical_emit_message(true, 'onward', '')";
 
 /// The settings of a connection that reads.

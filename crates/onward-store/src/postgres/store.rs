@@ -1,4 +1,4 @@
-//! The store around its tasks: the writer, the readers, and what is told to those who wait.
+//! The PostgreSQL store: opening it, and its methods as calls of the writer and the readers.
 
 use std::any::Any;
 use std::fmt;
@@ -62,13 +62,14 @@ use crate::postgres::wake::Listener;
 /// # Ok(()) }
 /// ```
 ///
-/// One process writes at a time, for as long as a transaction takes; calls that arrive meanwhile
-/// share the next one. A session that is open when the store is dropped, or its process dies,
-/// lapses when its lease is over; nobody closes it.
+/// One process writes at a time, for as long as one transaction takes; calls that arrive in the
+/// meantime share the next one. A session that is open when the store is dropped, or when its
+/// process dies, expires with its lease.
 pub struct PostgresStore {
     pub(super) shared: Arc<Shared>,
+    /// The queue to the writer.
     calls: mpsc::Sender<Call>,
-    /// What listens, and what empties the inbox.
+    /// The tasks that listen for notifications and that empty the inbox. They end with the store.
     tasks: [JoinHandle<()>; 2],
 }
 
@@ -79,7 +80,7 @@ impl fmt::Debug for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Opens the store at a URL with the default of everything; see [`PostgresOptions`].
+    /// Opens the store at a URL with default options; see [`PostgresOptions`].
     ///
     /// # Errors
     /// As [`PostgresOptions::open`].
@@ -87,20 +88,22 @@ impl PostgresStore {
         Self::options().open(url).await
     }
 
-    /// How a store is opened.
+    /// Returns the default options for opening a store.
     #[must_use]
     pub fn options() -> PostgresOptions {
         PostgresOptions::default()
     }
 
+    /// Opens the store, and waits within the retry budget for a server that is starting or
+    /// restarting.
     pub(super) async fn open_with(address: Address, options: PostgresOptions) -> Result<Self> {
         let location = location(&address.config, &options.schema);
         let mut patience = RetryBudget::new(options.patience);
-        let mut is_told = false;
+        let mut is_logged = false;
         loop {
             match Self::open_there(address.clone(), options.clone()).await {
                 Err(error) if is_not_ready(&error) && patience.lasts() => {
-                    if !std::mem::replace(&mut is_told, true) {
+                    if !std::mem::replace(&mut is_logged, true) {
                         tracing::warn!(%error, patience = ?options.patience, "{location} is waited for");
                     }
                     patience.wait().await;
@@ -110,6 +113,8 @@ impl PostgresStore {
         }
     }
 
+    /// Opens the store once: migrates, checks if notifications arrive, and starts the background
+    /// tasks.
     async fn open_there(address: Address, options: PostgresOptions) -> Result<Self> {
         let sql = Sql { schema: options.schema.clone() };
         let (client, reader) = (connect(&address).await?, connect(&address).await?);
@@ -118,7 +123,7 @@ impl PostgresStore {
         let node = node();
         let may_listen = options.listen && !are_pooled(&client, &reader).await?;
         let listener = if may_listen { Listener::new(&address, &sql, node, &reader).await? } else { None };
-        // Where messages come through, a connection has a server process to itself.
+        // If notifications arrive, there is no pooler, and a connection keeps its server process.
         let plans = Arc::new(AtomicBool::new(listener.is_some()));
         let client = client.keeping_plans(SETTINGS, &plans).await?;
         let reader = reader.keeping_plans(READER_SETTINGS, &plans).await?;
@@ -137,15 +142,15 @@ impl PostgresStore {
             sees_inbox: AtomicBool::new(false),
             options,
         });
-        // Callers may ask for the time before they read or write anything else.
+        // Callers may read the clock before the first read or write.
         shared.server_clock.received(time);
         shared.stamp.store(wake::stamp(&client, &shared).await?, Ordering::Relaxed);
         let (calls, waiting) = mpsc::channel(bounds::PENDING);
         let (flusher, unflushed) = mpsc::channel(UNFLUSHED);
         tokio::spawn(flusher::run(Arc::clone(&shared), unflushed));
         tokio::spawn(writer::run(Arc::clone(&shared), waiting, flusher, client));
-        // Before anybody asks whether there is work. A role that may not do it can do everything
-        // else.
+        // The inbox is emptied before the first caller can ask for work. A role without rights on
+        // the inbox can still do everything else.
         if let Err(error) = inbox::take_all(&shared, &calls, &mut None).await {
             tracing::warn!(%error, "what was submitted by others cannot be taken in");
         }
@@ -156,11 +161,11 @@ impl PostgresStore {
 }
 
 impl PostgresStore {
-    /// Looks at the server and at how it is reached: what somebody who runs the store should know.
-    /// Takes some dozen commits and a few seconds.
+    /// Checks the server and the way it is reached, and returns a report for operators. It takes
+    /// some dozen commits and a few seconds.
     ///
     /// # Errors
-    /// What the server says.
+    /// The error of the server.
     pub async fn check(&self) -> Result<PostgresReport> {
         self.shared.named(check::check(&self.shared).await)
     }
@@ -173,9 +178,10 @@ impl Drop for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Reads in a task of its own, again while the server is away. Within the caller's, one that is
-    /// polled no more would keep its connection from those that the caller waits for meanwhile: a
-    /// caller of many reads at once would wait for itself.
+    /// Runs a read as its own tokio task, and retries while the server is away.
+    ///
+    /// A read that ran within the caller's future would keep its pooled connection when the caller
+    /// stops polling it. A caller with many concurrent reads could then wait for itself.
     fn read<T, F>(&self, read: impl Fn(Arc<Shared>) -> F + Send + 'static) -> StoreFuture<'_, T>
     where
         T: Send + 'static,

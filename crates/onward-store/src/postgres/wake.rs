@@ -1,4 +1,4 @@
-//! Hearing of what other processes wrote: by listening, and by looking now and then.
+//! Notifications about the writes of other processes: by `LISTEN`, and by polling.
 
 use std::sync::Weak;
 use std::sync::atomic::Ordering;
@@ -15,28 +15,28 @@ use crate::postgres::connect::error::nothing_said;
 use crate::postgres::shared::Shared;
 use crate::postgres::sql::Sql;
 
-/// How long to wait until the next try, where no connection can be made.
+/// The pause before the next attempt to connect.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How many messages may wait to be read.
+/// The most notifications that wait to be read.
 const MESSAGES: usize = 1024;
 
-/// The channel of a store's messages.
+/// Returns the name of a store's notification channel.
 pub(super) fn channel(schema: &str) -> String {
     format!("onward_{schema}")
 }
 
-/// How long a message to oneself may take before it counts as lost.
+/// The time after which a test notification counts as lost.
 const TEST: Duration = Duration::from_secs(2);
 
-/// How soon it looks again after a change where it does not listen.
+/// The pause after a change that polling found, if the process does not listen.
 const SOON: Duration = Duration::from_millis(100);
 
-/// How much more seldom it looks where it listens.
+/// The factor by which a listening process polls less often.
 const WHERE_LISTENING: u32 = 6;
 
-/// Tells this process of what others wrote, until the store is gone: over `listener`, or by looking
-/// where there is none.
+/// Notifies this process of other processes' writes until the store is dropped. Without a
+/// `listener` it polls.
 pub(in crate::postgres) async fn run(shared: Weak<Shared>, listener: Option<Listener>, poll: Duration) {
     let Some(mut listener) = listener else { return look_now_and_then(&shared, poll).await };
     loop {
@@ -52,13 +52,13 @@ pub(in crate::postgres) async fn run(shared: Weak<Shared>, listener: Option<List
     }
 }
 
-/// How long to wait until the next look, after one that found a change or did not.
+/// Returns the pause until the next poll.
 fn pause_after(pause: Duration, has_changed: bool, poll: Duration) -> Duration {
     if has_changed { SOON.min(poll) } else { (pause * 2).min(poll) }
 }
 
-/// Looks for changes over a connection of the readers: soon after a change, and half as often each
-/// time that there was none.
+/// Polls over a reader's connection: soon after a change, and half as often after each poll without
+/// one.
 async fn look_now_and_then(shared: &Weak<Shared>, poll: Duration) {
     let mut pause = SOON.min(poll);
     loop {
@@ -77,15 +77,15 @@ async fn look_now_and_then(shared: &Weak<Shared>, poll: Duration) {
     }
 }
 
-/// A connection that messages come through to.
+/// A connection that receives notifications.
 pub(super) struct Listener {
     client: OwnedConnection,
     messages: mpsc::Receiver<String>,
 }
 
 impl Listener {
-    /// Listens, and tests it by a message from another connection; `None` if that does not come, as
-    /// behind a pooler.
+    /// Listens, and verifies it with a notification from another connection. Returns `None` if that
+    /// does not arrive, as behind a pooler.
     pub(in crate::postgres) async fn new(
         address: &Address,
         sql: &Sql,
@@ -101,25 +101,25 @@ impl Listener {
         Ok(None)
     }
 
-    /// Listens where that went well before, and takes note of what was written while nobody
-    /// listened.
+    /// Listens again after the connection broke, and checks what was written in between.
     async fn again(shared: &Shared) -> Result<Self> {
         let listener = Self::connect(&shared.address, &shared.sql).await?;
         shared.saw(stamp(&listener.client, shared).await?);
-        // Whatever this process wrote while the server was away, and did not hear the fate of, is
-        // among what was missed.
+        // This process may have writes with an unknown outcome from the time when the server was
+        // away. They count as missed.
         shared.anything_may_have_happened();
         shared.inbox.notify_one();
         Ok(listener)
     }
 
+    /// Connects and listens. A tokio task drives the connection and collects its notifications.
     async fn connect(address: &Address, sql: &Sql) -> Result<Self> {
         let (client, mut connection) = address.connect().await?;
         let (sender, messages) = mpsc::channel(MESSAGES);
         tokio::spawn(async move {
             while let Some(Ok(message)) = std::future::poll_fn(|context| connection.poll_message(context)).await {
                 if let AsyncMessage::Notification(notification) = message {
-                    // One that finds no room says no more than those before it.
+                    // A notification that finds the channel full adds nothing to those in it.
                     let _ = sender.try_send(notification.payload().to_owned());
                 }
             }
@@ -129,8 +129,8 @@ impl Listener {
         Ok(Self { client, messages })
     }
 
-    /// Whether a message comes that another connection sends. One that this connection sent would
-    /// come also behind a pooler, along with the answer.
+    /// Returns true if a notification from another connection arrives. One from this connection
+    /// would not prove it: it arrives with the reply even behind a pooler.
     pub(super) async fn test(&mut self, sql: &Sql, node: u64, other: &OwnedConnection) -> Result<bool> {
         let test = format!("NOTIFY {}, '{}'", channel(&sql.schema), message(node, Hint::default()));
         other.batch_execute(&test).await.map_err(classified)?;
@@ -138,19 +138,19 @@ impl Listener {
     }
 }
 
-/// In the place of a process: everybody is told, the one that wrote too, for it does not know
-/// whether that commits.
-pub(super) const NOBODY: u64 = 0;
+/// The sender's number in a notification that every process obeys, including the one that wrote: in
+/// a caller's transaction it does not know if the transaction commits.
+pub(super) const NO_NODE: u64 = 0;
 
-/// What is told of tasks in the inbox, and of completions.
+/// The notification for rows in the inbox and for completions.
 const INBOX: &str = "inbox";
 
-/// What other processes are told.
+/// Returns a notification's text.
 pub(super) fn message(node: u64, hint: Hint) -> String {
     format!("{node} {} {} {}", hint.work, hint.transitions, hint.schedules)
 }
 
-/// Follows until the connection breaks or the store is gone.
+/// Handles notifications, and polls seldom, until the connection breaks or the store is dropped.
 async fn follow(shared: &Weak<Shared>, mut listener: Listener, poll: Duration) {
     loop {
         let received = tokio::time::timeout(poll, listener.messages.recv()).await;
@@ -166,6 +166,7 @@ async fn follow(shared: &Weak<Shared>, mut listener: Listener, poll: Duration) {
     }
 }
 
+/// Handles one notification. Those of this process and malformed ones are ignored.
 fn received_from(shared: &Shared, message: &str) {
     if message == INBOX {
         return shared.inbox.notify_one();
@@ -179,8 +180,8 @@ fn received_from(shared: &Shared, message: &str) {
     }
 }
 
-/// The [stamp], and a look into the inbox, where the role may have it: one statement, for an idle
-/// process does nothing else.
+/// Returns the [stamp], and has the inbox emptied if it has rows. It is one statement, because an
+/// idle process sends nothing else.
 async fn look(client: &OwnedConnection, shared: &Shared) -> Result<i64> {
     if !shared.sees_inbox.load(Ordering::Relaxed) {
         return stamp(client, shared).await;
@@ -196,9 +197,10 @@ async fn look(client: &OwnedConnection, shared: &Shared) -> Result<i64> {
     row.try_get(0).map_err(classified)
 }
 
+/// The query for the [stamp].
 const STAMP: &str = "SELECT (SELECT last_value FROM {s}.last_entry) + (SELECT last_value FROM {s}.last_task)";
 
-/// A number that is another one after every write that changes anything.
+/// Returns a number that differs after every write that changes a task.
 pub(super) async fn stamp(client: &ServerConnection<'_>, shared: &Shared) -> Result<i64> {
     let rows = client.query_typed(&shared.sql.text(STAMP), &[]).await.map_err(classified)?;
     rows.first().map(|row| row.get(0)).ok_or_else(nothing_said)

@@ -175,7 +175,7 @@ async fn life_among(groups: usize, stores: usize) -> Duration {
 
 /// Shows: Q12
 #[tokio::test]
-async fn a_claim_beside_ten_thousand_series_of_another_session_costs_about_what_it_costs_beside_few() {
+async fn a_claim_beside_ten_thousand_affinity_keys_of_another_session_costs_about_what_it_costs_beside_few() {
     for stores in [1, 2] {
         let (few, many) = (
             round_trip_beside_affinity_keys(SHALLOW, stores).await,

@@ -105,7 +105,7 @@ async fn a_killed_process_is_no_longer_listed_as_a_worker_though_none_replaces_i
 
 /// Shows: Q12
 #[tokio::test]
-async fn the_series_of_a_killed_process_that_holds_nothing_goes_to_others_at_once() {
+async fn the_affinity_key_of_an_idle_killed_process_is_free_at_once() {
     let here = Here::open().await;
     let wait = SetQueue::new(Name::default_queue()).affinity_wait(LONG);
     here.store.apply(vec![Write::SetQueue(wait)]).await.unwrap();

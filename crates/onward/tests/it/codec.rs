@@ -107,7 +107,7 @@ impl Task for Ask {
 }
 
 /// Passes the word on through every channel of an orchestration.
-async fn tell_all(word: Word, context: OrchestrationContext) -> std::result::Result<Word, Failure> {
+async fn report_all(word: Word, context: OrchestrationContext) -> std::result::Result<Word, Failure> {
     if context.generation() == 0 {
         return Err(context.continue_as_new(&word));
     }
@@ -132,7 +132,7 @@ async fn of_what_an_orchestration_is_given_and_says_nothing_is_in_the_file_as_it
         Ok(word)
     });
     engine.handle("fails", |_| async { Err::<(), _>(Failure::permanent("no").with_details(&Word("engaged".into()))) });
-    engine.orchestrate(tell_all);
+    engine.orchestrate(report_all);
     let run = start(&engine);
     let running = engine.submit(Word("secret".into())).await.unwrap();
     engine.signal(running.id(), "sent", &Word("secret".into())).await.unwrap();

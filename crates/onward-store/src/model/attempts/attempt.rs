@@ -1,4 +1,4 @@
-//! How attempts end, and what they report meanwhile.
+//! The ends of attempts, and what attempts report while they run.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ impl State {
             attempts: task.attempts,
             expires_at: task.expires_at,
             is_rated: self.is_rated(task),
-            // One that an item is to be taken out of has to wait for that as well.
+            // A batch from which an item is to be removed has to wait for that as well.
             is_moving: task.move_to.is_some() || self.has_items_to_cancel(task.id),
         };
         let now = self.now.wall;
@@ -74,13 +74,13 @@ impl State {
         self.log(id, Change::Retrying { attempt, after: attempt::until(at, self.now.wall) });
     }
 
-    /// Ends the attempt that runs, and the task with it.
+    /// Ends the running attempt, and the task with it.
     pub(in crate::model) fn end_attempt(&mut self, id: TaskId, state: TaskState) {
         self.tasks.change(id, |task| task.attempts = task.attempt());
         self.end(id, state);
     }
 
-    /// Puts a task that was running back among those that wait, and answers its state.
+    /// Returns a running task to the waiting tasks; returns its new state.
     pub(in crate::model) fn wait_for(&mut self, id: TaskId, at: Timestamp, attempts: u32) -> TaskState {
         let now = self.now.wall;
         self.tasks.change(id, |task| {
@@ -100,7 +100,7 @@ impl State {
         Ok(Outcome::Done)
     }
 
-    /// Gives a running task back as if it had not been claimed.
+    /// Returns a running task to its queue as if it had not been claimed.
     pub(in crate::model) fn return_to_queue(&mut self, id: TaskId, after: Duration) {
         let Some(task) = self.tasks.get(id) else { return };
         if task.cancel_requested {
@@ -148,7 +148,7 @@ impl State {
         Ok(Outcome::Done)
     }
 
-    /// The fence: the task that runs under exactly this lease.
+    /// Checks the fence: returns the task that runs under exactly this lease.
     pub(in crate::model) fn check_lease(&self, lease: Lease) -> Result<&Task, Refusal> {
         self.check_session(lease.session)?;
         self.tasks.get(lease.task).filter(|task| task.lease() == Some(lease)).ok_or(Refusal::LeaseLost(lease))

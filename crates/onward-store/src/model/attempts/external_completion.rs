@@ -1,4 +1,4 @@
-//! Attempts that are finished from elsewhere.
+//! Attempts that are completed externally.
 
 use std::time::Duration;
 
@@ -16,14 +16,13 @@ use crate::rules::completion::{self, Standing};
 use crate::rules::orchestration;
 use crate::rules::retry::FailureClass;
 
-/// A wait to be finished from elsewhere; there while the task is blocked for it.
+/// A wait for external completion; set while the task is blocked for it.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct AwaitedCompletion {
     pub(crate) wait: CompletionWait,
-    /// When the attempt has failed unless it was finished.
+    /// The time at which the attempt fails unless it was completed.
     pub(crate) until: Option<Timestamp>,
-    /// When the task expires if it is tried again: that time does not run while an attempt is under
-    /// way.
+    /// The expiry of the task if it is retried; the time to live does not run during an attempt.
     pub(crate) expires_at: Option<Timestamp>,
 }
 
@@ -120,7 +119,7 @@ impl State {
         TaskState::Blocked
     }
 
-    /// Fails attempts that were not finished in time, the most overdue first.
+    /// Fails attempts that were not completed in time, the most overdue first.
     pub(in crate::model) fn fail_overdue(&mut self) {
         let now = self.now.wall;
         let overdue = self.tasks.overdue().take_while(|(until, _)| *until <= now).take(bounds::SWEEP);
@@ -131,7 +130,7 @@ impl State {
         }
     }
 
-    /// When the next attempt has not been finished in time.
+    /// Returns the time at which the next attempt becomes overdue.
     pub(in crate::model) fn next_overdue(&self) -> Option<Timestamp> {
         self.tasks.overdue().next().map(|(until, _)| until)
     }

@@ -1,4 +1,4 @@
-//! What tasks move.
+//! The I/O that attempts report.
 
 use crate::api::io::Io;
 use crate::api::outcome::{Outcome, Refusal};

@@ -1,4 +1,4 @@
-//! What is collected, and which task is an item of which batch.
+//! The pending batches, and the batch of each item.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,15 +6,15 @@ use crate::api::name::Name;
 use crate::api::task::{NewTask, TaskId};
 use crate::rules::aggregate::PendingBatchState;
 
-/// Queue, kind and group: what is collected together.
+/// Queue, kind and group: tasks that have all three in common form one batch.
 pub(crate) type BatchKey = (Name, Name, Option<Name>);
 
-/// What is being collected, and who is an item of which batch.
+/// The pending batches, and the batch of each item.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Batches {
     pub(crate) pending: BTreeMap<BatchKey, (PendingBatchState, BTreeSet<TaskId>)>,
     pub(crate) batch_of: BTreeMap<TaskId, TaskId>,
-    /// A batch and an item, live or ended.
+    /// Pairs of a batch and an item, live or ended.
     pub(crate) items: BTreeSet<(TaskId, TaskId)>,
 }
 
@@ -28,14 +28,14 @@ impl Batches {
         self.items.insert((batch, item));
     }
 
-    /// A task is an item of its batch no more.
+    /// Removes an item from its batch.
     pub(in crate::model) fn forget(&mut self, item: TaskId) {
         if let Some(batch) = self.batch_of.remove(&item) {
             self.items.remove(&(batch, item));
         }
     }
 
-    /// The first item of a batch from a number on.
+    /// Returns the first item of a batch whose number is at least `from`.
     pub(super) fn item_from(&self, batch: TaskId, from: TaskId) -> Option<TaskId> {
         let next = self.items.range((batch, from)..).next();
         next.filter(|(of, _)| *of == batch).map(|(_, item)| *item)

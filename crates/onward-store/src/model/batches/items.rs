@@ -1,4 +1,4 @@
-//! Tasks that are collected, and batches of them.
+//! Tasks that are collected into batches, and the batches that contain them.
 
 use crate::api::event::Change;
 use crate::api::notification::TaskNotification;
@@ -12,8 +12,8 @@ use crate::model::tasks::task::Task;
 use crate::rules::aggregate::{self, PendingBatchState};
 
 impl State {
-    /// A task that was to be collected has ended or was removed: it leaves what is being collected,
-    /// or its batch, unless it ended with that.
+    /// Removes a task that ended or was removed from its pending batch or its batch. An item that
+    /// ended with its batch stays in it.
     pub(in crate::model) fn leave_batch(&mut self, id: TaskId, new: &NewTask, is_removed: bool) {
         let Some(batch) = self.batches.batch_of(id) else { return self.leave_pending_batch(id, new) };
         let is_live = self.live_state(batch).is_some();
@@ -35,13 +35,13 @@ impl State {
         self.live_state(id) == Some(TaskState::Running)
     }
 
-    /// Where a task stands; an item runs while its batch does.
+    /// Returns the state of a task. An item runs while its batch does.
     pub(in crate::model) fn effective_state(&self, task: &Task) -> TaskState {
         let batch = self.batches.batch_of(task.id).filter(|_| !task.state.is_ended());
         if batch.is_some_and(|batch| self.is_running(batch)) { TaskState::Running } else { task.state }
     }
 
-    /// The batch of an item, if that has not ended.
+    /// Returns the batch of an item, unless the batch has ended.
     pub(in crate::model) fn live_batch_of(&self, item: TaskId) -> Option<&Task> {
         let batch = self.tasks.get(self.batches.batch_of(item)?)?;
         (!batch.state.is_ended()).then_some(batch)
@@ -53,20 +53,21 @@ impl State {
         self.batches.items_of(batch).into_iter().filter(is_to_cancel).collect()
     }
 
-    /// Whether somebody wants items of a batch cancelled.
+    /// Returns whether a cancellation was requested for items of a batch.
     pub(in crate::model) fn has_items_to_cancel(&self, batch: TaskId) -> bool {
         !self.items_to_cancel(batch).is_empty()
     }
 
-    /// A batch waits again: items that somebody wanted cancelled while it ran are taken out of
-    /// it.
+    /// Removes the items whose cancellation was requested while their batch ran; the batch now
+    /// waits again.
     pub(in crate::model) fn cancel_marked_items(&mut self, batch: TaskId) {
         for item in self.items_to_cancel(batch) {
             self.end(item, TaskState::Cancelled);
         }
     }
 
-    /// Whether the time to live of an item is over for good; then it is forgotten.
+    /// Returns whether the batch of an item has started, and then clears the item's expiry for
+    /// good.
     pub(in crate::model) fn clear_expiry_if_started(&mut self, item: TaskId) -> bool {
         let started = self.live_batch_of(item).is_some_and(|batch| aggregate::has_started(batch.state, batch.attempts));
         if started {
@@ -75,7 +76,7 @@ impl State {
         started
     }
 
-    /// The next item that is to end with a batch that is over.
+    /// Returns the next item that ends with a batch that is over.
     pub(in crate::model) fn next_batch_item(&self, over: UnpropagatedEnd) -> Option<TaskId> {
         self.batches.item_from(over.task, over.next_item)
     }
@@ -94,8 +95,7 @@ impl State {
         self.end(item, aggregate::end_of_item(over.ended));
     }
 
-    /// The items that wait again with a batch that is tried again after its end: those that have
-    /// ended.
+    /// Returns the ended items of a batch, which wait again when the ended batch is retried.
     pub(in crate::model) fn items_to_retry(&self, batch: &Task) -> Result<Vec<TaskId>, Refusal> {
         let items = self.batches.items_of(batch.id);
         if batch.items > 0 && items.is_empty() {
@@ -111,7 +111,7 @@ impl State {
         Ok(ended)
     }
 
-    /// Has what ended with a batch wait with it again.
+    /// Makes the items that ended with a batch wait with it again.
     pub(in crate::model) fn retry_items(&mut self, batch: TaskId, items: Vec<TaskId>) {
         self.dependencies.keep_items(batch);
         for item in items {
@@ -124,7 +124,7 @@ impl State {
         }
     }
 
-    /// What a task waits for that is collected with others, or was handed over with them.
+    /// Returns why an item waits: it is in a pending batch, or in a batch that has not ended.
     pub(in crate::model) fn why_aggregated(&self, task: &Task) -> Option<WaitReason> {
         task.new.aggregate.filter(|_| task.state == TaskState::Blocked)?;
         if let Some(batch) = self.batches.batch_of(task.id) {

@@ -1,4 +1,4 @@
-//! Batches: tasks that are collected and handed over as one.
+//! Batches: tasks that are collected and run as one.
 
 pub(super) mod index;
 pub(super) mod items;

@@ -1,4 +1,4 @@
-//! Tasks that are collected until they are handed over as one.
+//! Tasks that are collected until their batch is full or ready.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::model::tasks::task::Task;
 use crate::rules::aggregate::{self, ItemFacts, PendingBatchState};
 
 impl State {
-    /// Has a task that is to be collected join those of its queue, kind and group.
+    /// Adds a task to the pending batch of its queue, kind and group.
     pub(in crate::model) fn collect(&mut self, id: TaskId) {
         let Some(task) = self.tasks.get(id).filter(|task| !task.state.is_ended()) else { return };
         let Some(aggregate) = task.new.aggregate else { return };
@@ -34,7 +34,7 @@ impl State {
         }
     }
 
-    /// Makes a batch of what is collected; answers how many items it has.
+    /// Closes a pending batch into a task; returns its number of items.
     fn close_batch(&mut self, key: &BatchKey) -> usize {
         let Some((_, items)) = self.batches.pending.remove(key) else { return 0 };
         let tasks: Vec<&Task> = items.iter().filter_map(|item| self.tasks.get(*item)).collect();
@@ -51,7 +51,7 @@ impl State {
         items.len()
     }
 
-    /// Hands over what it is time for, the longest overdue first; answers how many batches.
+    /// Closes the pending batches that are ready, the longest overdue first; returns their number.
     pub(in crate::model) fn close_ready_batches(&mut self) -> u64 {
         let now = self.now.wall;
         let ready = self.batches.pending.iter().filter(|(_, (pending_batch, _))| pending_batch.ready_at <= now);
@@ -70,7 +70,7 @@ impl State {
         batches
     }
 
-    /// When something is handed over if nothing more comes.
+    /// Returns the time at which the first pending batch is ready if no more items arrive.
     pub(in crate::model) fn next_ready_batch(&self) -> Option<Timestamp> {
         self.batches.pending.values().map(|(pending_batch, _)| pending_batch.ready_at).min()
     }
@@ -87,7 +87,7 @@ impl State {
         }
     }
 
-    /// What is being collected, what is handed over next first.
+    /// Returns the pending batches, the one that is ready first at the beginning.
     pub(crate) fn pending_batch_records(&self, which: &PendingBatchSelection) -> Vec<PendingBatch> {
         let is_wanted = |queue: &Name| which.queue.as_ref().is_none_or(|wanted| wanted == queue);
         let mut found: Vec<_> = self.batches.pending.iter().filter(|((queue, ..), _)| is_wanted(queue)).collect();
@@ -100,13 +100,13 @@ impl State {
         found.into_iter().take(which.limit.clamp(1, bounds::PAGE)).map(record).collect()
     }
 
-    /// Whether a task is being collected.
+    /// Returns whether a task is in a pending batch.
     pub(in crate::model) fn is_in_pending_batch(&self, task: &Task) -> bool {
         let is_live = !task.state.is_ended();
         is_live && task.new.aggregate.is_some() && self.batches.batch_of(task.id).is_none()
     }
 
-    /// Takes a task out of what is collected, to be collected elsewhere.
+    /// Removes a task from its pending batch, so that it can be collected elsewhere.
     pub(in crate::model) fn stop_collecting(&mut self, id: TaskId) {
         if let Some(new) = self.tasks.get(id).map(|task| task.new.clone()) {
             self.leave_pending_batch(id, &new);

@@ -1,4 +1,4 @@
-//! Which session an affinity key prefers, and what is reserved for it.
+//! Affinity: the session that each affinity key prefers, and the tasks reserved for it.
 
 use std::time::Duration;
 
@@ -14,17 +14,17 @@ use crate::rules;
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct PreferredSession {
     pub(in crate::model) session: SessionId,
-    /// A start of one of its tasks that is not long ago.
+    /// A recent start of one of its tasks.
     noted_at: Timestamp,
 }
 
-/// The line of a task that has an affinity key.
+/// Returns the sub-queue of a task that has an affinity key.
 pub(super) fn affinity_sub_queue_of(task: &Task) -> Option<SubQueue> {
     task.new.affinity.as_ref().map(|_| SubQueue::of(task))
 }
 
 impl State {
-    /// Notes that a session starts a task, for others of its affinity keys.
+    /// Records that a session starts a task, so that it is preferred for the task's affinity key.
     pub(in crate::model) fn note_preferred_session(&mut self, id: TaskId, session: SessionId) {
         let now = self.now.wall;
         let Some(affinity_key) = self.tasks.get(id).and_then(|task| task.new.affinity.clone()) else { return };
@@ -40,7 +40,7 @@ impl State {
         Ok(Outcome::Done)
     }
 
-    /// No affinity keys prefers a session any more.
+    /// Removes a session from every affinity key that prefers it.
     pub(in crate::model) fn forget_preferred_session(&mut self, session: SessionId) {
         let before = self.affinities.len();
         self.affinities.retain(|_, preferred| preferred.session != session);
@@ -49,13 +49,13 @@ impl State {
         }
     }
 
-    /// Forgets which sessions are preferred by affinity keys of which nothing has started for long.
+    /// Forgets the preferred sessions of affinity keys without a recent start.
     pub(in crate::model) fn forget_affinities(&mut self) {
         let now = self.now.wall;
         self.affinities.retain(|_, preferred| !rules::affinity::is_forgotten(preferred.noted_at, now));
     }
 
-    /// For which session the line of a waiting task is reserved, and until when.
+    /// Returns the session for which the sub-queue of a waiting task is reserved, and until when.
     pub(in crate::model) fn reservation(&self, task: &Task, now: Timestamp) -> Option<(SessionId, Timestamp)> {
         let preferred = self.affinities.get(task.new.affinity.as_ref()?)?;
         let wait = self.settings_of(&task.new.queue).affinity_wait;
@@ -65,7 +65,7 @@ impl State {
         (!wait.is_zero() && now < until).then_some((preferred.session, until))
     }
 
-    /// Waiting tasks that have an affinity key, in the order of their places.
+    /// Returns the waiting tasks that have an affinity key, by sort key.
     pub(in crate::model) fn waiting_with_affinity(&self) -> impl Iterator<Item = &Task> {
         if !self.affinities.is_empty() {
             self.tasks.require_every_sub_queue();
@@ -73,8 +73,8 @@ impl State {
         self.tasks.waiting_with_affinity()
     }
 
-    /// How long until the first line goes to any session that is reserved for one. Those of groups
-    /// that are held back wait for that first.
+    /// Returns the time until the first reserved sub-queue is open to any session. Sub-queues of
+    /// groups that are held back are left out, because they wait for their group first.
     pub(in crate::model) fn next_reservation_end(&self) -> Option<Duration> {
         let blocked = |task: &Task| self.is_group_blocked(task, self.now.steady);
         let may_start = self.waiting_with_affinity().filter(|task| !blocked(task));

@@ -1,4 +1,4 @@
-//! The tasks among which a claim chooses.
+//! The tasks from which a claim chooses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,28 +16,28 @@ use crate::rules::choice::{Chooser, QueueCandidate};
 use crate::rules::order::SortKey;
 use crate::rules::share::FairShareTag;
 
-/// The candidates of tasks among which a claim chooses, each with the first task that it may take.
+/// The candidates of tasks from which a claim chooses, each with the first task that it may take.
 pub(super) struct Candidates<'a> {
     claim: &'a Claim,
-    /// What limits leave.
+    /// The headroom that limits leave.
     pub(super) headroom: Headroom,
-    /// What stands behind it is not urgent enough.
+    /// The last sort key that is urgent enough for the claim.
     last: Option<SortKey>,
     mode: QueueMode,
     pub(super) choice: QueueChoice,
-    /// How many more the claim asks for from each queue.
+    /// The number of tasks that the claim still requests from each queue.
     asked: BTreeMap<Name, usize>,
-    /// Up to where each candidate has been looked at; what comes before that later is left to the next
+    /// The position of the scan in each candidate. A task that appears before it is left to the next
     /// claim.
     passed: BTreeMap<QueueCandidate, SortKey>,
     heads: BTreeMap<QueueCandidate, SortKey>,
-    /// Whose turn it is.
+    /// The candidate whose turn it is.
     picked: Option<QueueCandidate>,
-    /// Whether groups share queues. Then their order is not that of the places, so what was looked
-    /// at is noted one by one.
+    /// Set if groups share queues. Then the scan does not follow the sort keys, so each scanned
+    /// task is recorded in `looked_at`.
     pub(in crate::model) is_shared: bool,
     looked_at: BTreeSet<TaskId>,
-    /// Lines of affinity keys that are reserved for other sessions.
+    /// Sub-queues of affinity keys that are reserved for other sessions.
     reserved: BTreeSet<SubQueue>,
 }
 
@@ -70,8 +70,8 @@ impl<'a> Candidates<'a> {
         candidates.into_iter().for_each(|candidate| self.find_head(state, candidate));
     }
 
-    /// Wants more of the sub-queues of a candidate that may have a task before its head, or any if it
-    /// has none.
+    /// Requests more of the sub-queues of a candidate that may have a task before its head, or any task
+    /// if the candidate has no head.
     fn require_before(&mut self, state: &State, candidate: &QueueCandidate, head: Option<SortKey>) {
         let end = [head, self.last].into_iter().flatten().min();
         for (_, task) in state.tasks.partial_sub_queues_before(end) {
@@ -82,7 +82,7 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Wants more of the sub-queues that may have a task before a place.
+    /// Requests more of the sub-queues that may have a task before a sort key.
     pub(super) fn require_behind(&mut self, state: &State, end: Option<SortKey>) {
         for (_, task) in state.tasks.partial_sub_queues_before(end) {
             if self.selects(task) && self.may_start(state, task) {
@@ -132,11 +132,11 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Where several queues are one candidate, that goes first whose next task does; in each the group
-    /// whose turn it is.
+    /// Finds the head of a candidate by fair shares: within each queue the group with the lowest fair_share_tag,
+    /// and among queues of one candidate the lowest sort key.
     fn find_head_by_shares(&mut self, state: &State, candidate: QueueCandidate) {
-        // In the order of the shares any sub-queue may be the first, so one task more of each is to
-        // be known than was looked at.
+        // By shares any sub-queue may be the first, so each needs one loaded task beyond those
+        // already scanned.
         self.require_every_sub_queue(state, &candidate);
         let (mut first, mut behind) = (BTreeMap::<Name, (FairShareTag, SortKey)>::new(), None);
         while let Some((sort_key, task)) = state.tasks.waiting_behind(behind)
@@ -157,7 +157,7 @@ impl<'a> Candidates<'a> {
         };
     }
 
-    /// Whether neither a pause nor a limit holds a waiting task back.
+    /// Returns whether neither a pause nor a limit holds a waiting task back.
     pub(super) fn may_start(&mut self, state: &State, task: &Task) -> bool {
         !state.is_paused(task) && self.headroom.allows(state, task)
     }
@@ -169,10 +169,10 @@ impl<'a> Candidates<'a> {
             && !is_reserved()
     }
 
-    /// The first task of the candidate whose turn it is. It counts as looked at, whatever becomes of it.
+    /// Returns the first task of the candidate whose turn it is, and counts it as scanned.
     pub(in crate::model) fn next(&mut self, state: &State) -> Option<TaskId> {
         if self.is_shared {
-            // Each start may have changed whose turn it is.
+            // Each start may have changed the ranks of the groups.
             self.look_again(state);
         }
         let mut chooser = self.chooser(state);
@@ -185,7 +185,7 @@ impl<'a> Candidates<'a> {
         Some(sort_key.task)
     }
 
-    /// Has candidates whose first task a limit holds back by now begin with a later one.
+    /// Advances the candidates whose first task is held back by a limit that the claim has used up.
     fn drop_held_back(&mut self, state: &State) {
         let Self { heads, headroom, .. } = self;
         let mut is_blocked =
@@ -204,7 +204,7 @@ impl<'a> Candidates<'a> {
         Chooser::new(self.mode, self.choice.clone(), candidates)
     }
 
-    /// Notes that the task that [`next`](Self::next) named was handed out.
+    /// Records that the claim took the task that [`next`](Self::next) returned.
     pub(in crate::model) fn took(&mut self, state: &State) {
         let mut chooser = self.chooser(state);
         chooser.pick();
@@ -228,7 +228,7 @@ fn reserved_for_others(state: &State, session: SessionId, now: Timestamp) -> BTr
     state.waiting_with_affinity().filter(|task| is_for_another(task)).filter_map(affinity_sub_queue_of).collect()
 }
 
-/// How many tasks a claim asks for from each queue at the most.
+/// Returns the largest number of tasks that a claim requests from each queue.
 fn asked<'a>(state: &'a State, queues: &'a QueueSelection) -> BTreeMap<&'a Name, usize> {
     let mut asked = BTreeMap::<&Name, usize>::new();
     match queues {

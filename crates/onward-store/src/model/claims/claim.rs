@@ -1,4 +1,4 @@
-//! Handing tasks to sessions.
+//! Claims: giving tasks to sessions.
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ use crate::rules;
 impl State {
     pub(in crate::model) fn claim(&mut self, claim: &Claim) -> Result<Outcome, Refusal> {
         self.check_session(claim.session)?;
-        // Before the sweep: a live process that was only late does not lose its own leases by
-        // asking for work.
+        // Renewed before the sweep, so that a live process that was only late keeps its own leases
+        // when it claims.
         self.renew(claim.session);
         self.apply_due_changes();
         let (tasks, turn) = self.take(claim);
@@ -46,7 +46,7 @@ impl State {
         {
             if self.tasks.get(id).is_some_and(|task| task.has_expired(now)) {
                 self.end(id, TaskState::Expired);
-                // What followed it may be the first of another candidate.
+                // A follower or dependent of the expired task may be the first of another candidate.
                 candidates.look_again(self);
                 continue;
             }
@@ -62,8 +62,8 @@ impl State {
         (tasks, choice.turn)
     }
 
-    /// How long until the first task that is not urgent enough will be, where a claim that handed
-    /// out `taken` left room for more.
+    /// Returns the time until the first task ages enough for this claim, if the claim, which took
+    /// `taken` tasks, had room for more.
     fn next_aged(&self, claim: &Claim, taken: usize) -> Option<Duration> {
         let last = claim.last_sort_key(self.now.wall)?;
         if taken >= claim.limit.min(bounds::CLAIM) {
@@ -82,8 +82,8 @@ impl State {
         None
     }
 
-    /// Begins an attempt under a new lease. Takes no token: a claim takes those of all that it
-    /// starts, and who holds on to a task falls under no rate.
+    /// Begins an attempt under a new lease. It takes no token: a claim takes the tokens of all its
+    /// starts at its end, and a session that keeps a task after a failure falls under no rate.
     pub(in crate::model) fn start(&mut self, id: TaskId, session: SessionId) -> Option<ClaimedTask> {
         let now = self.now.wall;
         self.tasks.require_messages(id);
@@ -103,7 +103,7 @@ impl State {
         scopes.iter().chain(&group).any(|scope| self.pauses.contains_key(scope))
     }
 
-    /// What [`take`](Self::take) would hand out first.
+    /// Returns the task that [`take`](Self::take) would take first.
     pub(crate) fn peek(&self, claim: &Claim, now: Now) -> Option<TaskRecord> {
         let mut candidates = Candidates::of(self, claim, now);
         while let Some(task) = candidates.next(self).and_then(|id| self.tasks.get(id)) {

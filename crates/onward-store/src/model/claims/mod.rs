@@ -1,4 +1,4 @@
-//! Claims: handing tasks to sessions.
+//! Claims: giving tasks to sessions.
 
 pub(super) mod affinity;
 pub(super) mod candidates;

@@ -12,7 +12,7 @@ use crate::model::state::State;
 use crate::rules;
 use crate::rules::why::Worker;
 
-/// An open session. It lapses, or is forgotten, in a sweep, and nowhere else.
+/// An open session. It lapses, or is forgotten, only in a sweep.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Session {
     pub(in crate::model) name: String,
@@ -53,7 +53,7 @@ impl State {
         Ok(Outcome::Done)
     }
 
-    /// Removes a session that holds nothing; whatever it does later is refused.
+    /// Removes a session that holds no task. Later writes of the session are rejected.
     pub(in crate::model) fn forget_session(&mut self, session: SessionId) {
         self.sessions.remove(&session);
         self.forget_preferred_session(session);
@@ -68,12 +68,12 @@ impl State {
         }
     }
 
-    /// Refuses a session that is not open.
+    /// Rejects a session that is not open.
     pub(in crate::model) fn check_session(&self, session: SessionId) -> Result<&Session, Refusal> {
         self.sessions.get(&session).ok_or(Refusal::SessionLost(session))
     }
 
-    /// The tasks of a session that somebody wants stopped.
+    /// Returns the running tasks of a session for which a cancellation was requested.
     pub(in crate::model) fn to_cancel(&self, session: SessionId) -> Vec<TaskId> {
         self.tasks.to_cancel(session).map(|task| task.id).collect()
     }
@@ -88,7 +88,7 @@ impl State {
         self.session_records().into_iter().zip(silent).map(|(record, silent)| Worker { record, silent }).collect()
     }
 
-    /// The open sessions, oldest first.
+    /// Returns the open sessions, oldest first.
     pub(crate) fn session_records(&self) -> Vec<SessionRecord> {
         let record = |(id, session): (&SessionId, &Session)| SessionRecord {
             id: *id,

@@ -1,10 +1,7 @@
-//! Which part of a store a state holds, and what was looked for beyond it.
+//! The check that every access of a partly loaded state passes.
 //!
-//! The memory store holds everything, and nothing here concerns it. A store that keeps its tasks
-//! elsewhere decides with the same code over a part of them: whatever a write looks for and the
-//! part does not have is noted here as a [`LoadRequest`], and the write is decided again when it
-//! has been loaded. So what a store decides is what the specification says, however little is
-//! loaded.
+//! A write that looks for something that is not loaded records a [`LoadRequest`] here. The store
+//! loads it and decides the write again; see [the module](super).
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +17,7 @@ use crate::model::tasks::sub_queue::SubQueue;
 use crate::model::tasks::task::Task;
 use crate::rules::order::SortKey;
 
-/// What a state knows of the store. A clone notes what it wants in the same place.
+/// The loaded part of a store, and the requests for more. Clones share the requests.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Coverage {
     loaded: Option<Arc<Loaded>>,
@@ -32,12 +29,12 @@ impl Coverage {
         self.loaded.as_deref()
     }
 
-    /// Notes what is to be loaded.
+    /// Records a request.
     pub(in crate::model) fn request(&self, request: LoadRequest) {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).insert(request);
     }
 
-    /// Notes that a task was looked for that is not here.
+    /// Requests a task unless it is loaded or cannot exist.
     pub(in crate::model) fn request_task(&self, task: TaskId) {
         if self.loaded().is_some_and(|loaded| task.0 > 0 && task.0 <= loaded.last_task && !loaded.tasks.contains(&task))
         {
@@ -45,7 +42,8 @@ impl Coverage {
         }
     }
 
-    /// Whether a part of what is asked for may be elsewhere; then it is noted as wanted.
+    /// Returns whether a part of the requested rows may not be loaded, and then records the
+    /// request.
     pub(in crate::model) fn request_unless(
         &self,
         is_loaded: impl FnOnce(&Loaded) -> bool,
@@ -58,10 +56,10 @@ impl Coverage {
         request_unless
     }
 
-    /// Notes that a key is wanted, unless it is known who has it.
+    /// Requests a key unless its owner is known.
     pub(in crate::model) fn request_key(&self, kind: &Name, key: &str) {
-        // The copy is made for a part alone: the memory store looks at every key, and holds
-        // everything.
+        // The key is copied only for a partly loaded state: the memory store checks every key and
+        // has everything loaded.
         let Some(loaded) = self.loaded() else { return };
         let key = (kind.clone(), key.to_owned());
         if !loaded.keys.contains(&key) {
@@ -69,7 +67,7 @@ impl Coverage {
         }
     }
 
-    /// Walks an order; who walks past what is known of it wants more.
+    /// Walks an order. A walk past its loaded part requests more.
     pub(in crate::model) fn walk<'a, K: Copy + Ord + 'a>(
         &'a self,
         order: &'a BTreeSet<K>,
@@ -80,7 +78,7 @@ impl Coverage {
         self.walk_up_to(order.iter().copied(), up_to, request)
     }
 
-    /// Walks an order of which it is known up to where it is loaded.
+    /// Walks an order that is loaded up to a known entry.
     pub(in crate::model) fn walk_up_to<'a, K: Copy + Ord + 'a>(
         &'a self,
         mut order: impl Iterator<Item = K> + 'a,
@@ -97,22 +95,23 @@ impl Coverage {
         })
     }
 
-    /// How many tasks of a scope run that are not loaded.
+    /// Returns the number of running tasks of a scope that are not loaded.
     pub(in crate::model) fn running_unloaded(&self, scope: &LimitScope) -> u64 {
         self.unloaded().map_or(0, |counts| counts.of(scope))
     }
 
-    /// The same, unless it would have to be counted first.
+    /// Returns the number of running tasks of a scope that are not loaded, or `None` if they would
+    /// have to be counted first.
     pub(in crate::model) fn running_unloaded_if_counted(&self, scope: &LimitScope) -> Option<u64> {
         self.loaded().map_or(Some(0), |loaded| loaded.running.as_ref().map(|counts| counts.of(scope)))
     }
 
-    /// How many tasks a session runs that are not loaded.
+    /// Returns the number of running tasks of a session that are not loaded.
     pub(in crate::model) fn held_unloaded(&self, session: SessionId) -> u64 {
         self.unloaded().map_or(0, |counts| counts.by(session))
     }
 
-    /// Whether a session runs any task that is not loaded.
+    /// Returns whether a session runs any task that is not loaded.
     pub(in crate::model) fn holds_unloaded(&self, session: SessionId) -> bool {
         let Some(loaded) = self.loaded() else { return false };
         match (&loaded.running, &loaded.running_sessions) {
@@ -133,15 +132,15 @@ impl Coverage {
         self.loaded()?.running.as_ref()
     }
 
-    /// Sub-queues of which more waits than is loaded: behind which place, and a task as all of the
-    /// sub-queue are.
+    /// Returns the sub-queues that are not fully loaded: the sort key up to which each is loaded,
+    /// and a sample task of the sub-queue.
     pub(in crate::model) fn partial_sub_queues(&self) -> impl Iterator<Item = (&SubQueue, SortKey, &Task)> {
         self.request_unless(|loaded| loaded.sub_queues.is_some(), || LoadRequest::SubQueues);
         let sub_queues = self.loaded().and_then(|loaded| loaded.sub_queues.as_ref());
         sub_queues.into_iter().flat_map(PartialSubQueues::iter)
     }
 
-    /// Those of them of which more may wait before a place, if one is named.
+    /// Returns the sub-queues that are not fully loaded and may have a task before `end`.
     pub(in crate::model) fn partial_sub_queues_before(
         &self,
         end: Option<SortKey>,
@@ -149,7 +148,7 @@ impl Coverage {
         self.request_unless(|loaded| loaded.sub_queues.is_some(), || LoadRequest::SubQueues);
         let is_before = move |sort_key: SortKey| end.is_none_or(|end| sort_key < end);
         let sub_queues = self.loaded().and_then(|loaded| loaded.sub_queues.as_ref());
-        // Asked for each task that a claim takes, and mostly there is none.
+        // This runs for each task that a claim takes, and mostly no sub-queue qualifies.
         let sub_queues = sub_queues.filter(|sub_queues| sub_queues.first.is_some_and(is_before));
         sub_queues
             .into_iter()
@@ -163,19 +162,19 @@ impl Coverage {
         Self { loaded: Some(Arc::new(loaded)), requests: Arc::default() }
     }
 
-    /// The part, to be added to.
+    /// Returns the loaded part for additions.
     #[cfg(feature = "postgres")]
     pub(crate) fn loaded_mut(&mut self) -> Option<&mut Loaded> {
         self.loaded.as_mut().map(Arc::make_mut)
     }
 
-    /// Whether anything was wanted so far.
+    /// Returns whether anything was requested so far.
     #[cfg(feature = "postgres")]
     pub(crate) fn has_requests(&self) -> bool {
         !self.requests.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// What was wanted so far.
+    /// Takes the requests so far.
     #[cfg(feature = "postgres")]
     pub(crate) fn take_requests(&self) -> BTreeSet<LoadRequest> {
         std::mem::take(&mut *self.requests.lock().unwrap_or_else(PoisonError::into_inner))

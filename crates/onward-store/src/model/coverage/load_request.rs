@@ -1,49 +1,49 @@
-//! What is to be loaded.
+//! Requests for parts of a store that are not loaded.
 
 use crate::api::name::Name;
 use crate::api::task::{SessionId, TaskId, TaskState};
 use crate::model::tasks::sub_queue::SubQueue;
 
-/// Something that is to be loaded.
+/// A part of the store that is to be loaded.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum LoadRequest {
-    /// A task, and who waits for it.
+    /// A task and its dependents.
     Task(TaskId),
-    /// Who has a key of a kind.
+    /// The owner of a key of a kind.
     Key(Name, String),
-    /// The keys whose time is over.
+    /// The keys whose retention is over.
     ExpiredKeys,
     /// Every child of a task.
     Children(TaskId),
-    /// More of the messages that wait for an orchestration that is here.
+    /// More of the messages that wait for an orchestration whose task is loaded.
     Messages(TaskId),
-    /// What a session runs.
+    /// The running tasks of a session.
     HeldBy(SessionId),
-    /// What a session runs and somebody wants stopped.
+    /// The running tasks of a session for which a cancellation was requested.
     CancelRequested(SessionId),
-    /// How many tasks run, by session, queue, kind and group.
+    /// The numbers of running tasks by session, queue, kind and group.
     RunningCounts,
-    /// Which sessions run any.
+    /// The sessions that run any task.
     RunningSessions,
-    /// Which sub-queues there are, and the first tasks of each.
+    /// The list of sub-queues and the first tasks of each.
     SubQueues,
     /// More of a sub-queue.
     SubQueue(SubQueue),
-    /// More of those that are not due.
+    /// More of the tasks that are not due.
     Scheduled,
-    /// More of those that expire.
+    /// More of the tasks that expire.
     Expiring,
-    /// More of those that are to be finished from elsewhere.
+    /// More of the tasks that wait for external completion within a time.
     Overdue,
-    /// More of those that have ended and did not say how long they are kept, the oldest end first.
+    /// More of the ended tasks without their own retention, the oldest end first.
     Ended,
-    /// How many of these there are.
+    /// The number of ended tasks without their own retention.
     EndedCount,
-    /// More of those that have ended and said how long they are kept, by until when that is.
+    /// More of the ended tasks with their own retention, by its end.
     Retained,
     /// More of the tasks of a queue in some states, by number.
     QueueTasks(Name, Vec<TaskState>),
-    /// How many live tasks a queue has.
+    /// The number of live tasks of a queue.
     LiveCount(Name),
     /// Every task from a number up to, but not including, another.
     IdRange(TaskId, TaskId),

@@ -1,4 +1,4 @@
-//! Which part of a store is loaded.
+//! The loaded part of a store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,68 +9,68 @@ use crate::model::coverage::partial_sub_queues::PartialSubQueues;
 use crate::model::limits::running::RunningCounts;
 use crate::model::tasks::task::End;
 
-/// Up to where an order is loaded.
+/// The end of the loaded part of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum LoadedUpTo<K> {
-    /// Nothing of it is.
+    /// No entry is loaded.
     #[default]
     Nothing,
-    /// All up to here.
+    /// Every entry up to and including this one is loaded.
     Key(K),
-    /// All of it.
+    /// Every entry is loaded.
     Everything,
 }
 
-/// How many tasks run, by session, queue, kind and group.
+/// The numbers of running tasks by session, queue, kind and group.
 pub(crate) type RunningCountRows = BTreeMap<(SessionId, Name, Name, Option<Name>), u64>;
 
-/// Which sessions run tasks: one of each that runs any. That is less work than to count them, and
-/// mostly enough.
+/// The sessions that run tasks, with one task of each. It costs less to load than counts, and
+/// mostly suffices.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunningSessions {
-    /// A task of each.
+    /// One running task of each session.
     pub(crate) one_of: BTreeMap<SessionId, TaskId>,
-    /// But for these tasks, which were not looked at.
+    /// Tasks that this list does not cover.
     pub(crate) but: Vec<TaskId>,
 }
 
-/// What is loaded.
+/// The loaded part of a store.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Loaded {
-    /// The highest number of a task in the store.
+    /// The highest task number in the store.
     pub(crate) last_task: i64,
-    /// Tasks that were looked for, there or not.
+    /// Tasks that were looked for, existing or not.
     pub(crate) tasks: BTreeSet<TaskId>,
     /// Keys that were looked for, taken or not.
     pub(crate) keys: BTreeSet<(Name, String)>,
     pub(crate) children: BTreeSet<TaskId>,
-    /// Orchestrations all of whose messages are here.
+    /// Orchestrations whose messages are all loaded.
     pub(crate) messages: BTreeSet<TaskId>,
     pub(crate) held: BTreeSet<SessionId>,
     pub(crate) to_cancel: BTreeSet<SessionId>,
-    /// How many run that are not loaded.
+    /// The counts of running tasks that are not loaded.
     pub(crate) running: Option<RunningCounts>,
-    /// Which sessions run any, loaded or not.
+    /// The sessions that run any task, loaded or not.
     pub(crate) running_sessions: Option<RunningSessions>,
-    /// Sub-queues of which there is more. `None` if it is not known which there are.
+    /// Sub-queues that are not fully loaded. `None` if the list of sub-queues is not loaded.
     pub(crate) sub_queues: Option<PartialSubQueues>,
     pub(crate) scheduled: LoadedUpTo<(Timestamp, TaskId)>,
     pub(crate) expiring: LoadedUpTo<(Timestamp, TaskId)>,
     pub(crate) overdue: LoadedUpTo<(Timestamp, TaskId)>,
     pub(crate) ended: LoadedUpTo<(End, TaskId)>,
     pub(crate) retained: LoadedUpTo<(Timestamp, TaskId)>,
-    /// How many ended tasks that did not say how long they are kept are not loaded; `None` if that
-    /// is not known.
+    /// The number of ended tasks without their own retention that are not loaded; `None` if they
+    /// were not counted.
     pub(crate) ended_unloaded: Option<u64>,
     pub(crate) queue_tasks: BTreeMap<(Name, Vec<TaskState>), LoadedUpTo<TaskId>>,
-    /// How many live tasks of a queue are not loaded.
+    /// The numbers of live tasks of each queue that are not loaded.
     pub(crate) live_unloaded: BTreeMap<Name, u64>,
     pub(crate) between: BTreeSet<(TaskId, TaskId)>,
 }
 
 impl Loaded {
-    /// Whether a session runs any task that is not loaded, if that can be told. Where the one that
-    /// is known of is loaded, there may be others beside it.
+    /// Returns whether a session runs any task that is not loaded, or `None` if the list cannot
+    /// show it. If the listed task is loaded, the session may run others.
     pub(super) fn holds_unloaded_by(&self, running_sessions: &RunningSessions, session: SessionId) -> Option<bool> {
         match running_sessions.one_of.get(&session) {
             Some(task) => (!self.tasks.contains(task)).then_some(true),

@@ -1,10 +1,9 @@
-//! Coverage: which part of a store a state holds, and what was looked for beyond it.
+//! Coverage: the part of a store that a state has loaded, and the requests for more.
 //!
-//! The memory store holds everything, and nothing here concerns it. A store that keeps its tasks
-//! elsewhere decides with the same code over a part of them: whatever a write looks for and the
-//! part does not have is recorded as a [load request](load_request::LoadRequest), and the write is
-//! decided again when it has been loaded. So what a store decides is what the specification says,
-//! however little is loaded.
+//! The memory store has everything loaded, so coverage does not affect it. The PostgreSQL store
+//! applies the same code to a partly loaded state. If a write looks for a missing part, the state
+//! records a [load request](load_request::LoadRequest). The store loads the part and applies the
+//! write again. So both decide as the specification says, regardless of how little is loaded.
 
 pub(super) mod check;
 pub(super) mod load_request;

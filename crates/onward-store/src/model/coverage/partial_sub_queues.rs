@@ -1,4 +1,4 @@
-//! Sub-queues of which more waits than is loaded.
+//! Sub-queues that are not fully loaded.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use crate::model::tasks::sub_queue::SubQueue;
 use crate::model::tasks::task::Task;
 use crate::rules::order::SortKey;
 
-/// Sub-queues of which more waits than is loaded: behind which place, and a task as all of the
-/// sub-queue are.
+/// The sub-queues that are not fully loaded, each with the sort key up to which it is loaded and a
+/// sample task of the sub-queue.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PartialSubQueues {
     sub_queues: BTreeMap<SubQueue, (SortKey, Arc<Task>)>,
-    /// The first of the places.
+    /// The lowest of the sort keys.
     pub(in crate::model) first: Option<SortKey>,
 }
 
@@ -23,7 +23,7 @@ impl PartialSubQueues {
         Self { sub_queues, first }
     }
 
-    /// Of one sub-queue no more waits, or more behind a place.
+    /// Sets the end of the loaded part of a sub-queue, or marks the sub-queue as fully loaded.
     #[cfg(feature = "postgres")]
     pub(crate) fn set(&mut self, sub_queue: &SubQueue, more: Option<(SortKey, Arc<Task>)>) {
         let mut sub_queues = std::mem::take(&mut self.sub_queues);

@@ -13,7 +13,7 @@ use crate::rules::dependencies::Ended;
 use crate::rules::orchestration;
 
 impl State {
-    /// Refuses an unknown parent, and a child that would wait for a parent that waits for it.
+    /// Rejects an unknown parent, and a child that would wait for a parent that waits for it.
     pub(in crate::model) fn check_parent(&self, new: &NewTask) -> Result<(), Refusal> {
         let Some(parent) = new.parent else { return Ok(()) };
         if self.tasks.get(parent).is_none() {
@@ -32,8 +32,8 @@ impl State {
             .is_some_and(|task| task.state == TaskState::Blocked && task.checkpoint.is_some() && task.awaited.is_none())
     }
 
-    /// Has a parent that waits for its children wait for a new one too, or cancels that with its
-    /// parent.
+    /// Blocks a parent that waits for its children until a new child ends too, or cancels the child
+    /// with its parent.
     pub(in crate::model) fn attach_to_parent(&mut self, id: TaskId) {
         let Some(task) = self.tasks.get(id).filter(|task| !task.state.is_ended()) else { return };
         let Some(parent) = task.new.parent else { return };
@@ -84,7 +84,8 @@ impl State {
             task.session = None;
             task.lost = 0;
             task.checkpoint = Some(checkpoint);
-            // What it depended on itself is settled; from now on this is about its children.
+            // The task's own dependencies are settled, so the field now holds the policy for its
+            // children.
             task.new.depends_on.on_failure = on_failure;
         });
         self.log(id, Change::Blocked);
@@ -105,12 +106,12 @@ impl State {
         self.tasks.get(task).is_some_and(|task| task.new.orchestration)
     }
 
-    /// Whether a task that is over leaves children that are to be cancelled.
+    /// Returns whether a task that is over has children that are to be cancelled.
     pub(in crate::model) fn leaves_children(&self, task: TaskId, ended: Ended) -> bool {
         children::follow(ended, self.is_orchestration(task)) && !self.children_of(task, |_| true).is_empty()
     }
 
-    /// The next child to be cancelled of a task that is over.
+    /// Returns the next child to be cancelled of a task that is over.
     pub(in crate::model) fn next_child(&self, over: UnpropagatedEnd) -> Option<TaskId> {
         let next = |child: &TaskId| *child >= over.next_child && *child <= over.up_to;
         children::are_cancelled(over.ended).then(|| self.children_of(over.task, |_| true).into_iter().find(next))?

@@ -1,4 +1,4 @@
-//! Which tasks wait for which, and what follows when one of them has ended.
+//! Dependencies between tasks, and their effects when a task ends.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -10,28 +10,28 @@ use crate::bounds;
 use crate::model::state::State;
 use crate::rules::dependencies::{self, Dependent, Ended, Standing};
 
-/// Who waits for whom, both ways.
+/// The dependencies, indexed in both directions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DependencyIndex {
-    /// A task and one that depends on it.
+    /// Pairs of a task and one that depends on it.
     pub(crate) dependents: BTreeSet<(TaskId, TaskId)>,
-    /// A blocked task and one that it depends on.
+    /// Pairs of a blocked task and one that it depends on.
     pub(crate) open: BTreeSet<(TaskId, TaskId)>,
-    /// Tasks that are over and whose dependents do not all know yet, in the order of their ends.
+    /// Tasks that are over and whose dependents are not all settled, in the order of their ends.
     pub(crate) unpropagated_ends: VecDeque<UnpropagatedEnd>,
 }
 
-/// A task that is over.
+/// A task that is over, with the progress of settling its dependents.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct UnpropagatedEnd {
     pub(crate) task: TaskId,
     pub(crate) ended: Ended,
-    /// The highest number that a task had by then: later ones depend on what it does when it is
-    /// tried again.
+    /// The highest task number at the time of the end. Later tasks depend on the outcome of its
+    /// retry.
     pub(crate) up_to: TaskId,
-    /// Which of its children is the next to be cancelled, if they are.
+    /// The number from which its next child to be cancelled is looked for.
     pub(crate) next_child: TaskId,
-    /// Which of its items is the next to end.
+    /// The number from which its next item to be ended is looked for.
     pub(crate) next_item: TaskId,
 }
 
@@ -50,31 +50,31 @@ impl DependencyIndex {
         self.dependents.range((task, TaskId(i64::MIN))..).next().filter(|(of, _)| *of == task).map(|(_, found)| *found)
     }
 
-    /// The first dependent that does not know that a task is over.
+    /// Returns the first dependent that is not settled.
     fn next_dependent(&self, over: UnpropagatedEnd) -> Option<TaskId> {
         self.first_dependent(over.task).filter(|dependent| *dependent <= over.up_to)
     }
 
-    /// What a task waits for, by number.
+    /// Returns the tasks that a task waits for, by number.
     pub(in crate::model) fn open_of(&self, dependent: TaskId) -> Vec<TaskId> {
         let of = self.open.range((dependent, TaskId(i64::MIN))..=(dependent, TaskId(i64::MAX)));
         of.map(|(_, task)| *task).collect()
     }
 
-    /// A batch that is over is tried again: its items do not end with it any more.
+    /// Stops ending the items of a batch that is over, because the batch is retried.
     pub(in crate::model) fn keep_items(&mut self, batch: TaskId) {
         let of_batch = self.unpropagated_ends.iter_mut().filter(|over| over.task == batch);
         of_batch.for_each(|over| over.next_item = TaskId(i64::MAX));
     }
 
-    /// Whether some dependents do not know yet.
+    /// Returns whether some dependents are not settled.
     pub(in crate::model) fn has_unpropagated_ends(&self) -> bool {
         !self.unpropagated_ends.is_empty()
     }
 }
 
 impl State {
-    /// A task is over: it waits for nothing, and its dependents are to be told.
+    /// Removes the dependencies of a task that is over, and queues its dependents to be settled.
     pub(in crate::model) fn propagate_end(&mut self, task: TaskId, ended: Ended) {
         for open in self.dependencies.open_of(task) {
             self.dependencies.remove(open, task);
@@ -94,7 +94,7 @@ impl State {
         }
     }
 
-    /// Refuses dependencies that are not tasks of the store.
+    /// Rejects dependencies that are not tasks of the store.
     pub(in crate::model) fn check_dependencies(&self, dependencies: &Dependencies) -> Result<(), Refusal> {
         dependencies.tasks.iter().try_for_each(|dependency| match *dependency {
             Dependency::Task(task) if self.tasks.get(task).is_some() => Ok(()),
@@ -103,7 +103,7 @@ impl State {
         })
     }
 
-    /// Blocks a task that was just taken, or ends it, as its dependencies are.
+    /// Blocks or ends a task that was just inserted, according to its dependencies.
     pub(in crate::model) fn apply_dependencies(&mut self, id: TaskId) {
         let Some(dependencies) = self.tasks.get(id).map(|task| &task.new.depends_on) else { return };
         let found: Vec<Dependent> = dependencies.tasks.iter().filter_map(|task| self.dependent(*task)).collect();
@@ -117,8 +117,8 @@ impl State {
         }
     }
 
-    /// A task that follows another is taken later than it was submitted: what it depends on may be
-    /// gone by then.
+    /// Returns the state of a dependency. It may be gone: a follower is inserted later than it was
+    /// submitted.
     fn dependent(&self, dependency: Dependency) -> Option<Dependent> {
         let Dependency::Task(id) = dependency else { return None };
         let state = self.tasks.get(id).map(|task| task.state);
@@ -134,12 +134,12 @@ impl State {
         self.end(id, state);
     }
 
-    /// Tells dependents of tasks that are over, in the order of the ends; what is left is for the
-    /// next sweep.
+    /// Settles dependents of tasks that are over, in the order of the ends. The next sweep settles
+    /// those beyond the bound.
     pub(in crate::model) fn propagate_ends(&mut self) {
         for _ in 0..bounds::CASCADE {
             let Some(over) = self.dependencies.unpropagated_ends.front().copied() else { return };
-            // Who waits for it is known once it was looked for, though it may be gone.
+            // Loading the task loads its dependents, even if the task itself is gone.
             self.tasks.require(over.task);
             match self.dependencies.next_dependent(over) {
                 Some(dependent) => self.propagate_to_dependent(over, dependent),
@@ -148,9 +148,9 @@ impl State {
         }
     }
 
-    /// What a task waits for, by number.
+    /// Returns the tasks that a task waits for, by number.
     pub(in crate::model) fn open_of(&self, task: TaskId) -> Vec<TaskId> {
-        // Who waits for whom is known of the tasks that are known.
+        // The dependencies of a task are loaded together with the task.
         self.tasks.require(task);
         self.dependencies.open_of(task)
     }
@@ -186,7 +186,7 @@ impl State {
         }
     }
 
-    /// What a task waited for is over: it waits for a worker, or for its time.
+    /// Makes a task whose dependencies are settled wait for a worker or for its time.
     pub(in crate::model) fn unblock(&mut self, id: TaskId) {
         if self.state_unless_paused(id, TaskState::Waiting) == TaskState::Blocked {
             return;

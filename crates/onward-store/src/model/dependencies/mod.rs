@@ -1,4 +1,4 @@
-//! Dependencies: which tasks wait for which, and what follows when one of them has ended.
+//! Dependencies between tasks, and their effects when a task ends.
 
 pub(super) mod children;
 pub(super) mod dependents;

@@ -1,4 +1,4 @@
-//! How groups share a queue by weights and minimums.
+//! Fair shares: groups divide a queue by weights and minimums.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use crate::model::state::State;
 use crate::model::tasks::task::Task;
 use crate::rules::share::{FairShareTag, VirtualTime, are_shared, charge, fair_share_tag, is_below_minimum};
 
-/// What has been started from a queue.
+/// The starts from a queue, in virtual time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct FairShares {
     pub(crate) now: VirtualTime,
-    /// Of the tasks without a group under `None`.
+    /// The virtual time of each group; `None` stands for the tasks without a group.
     pub(crate) tags: BTreeMap<Option<Name>, VirtualTime>,
 }
 
@@ -22,13 +22,13 @@ impl State {
         are_shared(&self.limits)
     }
 
-    /// Where a waiting task's group stands among those of its queue.
+    /// Returns the fair_share_tag of a waiting task's group within its queue.
     pub(in crate::model) fn fair_share_tag(&self, task: &Task) -> FairShareTag {
         let tags = self.fair_shares.get(&task.new.queue).and_then(|queue| queue.tags.get(&task.new.group));
         fair_share_tag(tags.copied().unwrap_or_default(), self.is_below_minimum(task))
     }
 
-    /// Charges its group for a task that is about to start.
+    /// Charges the group of a task that is about to start.
     pub(in crate::model) fn charge(&mut self, id: TaskId) {
         let Some(task) = self.tasks.get(id) else { return };
         let (limit, is_below_minimum) = (self.group_limit(task), self.is_below_minimum(task));

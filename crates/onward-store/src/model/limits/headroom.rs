@@ -1,4 +1,4 @@
-//! How many more tasks limits let start while one claim is decided.
+//! The number of tasks that limits still let start during one claim.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use crate::api::name::Name;
 use crate::model::state::State;
 use crate::model::tasks::task::Task;
 
-/// How many more tasks may start at a moment, by what limits them. Each scope is worked out when it
-/// is first asked for and counted down from then on, for a claim of thousands asks for most of them
-/// again and again. The tokens of what has started are taken [at the end](Self::take_tokens).
+/// The number of tasks that may still start, by scope. Each scope is computed on first use and
+/// counted down from then on, because a claim of thousands checks most of them again and again.
+/// [`take_tokens`](Self::take_tokens) takes the tokens of the started tasks at the end.
 #[derive(Debug)]
 pub(in crate::model) struct Headroom {
     now: Duration,
-    /// Mostly nothing is limited.
+    /// Set if any limit exists; mostly none does.
     is_limited: bool,
     all: Option<ScopeHeadroom>,
     queues: HashMap<Name, ScopeHeadroom>,
@@ -26,7 +26,7 @@ pub(in crate::model) struct Headroom {
 #[derive(Debug, Clone, Copy)]
 struct ScopeHeadroom {
     left: usize,
-    /// How many have started, whose tokens are taken at the end.
+    /// The number of started tasks, whose tokens are taken at the end.
     started: u32,
 }
 
@@ -36,17 +36,17 @@ impl Headroom {
         Self { now, is_limited: state.has_limits(), all: None, queues, kinds, groups }
     }
 
-    /// Whether there may be less of it when something has started.
+    /// Returns whether a start may reduce the headroom.
     pub(in crate::model) fn is_limited(&self) -> bool {
         self.is_limited
     }
 
-    /// Whether every limit lets a task start.
+    /// Returns whether every limit lets a task start.
     pub(in crate::model) fn allows(&mut self, state: &State, task: &Task) -> bool {
         !self.is_limited || self.of(state, task).into_iter().flatten().all(|scope| scope.left > 0)
     }
 
-    /// Counts a task that starts, of which it was asked whether it may.
+    /// Counts a task that starts, after [`allows`](Self::allows) accepted it.
     pub(in crate::model) fn start(&mut self, state: &State, task: &Task) {
         if self.is_limited {
             for scope in self.of(state, task).into_iter().flatten() {
@@ -56,7 +56,7 @@ impl Headroom {
         }
     }
 
-    /// What is left in each scope under which a task falls.
+    /// Returns the headroom of each scope that contains a task.
     fn of(&mut self, state: &State, task: &Task) -> [Option<&mut ScopeHeadroom>; 4] {
         let now = self.now;
         let headroom = |scope: LimitScope| ScopeHeadroom { left: state.headroom_in(&scope, now), started: 0 };
@@ -71,7 +71,7 @@ impl Headroom {
         ]
     }
 
-    /// Takes the tokens of what has started from the buckets.
+    /// Takes the tokens of the started tasks from the buckets.
     pub(in crate::model) fn take_tokens(self, state: &mut State) {
         let all = self.all.map(|headroom| (LimitScope::All, headroom));
         let queues = self.queues.into_iter().map(|(queue, headroom)| (LimitScope::Queue(queue), headroom));

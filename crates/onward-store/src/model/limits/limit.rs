@@ -1,4 +1,4 @@
-//! How many tasks may run at once, and how fast they may start.
+//! Limits on the number of running tasks and on the rate of starts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -41,7 +41,7 @@ impl State {
         Ok(())
     }
 
-    /// A queue's concurrency is one of its settings; everything else is kept here.
+    /// Stores the concurrency of a queue among its settings, and every other limit here.
     fn store_limit(&mut self, scope: &LimitScope, limit: Limit) {
         let mut kept = limit;
         if let LimitScope::Queue(queue) = scope {
@@ -62,7 +62,7 @@ impl State {
         }
     }
 
-    /// What is set on a scope itself.
+    /// Returns the limit that is set on a scope itself.
     fn limit_on(&self, scope: &LimitScope) -> Limit {
         let limit = self.limits.get(scope).copied().unwrap_or_default();
         match scope {
@@ -71,7 +71,8 @@ impl State {
         }
     }
 
-    /// The limit that holds for a scope: for a group perhaps that of what its name begins with.
+    /// Returns the limit that applies to a scope; a group without one falls under that of the
+    /// longest prefix of its name.
     pub(in crate::model) fn limit_for(&self, scope: &LimitScope) -> Limit {
         match scope {
             LimitScope::Group(group) => {
@@ -85,14 +86,14 @@ impl State {
         self.buckets.get(scope).copied().unwrap_or_default()
     }
 
-    /// How many more tasks of a scope may start at a moment.
+    /// Returns the number of tasks of a scope that may start at `now`.
     pub(in crate::model) fn headroom_in(&self, scope: &LimitScope, now: Duration) -> usize {
         let limit = self.limit_for(scope);
         if limit.is_none() {
             return usize::MAX;
         }
-        // How many run is asked for only where that matters: a store that holds a part would have
-        // to count.
+        // Running tasks are counted only if a concurrency needs it: a partly loaded store would
+        // have to load the counts.
         let running = limit.concurrency.map_or(0, |_| self.running_in(scope));
         rules::limit::room(limit, running, self.bucket(scope), now)
     }
@@ -101,25 +102,25 @@ impl State {
         self.tasks.running(scope)
     }
 
-    /// Whether it matters to any limit how many tasks run.
+    /// Returns whether any limit depends on the number of running tasks.
     #[cfg(feature = "postgres")]
     pub(crate) fn counts_running(&self) -> bool {
         self.limits.values().any(|limit| limit.concurrency.is_some() || limit.minimum.is_some())
             || self.settings.values().any(|queue| queue.concurrency.is_some())
     }
 
-    /// Whether anything is limited.
+    /// Returns whether any limit is set.
     pub(in crate::model) fn has_limits(&self) -> bool {
         !self.limits.is_empty() || self.settings.values().any(|queue| queue.concurrency.is_some())
     }
 
-    /// Whether the limit of a task's group, if it has one, lets it start.
+    /// Returns whether the limit of a task's group lets it start.
     fn group_allows(&self, task: &Task) -> bool {
         let group = task.new.group.clone();
         group.is_none_or(|group| self.headroom_in(&LimitScope::Group(group), self.now.steady) > 0)
     }
 
-    /// Whether a task falls under a rate.
+    /// Returns whether a rate applies to a task.
     pub(in crate::model) fn is_rated(&self, task: &Task) -> bool {
         scopes(task).any(|scope| self.limit_for(&scope).rate.is_some())
     }
@@ -132,10 +133,11 @@ impl State {
         }
     }
 
-    /// How long until a token comes for which a task waits that a claim, or any, would take
-    /// otherwise. Tasks whose group is held back wait for their group.
+    /// Returns the time until a token arrives that lets a waiting task start, for one claim or for
+    /// any. Tasks whose group is held back wait for their group.
     pub(in crate::model) fn next_token(&self, claim: Option<&Claim>) -> Option<Duration> {
-        // Mostly there is a token in every bucket, which is seen without a look at what waits.
+        // Mostly every bucket has a token, which this check finds without scanning the waiting
+        // tasks.
         let least = self.limits.values().filter_map(|limit| limit.rate).map(Bucket::spare).min()?;
         if self.buckets.values().all(|bucket| bucket.full_at.saturating_sub(self.now.steady) <= least) {
             return None;
@@ -153,8 +155,8 @@ impl State {
             let rate = self.limit_for(&scope).rate?;
             Some(self.bucket(&scope).until_token(rate, self.now.steady)).filter(|wait| !wait.is_zero())
         };
-        // One of each sort: limits do not tell tasks apart that have queue, kind and group in
-        // common.
+        // One task of each combination suffices: limits treat tasks with the same queue, kind and
+        // group alike.
         let sort = |task: &Task| (task.new.queue.clone(), task.new.kind.clone(), task.new.group.clone());
         let sorts: BTreeMap<_, &Task> = self.tasks.waiting_of_each_scope().map(|task| (sort(task), task)).collect();
         let awaited: BTreeSet<LimitScope> = sorts.into_values().filter(may_be_taken).flat_map(waits_for).collect();
@@ -184,7 +186,7 @@ impl State {
     }
 }
 
-/// The scopes whose limits a task falls under.
+/// Returns the scopes whose limits apply to a task.
 pub(in crate::model) fn scopes(task: &Task) -> impl Iterator<Item = LimitScope> + use<> {
     let (queue, kind) = (LimitScope::Queue(task.new.queue.clone()), LimitScope::Kind(task.new.kind.clone()));
     let group = task.new.group.clone().map(LimitScope::Group);

@@ -1,4 +1,4 @@
-//! Limits: how many tasks may run at once, how fast they may start, and how groups share queues.
+//! Limits: the number of running tasks, the rate of starts, and the shares of groups in queues.
 
 pub(super) mod fair_share;
 pub(super) mod headroom;

@@ -1,5 +1,5 @@
-//! How many tasks run, by what limits them. Counted as they start and end: a claim asks for each
-//! task that it looks at.
+//! The numbers of running tasks by scope. They are counted at each start and end, because a claim
+//! reads them for each task that it scans.
 
 use std::hash::Hash;
 
@@ -9,7 +9,7 @@ use crate::api::limit::LimitScope;
 use crate::api::name::Name;
 use crate::api::task::SessionId;
 
-/// How many tasks run in all, in each queue, of each kind, of each group, and by each session.
+/// The numbers of running tasks in all and by queue, kind, group and session.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunningCounts {
     all: u64,
@@ -29,7 +29,7 @@ pub(crate) struct RunningKey<'a> {
 }
 
 impl RunningCounts {
-    /// So many more run.
+    /// Adds `count` running tasks of a key.
     pub(crate) fn add(&mut self, key: RunningKey<'_>, count: u64) {
         self.all += count;
         add_to(&mut self.queues, key.queue, count);
@@ -38,7 +38,7 @@ impl RunningCounts {
         key.session.into_iter().for_each(|session| add_to(&mut self.sessions, &session, count));
     }
 
-    /// One that ran does so no more.
+    /// Removes one running task of a key.
     pub(in crate::model) fn remove(&mut self, key: RunningKey<'_>) {
         self.all = self.all.saturating_sub(1);
         take_from(&mut self.queues, key.queue, 1);
@@ -47,10 +47,10 @@ impl RunningCounts {
         key.session.into_iter().for_each(|session| take_from(&mut self.sessions, &session, 1));
     }
 
-    /// So many more run as are counted there.
+    /// Adds the counts of `others`.
     #[cfg(feature = "postgres")]
     pub(crate) fn add_all(&mut self, others: &Self) {
-        // Without `..`, so that whoever counts by something else adds that, too.
+        // Destructured without `..`, so that a new field must be added here, too.
         let Self { all, queues, kinds, groups, sessions } = others;
         self.all += all;
         queues.iter().for_each(|(queue, count)| add_to(&mut self.queues, queue, *count));
@@ -59,7 +59,7 @@ impl RunningCounts {
         sessions.iter().for_each(|(session, count)| add_to(&mut self.sessions, session, *count));
     }
 
-    /// So many fewer run as are counted there.
+    /// Subtracts the counts of `others`.
     #[cfg(feature = "postgres")]
     pub(crate) fn take_all(&mut self, others: &Self) {
         let Self { all, queues, kinds, groups, sessions } = others;
@@ -70,8 +70,7 @@ impl RunningCounts {
         sessions.iter().for_each(|(session, count)| take_from(&mut self.sessions, session, *count));
     }
 
-    /// How many run of a scope on which limits are counted; those on the beginnings of groups are
-    /// not.
+    /// Returns the number of running tasks of a scope. Prefixes of groups are not counted.
     pub(in crate::model) fn of(&self, scope: &LimitScope) -> u64 {
         let count = match scope {
             LimitScope::All => Some(&self.all),
@@ -83,7 +82,7 @@ impl RunningCounts {
         count.copied().unwrap_or_default()
     }
 
-    /// How many a session runs.
+    /// Returns the number of running tasks of a session.
     pub(crate) fn by(&self, session: SessionId) -> u64 {
         self.sessions.get(&session).copied().unwrap_or_default()
     }

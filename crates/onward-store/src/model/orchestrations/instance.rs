@@ -1,4 +1,4 @@
-//! What is kept of an orchestration beside its task.
+//! The stored state of an orchestration, beyond that of its task.
 
 use std::sync::Arc;
 

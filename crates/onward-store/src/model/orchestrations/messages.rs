@@ -1,4 +1,4 @@
-//! Messages to orchestrations, and whom they wake.
+//! Messages to orchestrations, and the wake-ups that they cause.
 
 use crate::api::event::Change;
 use crate::api::name::Name;
@@ -34,13 +34,12 @@ impl State {
     fn active_with(&self, kind: &Name, key: &str) -> Result<TaskId, Refusal> {
         self.tasks.coverage.request_key(kind, key);
         let active = self.keys.active_of(kind, key);
-        // One that was never started is none for whoever did not ask for that.
+        // Only a sender that asked to start one sees an orchestration that was never started.
         let active = active.filter(|id| !self.tasks.get(*id).is_some_and(Task::is_unstarted));
         active.ok_or_else(|| Refusal::NoneWithKey { kind: kind.clone(), key: key.to_owned() })
     }
 
-    /// Tells an orchestration that it is to be cancelled, if it is one that has begun; answers
-    /// whether it was told.
+    /// Delivers a cancellation to an orchestration that has begun; returns whether it did.
     pub(in crate::model) fn deliver_cancel(&mut self, id: TaskId) -> bool {
         let Some(task) = self.tasks.get(id).filter(|task| !task.state.is_ended()) else { return false };
         let Some(instance) = &task.instance else { return false };
@@ -54,7 +53,7 @@ impl State {
         true
     }
 
-    /// Tells the orchestration that submitted a task of its end, if it asked for that.
+    /// Delivers the end of a task to the orchestration that submitted it, if that asked for it.
     pub(in crate::model) fn report_end(&mut self, id: TaskId, state: TaskState) {
         let Some(task) = self.tasks.get(id) else { return };
         let Some((parent, reference)) = task.new.parent.zip(task.new.report) else { return };
@@ -70,15 +69,15 @@ impl State {
         self.deliver(parent, body);
     }
 
-    /// Forgets what waits for an orchestration that ends with this turn.
+    /// Removes the waiting messages of an orchestration that ends with this turn.
     pub(in crate::model) fn empty_mailbox(&mut self, id: TaskId) {
         if self.instance(id).is_some_and(|instance| instance.waiting() > 0) {
             self.change_instance(id, Instance::empty_mailbox);
         }
     }
 
-    /// Puts a message into the mailbox of an orchestration that may take it yet, and wakes it if it
-    /// is parked.
+    /// Adds a message to the mailbox of an orchestration that still accepts messages, and wakes it
+    /// if it is parked.
     pub(in crate::model) fn deliver(&mut self, id: TaskId, body: MessageBody) {
         let now = self.now.wall;
         let Some(task) = self.tasks.get(id).filter(|task| orchestration::takes_messages(task.state)) else { return };
@@ -90,7 +89,7 @@ impl State {
         }
     }
 
-    /// Has a parked orchestration wait for a turn.
+    /// Makes a parked orchestration wait for a turn.
     pub(in crate::model) fn wake(&mut self, id: TaskId) {
         let now = self.now.wall;
         self.tasks.change(id, |task| (task.state, task.run_at) = (TaskState::Waiting, now));

@@ -1,4 +1,4 @@
-//! Orchestrations: turns, and the messages that come in between.
+//! Orchestrations: turns, and the messages that arrive between them.
 
 pub(super) mod instance;
 pub(super) mod messages;

@@ -1,4 +1,4 @@
-//! Orchestrations that are paused one by one.
+//! Pauses of single orchestrations.
 
 use crate::api::event::Change;
 use crate::api::orchestration::Hold;
@@ -60,7 +60,8 @@ impl State {
         }
     }
 
-    /// Where an orchestration stands that would go on to a state: one that is paused stands aside.
+    /// Returns the state that an orchestration enters instead of `state`: `Blocked` if it is
+    /// paused.
     pub(in crate::model) fn state_unless_paused(&mut self, id: TaskId, state: TaskState) -> TaskState {
         let hold = self.instance(id).map(|instance| instance.hold).unwrap_or_default();
         if !orchestration::stands_aside(hold, state) {

@@ -1,4 +1,4 @@
-//! Turns of orchestrations, and what comes for them in between.
+//! Turns of orchestrations.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ impl State {
         let submitted = submits.into_iter().map(|new| self.submit_of(id, new)).collect::<Result<_, _>>()?;
         cancels.into_iter().for_each(|task| self.cancel_of(id, task));
         if offers_all {
-            // Only reports of the tasks that this turn cancelled or could not submit.
+            // The mailbox has only reports of tasks that this turn cancelled or could not submit.
             self.empty_mailbox(id);
         }
         let state = self.continue_after_turn(id, self.unless_superseded(id, next));
@@ -48,7 +48,7 @@ impl State {
         Ok(Outcome::Turned(Turned { state, submitted, messages }))
     }
 
-    /// Refuses a turn whose tasks bring more names than there is room for.
+    /// Rejects a turn whose tasks have more new names than the store has room for.
     fn check_room(&self, submits: &[NewTask]) -> Result<(), Refusal> {
         let fits = |existing: &BTreeSet<Name>, name_of: fn(&NewTask) -> Option<&Name>, most| {
             orchestration::has_room(submits, name_of, existing.len(), |name| existing.contains(name), most)
@@ -68,7 +68,7 @@ impl State {
         Ok(submitted)
     }
 
-    /// Cancels a task for an orchestration that submitted it, if it has not ended.
+    /// Cancels a task on behalf of the orchestration that submitted it, unless the task has ended.
     fn cancel_of(&mut self, id: TaskId, task: TaskId) {
         let is_its_own = self.tasks.get(task).is_some_and(|task| task.new.parent == Some(id));
         if is_its_own {
@@ -97,7 +97,8 @@ impl State {
         self.tasks.get(id).map_or(TaskState::Completed, |task| task.state)
     }
 
-    /// An orchestration whose key another one has taken ends with the turn.
+    /// Returns the outcome of a turn. An orchestration whose key another one has taken ends with
+    /// the turn.
     fn unless_superseded(&self, id: TaskId, next: AfterTurn) -> AfterTurn {
         let is_superseded = self.tasks.get(id).is_some_and(|task| task.cancel_requested);
         if is_superseded { orchestration::superseded(next) } else { next }
@@ -117,7 +118,7 @@ impl State {
         self.leave_turn(id, state, run_at);
     }
 
-    /// A turn is over, and the orchestration is not.
+    /// Ends a turn of an orchestration that is not over.
     fn leave_turn(&mut self, id: TaskId, state: TaskState, run_at: Timestamp) {
         let state = self.state_unless_paused(id, state);
         self.tasks.change(id, |task| {

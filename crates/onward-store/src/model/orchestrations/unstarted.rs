@@ -1,4 +1,4 @@
-//! What is sent to orchestrations before they start.
+//! Signals that are kept for orchestrations before they start.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use crate::model::state::State;
 use crate::rules::orchestration;
 
 impl State {
-    /// The active orchestration that has a key, or one that keeps signals for it.
+    /// Returns the active orchestration that has a key, or an unstarted one that keeps signals for
+    /// the key.
     pub(in crate::model) fn recipient_or_kept(
         &mut self,
         signal: &Signal,
@@ -41,8 +42,7 @@ impl State {
         Ok(id)
     }
 
-    /// What an orchestration that was never started keeps is kept for as long as was asked for
-    /// last.
+    /// Extends the retention of an unstarted orchestration to what the latest signal requests.
     fn keep_longer(&mut self, id: TaskId, keep_for: Duration) -> Result<(), Refusal> {
         if !self.existing(id)?.is_unstarted() {
             return Ok(());
@@ -55,7 +55,7 @@ impl State {
         Ok(())
     }
 
-    /// Takes an orchestration with what was kept for its key.
+    /// Inserts an orchestration with the signals that were kept for its key.
     pub(in crate::model) fn start_with_kept(&mut self, unstarted: TaskId, new: NewTask) -> TaskId {
         self.tasks.require_messages(unstarted);
         let kept = self.instance(unstarted).cloned().unwrap_or_default();

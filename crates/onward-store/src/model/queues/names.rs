@@ -1,4 +1,4 @@
-//! Queues and kinds that the store knows.
+//! The names of queues, kinds and groups in the store.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::bounds;
 use crate::model::state::State;
 
 impl State {
-    /// Refuses a queue or a kind that would be one too many.
+    /// Rejects a new queue or kind beyond its bound.
     pub(in crate::model) fn check_names(&self, queue: Option<&Name>, kind: Option<&Name>) -> Result<(), Refusal> {
         let full = |existing: &BTreeSet<Name>, name: Option<&Name>, limit| {
             existing.len() >= limit && name.is_some_and(|name| !existing.contains(name))
@@ -22,7 +22,7 @@ impl State {
         Ok(())
     }
 
-    /// Refuses a group that would be one too many.
+    /// Rejects a new group beyond its bound.
     pub(in crate::model) fn check_group(&self, group: Option<&Name>) -> Result<(), Refusal> {
         if self.groups.len() >= bounds::GROUPS && group.is_some_and(|group| !self.groups.contains(group)) {
             return Err(too_many("group", bounds::GROUPS, "let several share one"));
@@ -30,7 +30,7 @@ impl State {
         Ok(())
     }
 
-    /// Makes a queue and a kind that are not there yet.
+    /// Registers a queue and a kind, unless they exist.
     pub(in crate::model) fn register_names(&mut self, queue: Option<&Name>, kind: Option<&Name>) {
         self.queues.extend(queue.cloned());
         self.kinds.extend(kind.cloned());

@@ -1,4 +1,4 @@
-//! Pauses of queues, kinds, groups and everything.
+//! Pauses of queues, kinds, groups and the whole store.
 
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::timestamp::Timestamp;
@@ -18,7 +18,7 @@ impl State {
         self.register_names(queue, kind);
         self.pauses.insert(scope, until);
         self.reconfigured();
-        // Whoever sleeps until something is due has a new moment to wake at.
+        // A worker that sleeps until something is due has to compute its wake-up again.
         self.hint_work();
         Ok(Outcome::Done)
     }

@@ -1,4 +1,4 @@
-//! How queues are worked off.
+//! Settings of queues.
 
 use crate::api::limit::LimitScope;
 use crate::api::name::Name;
@@ -27,7 +27,7 @@ impl State {
         Outcome::Done
     }
 
-    /// Notes that what was claimed and has not started might not be claimed now.
+    /// Counts a change after which a claimed task that has not started might not be claimed again.
     pub(in crate::model) fn reconfigured(&mut self) {
         self.configuration += 1;
     }

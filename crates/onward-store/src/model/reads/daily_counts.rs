@@ -1,4 +1,4 @@
-//! How tasks ended, by day.
+//! Ends of tasks by day.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ impl DailyCounts {
         self.days.last_key_value().map(|((day, _), _)| *day)
     }
 
-    /// Counts an end, and forgets days that can no longer be asked for.
+    /// Counts an end, and forgets days that can no longer be read.
     pub(in crate::model) fn count(&mut self, queue: &Name, state: TaskState, now: Timestamp) {
         let day = counted_on(now, self.latest());
         let first = first_day(now, self.latest(), HISTORY_DAYS);

@@ -1,11 +1,11 @@
-//! Which tasks a listing shows.
+//! The filter of a listing.
 
 use crate::api::store::TaskFilter;
 use crate::api::timestamp::Timestamp;
 use crate::model::batches::index::Batches;
 use crate::model::tasks::task::Task;
 
-/// Whether a listing under `filter` shows a task; `batches` says of which batch it is an item.
+/// Returns whether a listing under `filter` shows a task; `batches` supplies the batch of an item.
 pub(in crate::model) fn shows(filter: &TaskFilter, task: &Task, batches: &Batches) -> bool {
     let within = |at: Option<Timestamp>, from: Option<Timestamp>, before: Option<Timestamp>| {
         from.is_none_or(|from| at.is_some_and(|at| at >= from))

@@ -1,4 +1,4 @@
-//! Reads: looking without changing.
+//! Reads of the state.
 
 pub(super) mod daily_counts;
 pub(super) mod filter;

@@ -1,4 +1,4 @@
-//! Looking without changing.
+//! Records of tasks, queues and pauses.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ impl State {
         records.into_values().collect()
     }
 
-    /// The first waiting task of each queue.
+    /// Returns the first waiting task of each queue.
     fn first_of_each_queue(&self) -> impl Iterator<Item = &Task> {
         let mut first: BTreeMap<&Name, &Task> = BTreeMap::new();
         for task in self.tasks.iter().filter(|task| task.state == TaskState::Waiting) {

@@ -1,4 +1,4 @@
-//! What is asked of tags, and of tasks by their tags.
+//! Reads of tags, and of tasks by their tags.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Why a task does not run.
+//! The reasons why a task does not run.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -75,7 +75,7 @@ impl State {
         scopes(task).map(usage).filter(|usage| !usage.limit.is_none()).collect()
     }
 
-    /// On what the limit of a scope was set.
+    /// Returns the scope on which the limit that applies to `scope` was set.
     fn set_on(&self, scope: LimitScope) -> LimitScope {
         let LimitScope::Group(group) = &scope else { return scope };
         rules::limit::limit_of_group(&self.limits, group).map_or(scope.clone(), |(set_on, _)| set_on.clone())

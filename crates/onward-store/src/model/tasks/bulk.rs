@@ -1,4 +1,4 @@
-//! The same done to many tasks.
+//! One operation on many tasks.
 
 use crate::api::bulk::{Bulk, BulkDone, BulkVerb};
 use crate::api::outcome::{Outcome, Refusal};

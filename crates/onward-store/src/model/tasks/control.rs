@@ -1,4 +1,4 @@
-//! What people do to tasks, queues and kinds.
+//! Cancellation and retry of tasks by an operator.
 
 use crate::api::event::Change;
 use crate::api::notification::TaskNotification;
@@ -27,7 +27,7 @@ impl State {
         }
     }
 
-    /// Asks the worker of a running task to stop; asking again changes nothing.
+    /// Requests that the worker of a running task stops; a repeated request changes nothing.
     pub(in crate::model) fn request_cancel(&mut self, id: TaskId) {
         if self.tasks.get(id).is_some_and(|task| !task.cancel_requested) {
             self.tasks.change(id, |task| task.cancel_requested = true);
@@ -74,7 +74,7 @@ impl State {
     }
 }
 
-/// Its number, its errors, its claims and when it was submitted stay.
+/// Resets a task to a new one. It keeps its number, errors, claims and submission time.
 fn reset(task: &mut Task, now: Timestamp) {
     task.wait_for(now, now);
     if task.new.aggregate.is_some() {

@@ -1,4 +1,4 @@
-//! The one way in which a task ends.
+//! The only way in which a task ends.
 
 use crate::api::event::Change;
 use crate::api::io::IoStatistics;
@@ -11,7 +11,7 @@ use crate::model::state::State;
 use crate::model::tasks::task::{End, Task};
 
 impl State {
-    /// Ends a live task: counts it, frees or keeps its key, and takes what was to follow it.
+    /// Ends a live task: counts it, frees or keeps its key, and inserts its follower.
     pub(in crate::model) fn end(&mut self, id: TaskId, state: TaskState) {
         let now = self.now.wall;
         self.hint_freed_capacity(id);
@@ -57,7 +57,7 @@ impl State {
 }
 
 impl State {
-    /// Hints at work where a running task that ends makes room where there was none.
+    /// Hints at work if a running task that ends leaves a limit that was reached.
     fn hint_freed_capacity(&mut self, id: TaskId) {
         let Some(task) = self.tasks.get(id).filter(|task| task.state == TaskState::Running) else { return };
         if self.has_limits() && scopes(task).any(|scope| self.is_just_full(&scope)) {
@@ -65,8 +65,8 @@ impl State {
         }
     }
 
-    /// Whether one less makes room. A store that holds a part, and has not had to count what runs,
-    /// says so rather than count it for this.
+    /// Returns whether a scope's concurrency is exactly reached, so that one end makes room. A
+    /// partly loaded store that has no counts returns `true` rather than load them for this.
     fn is_just_full(&self, scope: &LimitScope) -> bool {
         let is_reached = |most| self.tasks.running_if_counted(scope).is_none_or(|running| running == u64::from(most));
         self.limit_for(scope).concurrency.is_some_and(is_reached)
@@ -107,7 +107,7 @@ fn count(statistics: &mut KindStatistics, task: &Task) {
         statistics.wait = statistics.wait.saturating_add(wait);
         statistics.run = statistics.run.saturating_add(run);
         statistics.run_maximum = statistics.run_maximum.max(run);
-        // What items were to move was said for their batch.
+        // The expected I/O of items was recorded for their batch.
         if task.new.aggregate.is_none() {
             statistics.io.count(task.new.io, task.io);
         }

@@ -1,4 +1,4 @@
-//! What people do to a task that does not run: have it run now, kill it, delete it.
+//! Interventions in a task that does not run: run it now, kill it, delete it.
 
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::task::{TaskId, TaskState};

@@ -1,4 +1,4 @@
-//! Who has which key.
+//! Unique keys and the tasks that have them.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::model::tasks::task::Task;
 use crate::rules;
 use crate::rules::duplicate::KeyHolder;
 
-/// Keys by kind: taken by an active task, or kept after the end of one.
+/// The keys by kind: taken by an active task, or kept after the end of one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct UniqueKeys {
     pub(crate) taken: BTreeMap<(Name, String), TakenKey>,
@@ -18,12 +18,12 @@ pub(crate) struct UniqueKeys {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct TakenKey {
     pub(crate) by: TaskId,
-    /// Until when it is kept, once its task has ended.
+    /// The time until which the key is kept after its task has ended.
     pub(crate) until: Option<Timestamp>,
 }
 
 impl UniqueKeys {
-    /// Takes a task's key, if it has one, from whoever had it.
+    /// Takes a task's key, if it has one, from the task that had it.
     pub(in crate::model) fn take(&mut self, by: TaskId, new: &NewTask) {
         if let Some(key) = key_of(new) {
             self.taken.insert(key, TakenKey { by, until: None });
@@ -51,24 +51,24 @@ impl UniqueKeys {
         }
     }
 
-    /// Forgets keys that were kept for as long as they were to be.
+    /// Forgets keys whose retention is over.
     pub(in crate::model) fn forget_expired(&mut self, now: Timestamp) {
         self.taken.retain(|_, taken| taken.until.is_none_or(|until| rules::key::is_kept(until, now)));
     }
 
-    /// The active task of a kind that has a key.
+    /// Returns the active task of a kind that has a key.
     pub(in crate::model) fn active_of(&self, kind: &Name, key: &str) -> Option<TaskId> {
         let taken = self.taken.get(&(kind.clone(), key.to_owned()))?;
         taken.until.is_none().then_some(taken.by)
     }
 
-    /// The active task that has the key of `new`.
+    /// Returns the active task that has the key of `new`.
     pub(in crate::model) fn active(&self, new: &NewTask) -> Option<TaskId> {
         self.taken.get(&key_of(new)?).filter(|taken| taken.until.is_none()).map(|taken| taken.by)
     }
 
-    /// The task that has the key of `new`, as the rule of duplicates sees it. `task` finds it,
-    /// unless it was pruned.
+    /// Returns the owner of the key of `new`, as the rule of duplicates needs it. `task` looks the
+    /// owner up, which may have been pruned.
     pub(in crate::model) fn holder<'a>(
         &self,
         new: &NewTask,

@@ -1,4 +1,4 @@
-//! Tasks: the table of all of them, and what is done to one task or to many.
+//! Tasks: the table of all of them, and operations on one or many.
 
 pub(super) mod bulk;
 pub(super) mod control;

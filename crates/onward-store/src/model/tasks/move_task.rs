@@ -30,7 +30,7 @@ impl State {
         Ok(Outcome::Moved)
     }
 
-    /// Moves a task that nobody holds to the queue for which somebody asked.
+    /// Moves a task that does not run to its requested queue.
     pub(in crate::model) fn apply_move(&mut self, id: TaskId) {
         let Some(queue) = self.tasks.get(id).and_then(|task| task.move_to.clone()) else { return };
         self.register_names(Some(&queue), None);

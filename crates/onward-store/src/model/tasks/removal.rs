@@ -68,19 +68,19 @@ impl State {
         Ok(Outcome::Removed { tasks: tasks.len() as u64, more })
     }
 
-    /// Those whose own retention is over, the first to be so first: so many, and one more where
-    /// there is one.
+    /// Returns the tasks whose own retention is over, the earliest first: up to `limit`, and one
+    /// more if there is one.
     fn past_own_retention(&self, limit: usize) -> Vec<TaskId> {
         let is_over = |(until, _): &(Timestamp, TaskId)| rules::prune::is_over(*until, self.now.wall);
         let over = self.tasks.retained().take_while(is_over).map(|(_, id)| id);
         over.take(limit.saturating_add(1)).collect()
     }
 
-    /// What a prune removes of the others, the oldest end first: so many, and one more where there
-    /// is one.
+    /// Returns the other tasks that a prune removes, the oldest end first: up to `limit`, and one
+    /// more if there is one.
     fn prunable(&self, prune: &Prune, limit: usize) -> Vec<TaskId> {
         let ended = self.tasks.ended();
-        // A store that keeps its tasks elsewhere counts them only for who asks how many remain.
+        // A partly loaded store counts ended tasks only if the prune keeps a number of them.
         let count = if prune.keep.is_some() { self.tasks.ended_count() } else { u64::MAX };
         let newer = (0..count).rev();
         let is_over = |(id, newer): &(TaskId, u64)| {
@@ -90,7 +90,7 @@ impl State {
             })
         };
         let over = ended.map(|(_, id)| id).zip(newer).take_while(is_over).map(|(id, _)| id);
-        // No further: it may be most of a long history.
+        // It stops there, because the rest may be most of a long history.
         over.take(limit.saturating_add(1)).collect()
     }
 }

@@ -9,9 +9,8 @@ use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
 use crate::model::tasks::task::Task;
 
-/// Queue, kind, group and affinity keys: waiting tasks that have all of them in common go in the
-/// order of their places. Orchestrations have sub-queues of their own, for claims may leave them
-/// out.
+/// A sub-queue: waiting tasks with the same queue, kind, group and affinity key, in the order of
+/// their sort keys. Orchestrations have separate sub-queues, because claims may leave them out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SubQueue {
     pub(crate) queue: Name,
@@ -33,7 +32,7 @@ impl SubQueue {
         }
     }
 
-    /// A task as all of it are.
+    /// Returns a sample task of the sub-queue.
     #[cfg(feature = "postgres")]
     pub(crate) fn task(&self, id: TaskId) -> Task {
         let Self { queue, kind, group, affinity_key, orchestration } = self.clone();

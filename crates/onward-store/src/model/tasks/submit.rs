@@ -48,7 +48,7 @@ impl State {
         duplicate::decide(holder, on_duplicate, new.priority)
     }
 
-    /// Takes a task under a fresh number; its key is its own from now on.
+    /// Inserts a task under a new number; it takes over its key.
     pub(in crate::model) fn insert(&mut self, new: NewTask) -> TaskId {
         self.last_task += 1;
         let id = TaskId(self.last_task);

@@ -17,24 +17,24 @@ use crate::model::tasks::sub_queue::SubQueue;
 use crate::model::tasks::task::{End, Task};
 use crate::rules::order::SortKey;
 
-/// Every task, live and ended. The orders follow from the tasks alone; [`change`](Self::change)
-/// keeps them so.
+/// Every task, live and ended, and the orders, which depend only on the tasks.
+/// [`change`](Self::change) keeps the orders up to date.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TaskTable {
     pub(crate) coverage: Coverage,
     all: BTreeMap<TaskId, Arc<Task>>,
     waiting: BTreeSet<SortKey>,
-    /// Those of them that have an affinity key.
+    /// The waiting tasks that have an affinity key.
     waiting_with_affinity: BTreeSet<SortKey>,
     scheduled: BTreeSet<(Timestamp, TaskId)>,
     /// Live tasks that are not running and have a time to live.
     expiring: BTreeSet<(Timestamp, TaskId)>,
-    /// Blocked tasks that must be finished from elsewhere within a time.
+    /// Blocked tasks that must be completed externally within a time.
     overdue: BTreeSet<(Timestamp, TaskId)>,
     held: BTreeSet<(SessionId, TaskId)>,
-    /// By the order in which they ended; those apart that said how long they are kept.
+    /// The ended tasks without their own retention, in the order of their ends.
     ended: BTreeSet<(End, TaskId)>,
-    /// Those, by until when that is.
+    /// The ended tasks with their own retention, by its end.
     retained: BTreeSet<(Timestamp, TaskId)>,
     running: RunningCounts,
 }
@@ -48,26 +48,25 @@ impl TaskTable {
         task
     }
 
-    /// How many are here.
+    /// Returns the number of loaded tasks.
     #[cfg(feature = "postgres")]
     pub(crate) fn loaded_count(&self) -> usize {
         self.all.len()
     }
 
-    /// How many of those that are here wait.
+    /// Returns the number of loaded tasks that wait.
     pub(in crate::model) fn loaded_waiting_count(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Has a task known, and who waits for it.
+    /// Requests a task and its dependents unless they are loaded.
     pub(in crate::model) fn require(&self, id: TaskId) {
         if self.coverage.loaded().is_some() && !self.all.contains_key(&id) {
             self.coverage.request_task(id);
         }
     }
 
-    /// Has the messages known that the next turn of a task is to take in, if it is an
-    /// orchestration.
+    /// Requests the messages that the next turn of an orchestration consumes.
     pub(in crate::model) fn require_messages(&self, id: TaskId) {
         let instance = self.all.get(&id).and_then(|task| task.instance.as_deref());
         if instance.is_some_and(Instance::lacks_messages) {
@@ -79,13 +78,13 @@ impl TaskTable {
         self.insert_shared(Arc::new(task));
     }
 
-    /// Takes a task that others have too.
+    /// Inserts a task that other states share.
     pub(crate) fn insert_shared(&mut self, task: Arc<Task>) {
         self.update_indexes(task.id, &IndexEntries::default(), &IndexEntries::of(&task));
         self.all.insert(task.id, task);
     }
 
-    /// Changes a task, and finds it a new place in every order.
+    /// Changes a task and updates its entry in every order.
     pub(crate) fn change(&mut self, id: TaskId, change: impl FnOnce(&mut Task)) {
         let Some(task) = self.all.get_mut(&id) else {
             self.coverage.request_task(id);
@@ -94,7 +93,7 @@ impl TaskTable {
         let before = IndexEntries::of(task);
         change(Arc::make_mut(task));
         let after = IndexEntries::of(task);
-        // Most changes leave a task in its place in most orders.
+        // Most changes leave most entries as they are.
         self.update_indexes(id, &before, &after);
     }
 
@@ -107,7 +106,7 @@ impl TaskTable {
         Some(task)
     }
 
-    /// Moves a task from its place in every order to another, where that is another.
+    /// Moves a task's entries in the orders, where they changed.
     fn update_indexes(&mut self, id: TaskId, before: &IndexEntries, after: &IndexEntries) {
         move_entry(&mut self.waiting, before.waiting, after.waiting);
         move_entry(&mut self.waiting_with_affinity, before.waiting_with_affinity, after.waiting_with_affinity);
@@ -126,76 +125,76 @@ impl TaskTable {
         }
     }
 
-    /// A task, shared.
+    /// Returns a shared reference to a task.
     #[cfg(feature = "postgres")]
     pub(crate) fn share(&self, id: TaskId) -> Option<&Arc<Task>> {
         self.all.get(&id)
     }
 
-    /// Every task, shared, by number.
+    /// Returns shared references to every task, by number.
     #[cfg(feature = "postgres")]
     pub(crate) fn shared(&self) -> impl Iterator<Item = &Arc<Task>> {
         self.all.values()
     }
 
-    /// Every task, by number.
+    /// Returns every task, by number.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Task> {
         self.all.values().map(Arc::as_ref)
     }
 
-    /// Tasks with numbers from `from` up to, but not including, `before`, by number.
+    /// Returns the tasks with numbers from `from` up to, but not including, `before`, by number.
     pub(in crate::model) fn between(&self, from: TaskId, before: TaskId) -> impl DoubleEndedIterator<Item = &Task> {
         self.coverage
             .request_unless(|loaded| loaded.between.contains(&(from, before)), || LoadRequest::IdRange(from, before));
         self.all.range(from..before.max(from)).map(|(_, task)| task.as_ref())
     }
 
-    /// Waiting tasks that have an affinity key, in their order.
+    /// Returns the waiting tasks that have an affinity key, by sort key.
     pub(in crate::model) fn waiting_with_affinity(&self) -> impl Iterator<Item = &Task> {
         self.waiting_with_affinity.iter().filter_map(|sort_key| self.all.get(&sort_key.task)).map(Arc::as_ref)
     }
 
-    /// The first waiting task behind `sort_key`, or the very first.
+    /// Returns the first waiting task behind `sort_key`, or the very first.
     pub(in crate::model) fn waiting_behind(&self, sort_key: Option<SortKey>) -> Option<(SortKey, &Task)> {
         let start = sort_key.map_or(Bound::Unbounded, Bound::Excluded);
         let sort_key = *self.waiting.range((start, Bound::Unbounded)).next()?;
         Some((sort_key, self.get(sort_key.task)?))
     }
 
-    /// Scheduled tasks by when they are due.
+    /// Returns the scheduled tasks by due time.
     pub(in crate::model) fn scheduled(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
         self.coverage.walk(&self.scheduled, |loaded| loaded.scheduled, || LoadRequest::Scheduled)
     }
 
-    /// Live tasks that are not running, by when they expire.
+    /// Returns the live tasks that are not running, by expiry.
     pub(in crate::model) fn expiring(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
         self.coverage.walk(&self.expiring, |loaded| loaded.expiring, || LoadRequest::Expiring)
     }
 
-    /// Tasks that must be finished from elsewhere within a time, by when that is over.
+    /// Returns the tasks that must be completed externally within a time, by the end of that time.
     pub(in crate::model) fn overdue(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
         self.coverage.walk(&self.overdue, |loaded| loaded.overdue, || LoadRequest::Overdue)
     }
 
-    /// What a session holds, by number.
+    /// Returns the tasks that a session holds, by number.
     pub(in crate::model) fn held_by(&self, session: SessionId) -> impl Iterator<Item = &Task> {
         self.coverage.request_unless(|loaded| loaded.held.contains(&session), || LoadRequest::HeldBy(session));
         self.loaded_held_by(session)
     }
 
-    /// What a session holds and somebody wants stopped, by number.
+    /// Returns the tasks that a session holds and whose cancellation was requested, by number.
     pub(in crate::model) fn to_cancel(&self, session: SessionId) -> impl Iterator<Item = &Task> {
         self.coverage
             .request_unless(|loaded| loaded.to_cancel.contains(&session), || LoadRequest::CancelRequested(session));
         self.loaded_held_by(session).filter(|task| task.cancel_requested)
     }
 
-    /// How many tasks a session holds.
+    /// Returns the number of tasks that a session holds.
     pub(in crate::model) fn held_count(&self, session: SessionId) -> u64 {
         self.loaded_held_by(session).count() as u64 + self.coverage.held_unloaded(session)
     }
 
-    /// Whether a session holds any task.
+    /// Returns whether a session holds any task.
     pub(in crate::model) fn holds_any(&self, session: SessionId) -> bool {
         self.loaded_held_by(session).next().is_some() || self.coverage.holds_unloaded(session)
     }
@@ -205,23 +204,23 @@ impl TaskTable {
         self.held.range(first..=last).filter_map(|(_, id)| self.get(*id))
     }
 
-    /// Ended tasks that did not say how long they are kept, the oldest end first.
+    /// Returns the ended tasks without their own retention, the oldest end first.
     pub(in crate::model) fn ended(&self) -> impl Iterator<Item = (End, TaskId)> {
         self.coverage.walk(&self.ended, |loaded| loaded.ended, || LoadRequest::Ended)
     }
 
-    /// Ended tasks that said how long they are kept, by until when that is.
+    /// Returns the ended tasks with their own retention, by its end.
     pub(in crate::model) fn retained(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
         self.coverage.walk(&self.retained, |loaded| loaded.retained, || LoadRequest::Retained)
     }
 
-    /// How many have ended that did not say how long they are kept.
+    /// Returns the number of ended tasks without their own retention.
     pub(super) fn ended_count(&self) -> u64 {
         self.coverage.request_unless(|loaded| loaded.ended_unloaded.is_some(), || LoadRequest::EndedCount);
         self.ended.len() as u64 + self.coverage.loaded().and_then(|loaded| loaded.ended_unloaded).unwrap_or_default()
     }
 
-    /// The children of a task, by number.
+    /// Returns the children of a task, by number.
     pub(in crate::model) fn children_of(&self, parent: TaskId) -> impl Iterator<Item = &Task> {
         self.coverage.request_unless(
             |loaded| parent.0 > loaded.last_task || loaded.children.contains(&parent),
@@ -230,23 +229,24 @@ impl TaskTable {
         self.iter().filter(move |task| task.new.parent == Some(parent))
     }
 
-    /// How many tasks of a scope run.
+    /// Returns the number of running tasks of a scope.
     pub(in crate::model) fn running(&self, scope: &LimitScope) -> u64 {
         self.running.of(scope) + self.coverage.running_unloaded(scope)
     }
 
-    /// The same, unless it would have to be counted first.
+    /// Returns the number of running tasks of a scope, or `None` if they would have to be counted
+    /// first.
     pub(super) fn running_if_counted(&self, scope: &LimitScope) -> Option<u64> {
         Some(self.running.of(scope) + self.coverage.running_unloaded_if_counted(scope)?)
     }
 
-    /// How many of those that are here run.
+    /// Returns the counts of the loaded tasks that run.
     #[cfg(feature = "postgres")]
     pub(crate) fn loaded_running(&self) -> &RunningCounts {
         &self.running
     }
 
-    /// Tasks of a queue in some states, by number.
+    /// Returns the tasks of a queue in some states, by number.
     pub(in crate::model) fn queue_tasks<'a>(
         &'a self,
         queue: &'a Name,
@@ -260,7 +260,7 @@ impl TaskTable {
         self.coverage.walk_up_to(numbers, up_to, || LoadRequest::QueueTasks(queue.clone(), states.to_vec()))
     }
 
-    /// How many live tasks a queue has.
+    /// Returns the number of live tasks of a queue.
     pub(in crate::model) fn live_in(&self, queue: &Name) -> u64 {
         self.coverage.request_unless(
             |loaded| loaded.live_unloaded.contains_key(queue),
@@ -271,13 +271,13 @@ impl TaskTable {
         loaded_count + unloaded.copied().unwrap_or_default()
     }
 
-    /// Sub-queues of which more waits behind a place than is known, with a task as all of the
-    /// sub-queue are.
+    /// Returns the sub-queues that are not fully loaded: the sort key up to which each is loaded,
+    /// and a sample task.
     pub(in crate::model) fn partial_sub_queues(&self) -> impl Iterator<Item = (SortKey, &Task)> {
         self.coverage.partial_sub_queues().map(|(_, sort_key, task)| (sort_key, task))
     }
 
-    /// Those of them of which more may wait before a place, if one is named.
+    /// Returns the sub-queues that are not fully loaded and may have a task before `end`.
     pub(in crate::model) fn partial_sub_queues_before(
         &self,
         end: Option<SortKey>,
@@ -285,18 +285,18 @@ impl TaskTable {
         self.coverage.partial_sub_queues_before(end)
     }
 
-    /// A waiting task at least of each queue, kind and group that has any.
+    /// Returns at least one waiting task of each queue, kind and group that has any.
     pub(in crate::model) fn waiting_of_each_scope(&self) -> impl Iterator<Item = &Task> {
         let more = self.partial_sub_queues().map(|(_, task)| task);
         self.waiting.iter().filter_map(|sort_key| self.all.get(&sort_key.task)).map(Arc::as_ref).chain(more)
     }
 
-    /// Notes that more of the sub-queue of a task is to be known.
+    /// Requests more of the sub-queue of a task.
     pub(in crate::model) fn request_sub_queue_of(&self, task: &Task) {
         self.coverage.request(LoadRequest::SubQueue(SubQueue::of(task)));
     }
 
-    /// Has what waits in the sub-queue of a waiting task before it known.
+    /// Requests the tasks that wait before a waiting task in its sub-queue.
     pub(in crate::model) fn require_ahead_of(&self, task: &Task) {
         let sub_queue = SubQueue::of(task);
         if self.coverage.partial_sub_queues().any(|(one, sort_key, _)| *one == sub_queue && sort_key < task.sort_key())
@@ -305,12 +305,12 @@ impl TaskTable {
         }
     }
 
-    /// Whether there is a waiting task of a sort.
+    /// Returns whether a loaded waiting task matches.
     pub(in crate::model) fn any_waiting(&self, is_of_sort: impl Fn(SortKey, &Task) -> bool) -> bool {
         self.waiting.iter().any(|sort_key| self.all.get(&sort_key.task).is_some_and(|task| is_of_sort(*sort_key, task)))
     }
 
-    /// Has at least one waiting task of each sub-queue known that has any.
+    /// Requests at least one waiting task of each sub-queue.
     pub(in crate::model) fn require_every_sub_queue(&self) {
         let mut more = self.coverage.partial_sub_queues().peekable();
         if more.peek().is_none() {
@@ -330,7 +330,7 @@ impl TaskTable {
     }
 }
 
-/// Where a task stands in each order in which it stands.
+/// The entries of a task in the orders.
 #[derive(Debug, Default)]
 struct IndexEntries {
     waiting: Option<SortKey>,
@@ -362,7 +362,7 @@ impl IndexEntries {
     }
 }
 
-/// By what a task that runs is counted.
+/// The scopes in which a running task is counted.
 #[derive(Debug, PartialEq)]
 struct Running {
     session: Option<SessionId>,

@@ -15,56 +15,56 @@ use crate::model::attempts::external_completion::AwaitedCompletion;
 use crate::rules;
 use crate::rules::order::{SortKey, sort_key};
 
-/// What is kept of a task, live or ended.
+/// The stored state of a task, live or ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Task {
     pub(crate) id: TaskId,
-    /// As its submitter described it; only the priority and the queue change.
+    /// The task as it was submitted; only the priority and the queue change.
     pub(crate) new: NewTask,
     pub(crate) state: TaskState,
     pub(crate) submitted_at: Timestamp,
     pub(crate) run_at: Timestamp,
     pub(crate) expires_at: Option<Timestamp>,
-    /// What a release of the claim under which it runs makes of its expiry.
+    /// The expiry that a release of the current claim restores.
     pub(crate) expiry_before_claim: Option<Timestamp>,
-    /// Attempts used up, a running one not included.
+    /// The attempts used up, not including a running one.
     pub(crate) attempts: u32,
-    /// Claims in its whole life: the fence.
+    /// The number of claims of the task: the fence.
     pub(crate) claims: u32,
-    /// Leases lost in a row.
+    /// The number of leases lost in a row.
     pub(crate) lost: u32,
     pub(crate) started_at: Option<Timestamp>,
     pub(crate) finished_at: Option<Timestamp>,
-    /// The session that runs it; there if, and only if, it is running.
+    /// The session that runs the task; set if, and only if, it is running.
     pub(crate) session: Option<SessionId>,
     pub(crate) cancel_requested: bool,
     pub(crate) result: Option<Bytes>,
     pub(crate) errors: Vec<AttemptError>,
     pub(crate) progress: Option<Progress>,
-    /// What an attempt said that it moved.
+    /// The I/O that an attempt reported.
     pub(crate) io: Option<Io>,
-    /// What an attempt left that waits for children.
+    /// The checkpoint of an attempt that waits for children.
     pub(crate) checkpoint: Option<Bytes>,
-    /// There while it is blocked until somebody finishes it from elsewhere.
+    /// Set while the task is blocked for external completion.
     pub(crate) awaited: Option<AwaitedCompletion>,
-    /// To which queue it goes when the attempt that runs is over and the task is not.
+    /// The queue to which the task moves when its running attempt is over and the task is not.
     pub(crate) move_to: Option<Name>,
-    /// How many items it has adopted, if it is a batch.
+    /// The number of items, if the task is a batch.
     pub(crate) items: u32,
-    /// What is taken when this one ends.
+    /// The task that is inserted when this one ends.
     pub(crate) follower: Option<Box<NewTask>>,
-    /// There if, and only if, it is an orchestration.
+    /// Set if, and only if, the task is an orchestration.
     pub(crate) instance: Option<Arc<Instance>>,
-    /// There if, and only if, it has ended.
+    /// Set if, and only if, the task has ended.
     pub(crate) end: Option<End>,
 }
 
-/// The place of a task's end among all ends.
+/// The position of a task's end among all ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct End {
-    /// How many tasks had ended, this one included.
+    /// The number of tasks that had ended, including this one.
     pub(crate) number: u64,
-    /// The entry of the log that tells of it.
+    /// The entry of the log that records the end.
     pub(crate) entry: i64,
 }
 
@@ -100,17 +100,17 @@ impl Task {
         }
     }
 
-    /// Whether it only keeps what is sent to its key.
+    /// Returns whether the task only keeps signals for its key until an orchestration starts.
     pub(in crate::model) fn is_unstarted(&self) -> bool {
         self.instance.as_ref().is_some_and(|instance| instance.hold == Hold::Unstarted)
     }
 
-    /// The number of the attempt that runs, or of the next one.
+    /// Returns the number of the running attempt, or of the next one.
     pub(in crate::model) fn attempt(&self) -> u32 {
         self.attempts.saturating_add(1)
     }
 
-    /// The lease under which it runs.
+    /// Returns the lease under which the task runs.
     pub(in crate::model) fn lease(&self) -> Option<Lease> {
         self.session.map(|session| Lease { task: self.id, session, claim: self.claims })
     }
@@ -119,7 +119,7 @@ impl Task {
         self.expires_at.is_some_and(|at| at <= now)
     }
 
-    /// An attempt begins under a new lease.
+    /// Begins an attempt under a new lease.
     pub(in crate::model) fn start(&mut self, session: SessionId, now: Timestamp) {
         self.state = TaskState::Running;
         self.session = Some(session);
@@ -129,58 +129,58 @@ impl Task {
         self.expires_at = rules::attempt::expiry_at_start(self.new.ttl, self.new.deadline, self.expires_at, now);
     }
 
-    /// When the attempt has failed that waits to be finished from elsewhere.
+    /// Returns the time at which an attempt that waits for external completion fails.
     pub(crate) fn must_be_finished_by(&self) -> Option<Timestamp> {
         self.awaited.and_then(|awaited| awaited.until)
     }
 
-    /// Until when it is kept, if it has ended and said how long that is.
+    /// Returns the end of the task's own retention, if it has ended and has one.
     pub(crate) fn retained_until(&self) -> Option<Timestamp> {
         self.end?;
         Some(rules::prune::retained_until(self.finished_at?, self.new.retention?))
     }
 
-    /// It waits for `run_at`, or is due already.
+    /// Makes the task wait for `run_at`; it is due at once if that has passed.
     pub(in crate::model) fn wait_for(&mut self, run_at: Timestamp, now: Timestamp) {
         self.state = rules::due::state(run_at, now);
         self.session = None;
-        // What need not wait keeps its place in line.
+        // A task that is due at once keeps its sort key.
         if self.state == TaskState::Scheduled {
             self.run_at = run_at;
         }
     }
 
-    /// Keeps an error of the attempt that runs.
+    /// Adds an error of the running attempt.
     pub(in crate::model) fn push_error(&mut self, now: Timestamp, message: String) {
         let attempt = self.attempt();
         rules::errors::push(&mut self.errors, attempt, now, message);
     }
 
-    /// Keeps an error of no attempt.
+    /// Adds an error that belongs to no attempt.
     pub(in crate::model) fn push_error_between(&mut self, now: Timestamp, message: String) {
         let attempts = self.attempts;
         rules::errors::push(&mut self.errors, attempts, now, message);
     }
 
-    /// What it waited for is over.
+    /// Makes a blocked task wait, or scheduled if it is not due.
     pub(in crate::model) fn unblock(&mut self, now: Timestamp) {
         self.run_at = self.run_at.max(now);
         self.state = rules::due::state(self.run_at, now);
     }
 
-    /// How long the attempt that ended at `finished_at` had waited to be claimed, and how long it
+    /// Returns how long the attempt that ended at `finished_at` waited for a claim, and how long it
     /// ran.
     pub(in crate::model) fn times(&self, finished_at: Timestamp) -> (Duration, Duration) {
         let started_at = self.started_at.unwrap_or(finished_at);
         (started_at - self.run_at, finished_at - started_at)
     }
 
-    /// Where it stands among those that wait.
+    /// Returns the sort key of the task among waiting tasks.
     pub(crate) fn sort_key(&self) -> SortKey {
         sort_key(self.new.priority, self.run_at, self.id)
     }
 
-    /// What a worker gets of it.
+    /// Returns the task as a worker receives it.
     pub(in crate::model) fn claimed(&self, lease: Lease, weight: u32) -> ClaimedTask {
         ClaimedTask {
             lease,
@@ -209,7 +209,7 @@ impl Task {
         }
     }
 
-    /// What a reader gets of it.
+    /// Returns the task as a reader receives it.
     pub(in crate::model) fn record(&self, with_payload: bool) -> TaskRecord {
         TaskRecord {
             id: self.id,

@@ -1,5 +1,8 @@
-//! The beginning of a transaction: everything that is known to be needed is asked for at once,
-//! behind the lock.
+//! The beginning of a transaction: one round trip takes the store's lock and requests everything
+//! that the batch is known to need.
+//!
+//! The requests are sent behind the lock without waiting for it. Each statement runs as `READ
+//! COMMITTED`, so it sees what the previous lock holder committed.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -38,32 +41,37 @@ use crate::postgres::working_set::decision::Decision;
 use crate::postgres::working_set::expected_requests::requests_of;
 use crate::postgres::working_set::small_state::SmallState;
 
-/// What a transaction begins with.
+/// The contents with which a transaction begins.
 #[derive(Debug)]
 pub(in crate::postgres) struct TransactionStart {
+    /// The time at which the transaction decides everything.
     pub(in crate::postgres) now: Now,
     pub(in crate::postgres) working_set: WorkingSet,
-    /// Whether what it shows may not be on disk yet.
+    /// True if the transaction has read changes that may not be on disk yet. Only reads set it:
+    /// they wait for the disk before they return.
     pub(in crate::postgres) is_unflushed: bool,
 }
 
 impl TransactionStart {
+    /// Builds the empty working set over the store's counters and its small state.
     fn of(server_numbers: ServerNumbers, payload_limit: usize, items: SmallState) -> Result<Self> {
         let working_set = WorkingSet::new(server_numbers.counters, server_numbers.latest_day, payload_limit, items)?;
         Ok(Self { now: server_numbers.now, working_set, is_unflushed: false })
     }
 }
 
-/// What is sent at once when a transaction begins.
+/// The requests that are sent at once when a transaction begins.
 pub(super) struct FirstRequests<'b> {
     /// The statements before the lock.
     begin: &'b str,
     requests: BTreeSet<LoadRequest>,
-    /// What claims look at, where other writes can be decided before that is here.
+    /// The requests of claims, kept apart if the writes before them can be decided while they load.
     claim_requests: BTreeSet<LoadRequest>,
 }
 
 impl<'b> FirstRequests<'b> {
+    /// Collects what `calls` are known to read. With `is_step_by_step` the requests of claims are
+    /// separated, except those that an earlier write needs as well.
     pub(in crate::postgres) fn of(begin: &'b str, calls: &[&[Write]], is_step_by_step: bool) -> Self {
         let (mut requests, mut claim_requests) = (Vec::new(), Vec::new());
         for write in calls.iter().copied().flatten() {
@@ -76,7 +84,7 @@ impl<'b> FirstRequests<'b> {
     }
 }
 
-/// What calls that are decided step by step surely look for, but for their claims.
+/// Returns what calls that are decided step by step are certain to read before their claims.
 pub(in crate::postgres) fn requests_before_claims(call: &[Write]) -> BTreeSet<LoadRequest> {
     FirstRequests::of("", &[call], true).requests
 }
@@ -84,45 +92,55 @@ pub(in crate::postgres) fn requests_before_claims(call: &[Write]) -> BTreeSet<Lo
 /// A transaction that has begun.
 pub(in crate::postgres) struct Started<'c> {
     pub(in crate::postgres) start: TransactionStart,
-    /// What was decided ahead.
+    /// The plan's decision, if the calls were decided ahead and the plan held.
     pub(in crate::postgres) decision: Option<Box<Decision>>,
     pub(in crate::postgres) numbers: TransactionNumbers,
-    /// What the writer knew.
+    /// The writer's row cache; the commit updates it.
     pub(in crate::postgres) row_cache: RowCache,
+    /// True if no other writer has committed since this writer's last transaction.
     pub(in crate::postgres) is_alone: bool,
-    /// Which sessions are its own.
+    /// The writer's own sessions that are open in this store.
     pub(in crate::postgres) own_sessions: BTreeSet<SessionId>,
+    /// The load for the claims, still in flight; it was sent last.
     pub(super) claim_load: ClaimLoad<'c>,
 }
 
-/// What claims look at and is on its way.
+/// A load for claims in flight, if the batch has claims that are decided after other writes.
 pub(super) type ClaimLoad<'c> = Option<MaybeDone<PendingLoad<'c>>>;
 
-/// What the server answers first, each by itself.
+/// The server's first replies. Each has its own result, because the first failure in order is the
+/// one to report.
 struct FirstReplies {
     started: std::result::Result<(), DriverError>,
-    /// The numbers of the store.
+    /// The store's counters.
     rows: std::result::Result<Vec<Row>, DriverError>,
+    /// The small state; `None` if it was not requested.
     items: std::result::Result<Option<Vec<Row>>, DriverError>,
+    /// The rows of `RequestSources::requested`.
     loaded: Result<Vec<QueryResult>>,
+    /// The numbers of the cached tasks whose rows are unchanged.
     unchanged: Result<HashSet<i64>>,
 }
 
-/// What is asked first in a transaction that writes.
+/// The first queries of a transaction that writes.
 struct FirstQueries<'c, 's> {
     client: &'c ServerConnection<'c>,
     shared: &'s Shared,
     /// The statements before the lock.
     begin: &'s str,
-    /// Whose last batch is asked for.
+    /// The writer whose last batch is requested.
     writer: i64,
-    /// Whether what is no task is to be read: what is known of it shows by its version whether it
-    /// is still so.
+    /// True if the small state is to be read. A writer that has it cached compares versions
+    /// instead, and reads it only after a change.
     with_small_state: bool,
 }
 
 impl<'c> FirstQueries<'c, '_> {
-    /// Sends everything and waits for it, but for what claims look at, which comes last.
+    /// Sends everything, and waits for all replies except the claims' load.
+    ///
+    /// The claims' queries are sent last: the server searches the waiting tasks while the program
+    /// decides the writes before the claims. The statements are sent in the order in which they are
+    /// polled first.
     async fn first(
         self,
         loader: &mut Loader<'c>,
@@ -144,25 +162,29 @@ impl<'c> FirstQueries<'c, '_> {
     }
 }
 
-/// What is wanted first, by how it is come by.
+/// The first requests, by the source that serves them.
 #[derive(Default)]
 struct RequestSources {
-    /// Nobody need be asked, if nobody else has written.
+    /// Served by the row cache, if no other writer has committed.
     cached: BTreeSet<LoadRequest>,
-    /// Nobody need be asked, if nobody else has interfered with what this writer runs.
+    /// Served by the row cache if no other writer has changed what runs in this writer's sessions.
     presumed_valid: BTreeSet<LoadRequest>,
+    /// Served by the row cache if the row on the server is unchanged.
     validation: RowValidation,
+    /// Loaded from the server.
     requested: BTreeSet<LoadRequest>,
-    /// Asked last.
+    /// Loaded from the server behind everything else.
     claim_requests: BTreeSet<LoadRequest>,
 }
 
 impl RequestSources {
+    /// Chooses the cheapest source for each request. The choice is speculative: [`Self::settled`]
+    /// checks it once the writer has read the store's numbers under the lock.
     fn of(requests: BTreeSet<LoadRequest>, claim_requests: BTreeSet<LoadRequest>, state: &WriterState) -> Self {
         let mut sources = Self::default();
         let row_cache = &state.row_cache;
         let is_cached = |request: &LoadRequest| state.others == 0 && row_cache.covers(request);
-        // What is counted once is known from then on, as long as nobody else writes.
+        // Once counted, the running tasks stay known as long as no other writer commits.
         let counts = state.others == 0 || state.items.as_ref().is_some_and(|(_, items)| items.counts_running());
         for request in requests {
             if is_cached(&request) {
@@ -175,6 +197,8 @@ impl RequestSources {
                 sources.requested.insert(counted_if(counts, request));
             }
         }
+        // A claim's first requests are orders and counts, which a row cannot validate. Only the
+        // cache can replace them.
         let (cached, claim_requests): (BTreeSet<LoadRequest>, BTreeSet<LoadRequest>) =
             claim_requests.into_iter().partition(is_cached);
         sources.cached.extend(cached);
@@ -182,8 +206,11 @@ impl RequestSources {
         sources
     }
 
-    /// What the writer knows, and what has to be asked for all the same, when it has shown whether
-    /// others have written before this transaction.
+    /// Splits the requests into those that the row cache serves and those that must be loaded after
+    /// all.
+    ///
+    /// Called under the lock, once the store's numbers show if another writer has committed since.
+    /// `transaction` is the number of this transaction.
     fn settled(
         self,
         unchanged: &HashSet<i64>,
@@ -198,22 +225,25 @@ impl RequestSources {
         cached.append(&mut still_valid);
         uncached.append(&mut others);
         if is_alone && counts {
-            // If it is here, an end shows by it whether it makes room for anybody.
+            // With the counts at hand, the end of a task shows if it makes room for a waiting one.
+            // Otherwise every end would have to wake all nodes.
             cached.insert(LoadRequest::RunningCounts);
         }
         (cached, uncached.into_iter().map(|request| counted_if(counts, request)).collect())
     }
 }
 
-/// Who counts what runs knows who runs any, too.
+/// Replaces a request for the running sessions by one for the running counts, which include them.
 fn counted_if(counts: bool, request: LoadRequest) -> LoadRequest {
     if counts && request == LoadRequest::RunningSessions { LoadRequest::RunningCounts } else { request }
 }
 
-/// Begins a transaction that writes, and reads what every one needs and what is wanted first, in
-/// one round trip; one more where somebody else has changed what is not a task, or tasks of which
-/// the writer knows something that is wanted. `None` where it is not as it was when calls were
-/// decided ahead, and where completions are to be taken in first.
+/// Begins a transaction that writes, and reads the store's numbers and the batch's first requests
+/// in one round trip.
+///
+/// A second round trip follows if another writer has changed the small state, or a requested task
+/// that the row cache was presumed to have. Returns `None` if the plan does not hold, or if
+/// completions must be consumed first. The caller then rolls back.
 pub(super) async fn begin_to_write<'c>(
     client: &'c ServerConnection<'c>,
     shared: &Shared,
@@ -242,10 +272,12 @@ pub(super) async fn begin_to_write<'c>(
     }
     let mut unchanged = unchanged?;
     if batch != state.commit_id.number {
-        // The server crashed, and lost what this writer had written last.
+        // The server crashed and lost this writer's last batch, so nothing in the cache is certain.
         state.again();
         unchanged = HashSet::new();
     }
+    // `last_write` counts the transactions that wrote. If it still has the number of this writer's
+    // last one, no other writer has committed in between.
     let is_alone = state.write.is_some_and(|(write, _)| write == numbers.write);
     if sent_plan.as_ref().is_some_and(|sent_plan| !is_alone || !sent_plan.holds_for(numbers.write, &server_numbers)) {
         return Ok(None);
@@ -256,7 +288,7 @@ pub(super) async fn begin_to_write<'c>(
     };
     let counts = items.counts_running();
     let payload_limit = match state.completions {
-        // Who completed them was told that they can be.
+        // `onward_complete` has already accepted the result against the limit of its own node.
         CompletionPhase::Consuming => bounds::PAYLOAD_BYTES_CEILING,
         CompletionPhase::None | CompletionPhase::Found | CompletionPhase::Consumed => shared.options.payload_limit,
     };
@@ -271,10 +303,12 @@ pub(super) async fn begin_to_write<'c>(
     let (cached, mut uncached) =
         sources.settled(&unchanged, (is_alone, numbers.transaction), is_valid_in_own_session, counts);
     if state.completions == CompletionPhase::Consuming && counts {
-        // To count costs less than to have everybody look for work that there cannot be.
+        // Counting costs less than waking every node to look for work that cannot exist.
         uncached.insert(LoadRequest::RunningCounts);
     }
     let row_cache = fill_from_cache(state, is_alone, &cached, &mut start.working_set);
+    // A plan's decision began with an emptier working set. It must record its next misses against
+    // this one.
     decision.iter_mut().for_each(|decision| decision.adopt_coverage(&start.working_set));
     if !uncached.is_empty() {
         let loaded = await_in_order(claim_load.as_mut_slice(), loader.load(uncached)).await?;
@@ -283,7 +317,8 @@ pub(super) async fn begin_to_write<'c>(
     Ok(Some(Started { start, decision, numbers, row_cache, is_alone, own_sessions, claim_load }))
 }
 
-/// What is no task: as the writer knows it, or where somebody has changed it, as the store has it.
+/// Returns the cached small state if its version is current, and reads it from the server
+/// otherwise.
 async fn current_small_state(
     client: &ServerConnection<'_>,
     shared: &Shared,
@@ -301,11 +336,16 @@ async fn current_small_state(
     }
 }
 
+/// Decodes the small state's rows.
 fn small_state_of(rows: &[Row]) -> Result<SmallState> {
     SmallState::of(rows.iter().map(item))
 }
 
-/// Puts what a writer knew where calls look for it; answers what it keeps of that.
+/// Copies what the row cache serves into the working set, and takes the cache out of the writer's
+/// state.
+///
+/// The state gets it back after the commit. A transaction that fails leaves the writer with an
+/// empty cache, which is always correct.
 fn fill_from_cache(
     state: &mut WriterState,
     is_alone: bool,
@@ -320,7 +360,7 @@ fn fill_from_cache(
     row_cache
 }
 
-/// Begins a transaction that reads, and reads what every one needs and what is wanted first, in one
+/// Begins a transaction that reads, and reads the store's numbers and the first requests in one
 /// round trip.
 pub(in crate::postgres) async fn begin_to_read(
     client: &OwnedConnection,
@@ -346,8 +386,8 @@ pub(in crate::postgres) async fn begin_to_read(
     Ok(start)
 }
 
-/// Whether the server has something in its log that is not on disk: what a transaction saw before
-/// may be part of it.
+/// Returns true if the server's log has records that are not on disk: a transaction may have read
+/// them.
 pub(in crate::postgres) async fn is_unflushed(client: &OwnedConnection) -> Result<bool> {
     let plan = "SELECT CASE WHEN pg_is_in_recovery() THEN false ELSE pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn() END";
     let rows = client.query_typed(plan, &[]).await.map_err(classified)?;

@@ -1,4 +1,4 @@
-//! Writes in a transaction of the caller's own.
+//! Writes in a transaction that the caller begins and commits.
 
 use bytes::Bytes;
 use tokio_postgres::GenericClient;
@@ -18,10 +18,10 @@ use crate::postgres::shared::Shared;
 use crate::postgres::store::PostgresStore;
 use crate::postgres::working_set::applied::Applied;
 
-/// Writes in a transaction of the caller's, which count when that commits.
+/// Writes that were applied in the caller's transaction and take effect when it commits.
 ///
-/// Commit, then call [`committed`](Self::committed), which tells those who wait. After a rollback
-/// drop it.
+/// After the commit call [`committed`](Self::committed), which notifies the waiting callers of this
+/// process. After a rollback drop the value.
 #[must_use = "who waits for the task hears of it sooner if `committed` is called after the commit"]
 #[derive(Debug)]
 pub struct AppliedOnServer<'s> {
@@ -32,14 +32,14 @@ pub struct AppliedOnServer<'s> {
 }
 
 impl AppliedOnServer<'_> {
-    /// What became of each write, in their order; none is a refusal. Numbers in it are of tasks
-    /// once the transaction has committed; after a rollback nobody gets them.
+    /// Returns the outcome of each write, in order; none is a refusal. The task numbers in it are
+    /// valid once the transaction has committed. After a rollback they are never given to a task.
     #[must_use]
     pub fn outcomes(&self) -> &[Outcome] {
         &self.outcomes
     }
 
-    /// Of tasks that were submitted, what became of each.
+    /// Returns the outcomes of the submitted tasks.
     pub fn submitted(&self) -> impl Iterator<Item = Submitted> {
         self.outcomes.iter().filter_map(|outcome| match outcome {
             Outcome::Submitted(submitted) => Some(*submitted),
@@ -47,11 +47,11 @@ impl AppliedOnServer<'_> {
         })
     }
 
-    /// Tells those who wait in this process; to be called when the transaction has committed.
-    /// Answers what [`outcomes`](Self::outcomes) does.
+    /// Notifies the waiting callers of this process. Call it when the transaction has committed.
+    /// Returns the same as [`outcomes`](Self::outcomes).
     ///
-    /// If it is forgotten nothing is lost: the server tells every process of the commit, this one
-    /// too, and where messages do not come through each looks by itself.
+    /// A forgotten call loses nothing: the server notifies every process of the commit, including
+    /// this one. Processes that receive no notifications poll.
     pub fn committed(self) -> Vec<Outcome> {
         self.shared.hint(self.hint);
         self.shared.notify(self.notifications);
@@ -59,24 +59,25 @@ impl AppliedOnServer<'_> {
     }
 }
 
-/// Writing in transactions of the caller's own: what it writes to its own tables in the same
-/// database and what it does to tasks become durable together, or not at all. `client` is a
-/// transaction of `tokio_postgres` (0.7) on any connection to the store's database, whatever made
-/// it.
+/// Methods that write in the caller's transaction: its writes to its own tables in the same
+/// database and its writes to tasks become durable together, or not at all. `client` is a
+/// `tokio_postgres` (0.7) transaction on any connection to the store's database; the connection
+/// need not come from the store.
 ///
-/// * **Do it last, and commit at once.** From then on until the end of the transaction every write
-///   to the store waits for it. The server ends a transaction that stands still for 5 seconds after
-///   it.
-/// * The transaction must see what others commit meanwhile: `READ COMMITTED`, PostgreSQL's default.
-/// * The role needs the rights of one that opens the store.
+/// * **Do it last, and commit at once.** Until the end of the transaction, every write to the store
+///   waits for it. The server ends a transaction that stays idle for 5 seconds after the write.
+/// * The transaction must see what other transactions commit in the meantime: `READ COMMITTED`,
+///   PostgreSQL's default.
+/// * The role needs the same rights as a role that opens the store.
 impl PostgresStore {
-    /// Submits tasks in a transaction of the caller's own, all or none: a transactional outbox
-    /// without a second system.
+    /// Submits tasks in the caller's transaction, all or none: a transactional outbox without a
+    /// second system.
     ///
     /// ```no_run
     /// use onward_store::{NewTask, PostgresStore};
     ///
-    /// # async fn order(store: &PostgresStore, client: &mut tokio_postgres::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// # async fn order(store: &PostgresStore, client: &mut tokio_postgres::Client)
+    /// #     -> Result<(), Box<dyn std::error::Error>> {
     /// let transaction = client.transaction().await?;
     /// transaction.execute("INSERT INTO shop_order (item) VALUES ($1)", &[&"tea"]).await?;
     /// let submitted = store.submit_in(&transaction, vec![NewTask::new("mail")?]).await?;
@@ -85,8 +86,8 @@ impl PostgresStore {
     /// # Ok(()) }
     /// ```
     ///
-    /// Where transactions are long, submit by the function `onward_submit` instead, which nobody
-    /// waits for.
+    /// For long transactions use the SQL function `onward_submit` instead, which does not hold the
+    /// store's lock.
     ///
     /// # Errors
     /// As [`apply_in`](Self::apply_in).
@@ -95,13 +96,12 @@ impl PostgresStore {
         self.apply_in(client, writes).await
     }
 
-    /// Completes a task in a transaction of the caller's own, with all that follows from its end.
-    /// It has ended when the caller commits.
+    /// Completes a task in the caller's transaction, with everything that follows from its end. The
+    /// task has ended when the caller commits.
     ///
-    /// The lease is the fence: if it no longer holds, because the attempt was given up and perhaps
-    /// another runs, this is refused, and the caller must roll back. While the transaction is open
-    /// nobody takes the lease away.
-    ///
+    /// The lease is the fence. If it no longer holds, because the attempt was given up and another
+    /// one may run, the completion is refused, and the caller must roll back. While the transaction
+    /// is open, no session can take the lease away.
     /// # Errors
     /// As [`apply_in`](Self::apply_in).
     pub async fn complete_in(
@@ -113,9 +113,11 @@ impl PostgresStore {
         self.apply_in(client, vec![Write::Complete { lease, result }]).await
     }
 
-    /// Ends an attempt with an error in a transaction of the caller's own;
-    /// [`outcomes`](AppliedOnServer::outcomes) say where the task stands then. Nobody goes on with
-    /// a task of whose next lease only a rollback might tell: `hold` is taken as false.
+    /// Ends an attempt with an error in the caller's transaction;
+    /// [`outcomes`](AppliedOnServer::outcomes) have the task's next state.
+    ///
+    /// `hold` is treated as false: a rollback would void the next lease, so no worker may continue
+    /// with it.
     ///
     /// # Errors
     /// As [`apply_in`](Self::apply_in).
@@ -133,19 +135,19 @@ impl PostgresStore {
         self.apply_in(client, vec![Write::Fail { lease, error: error.into(), next }]).await
     }
 
-    /// Applies writes in a transaction of the caller's own: all of them, or none. Each sees the
-    /// effects of those before it.
+    /// Applies writes in the caller's transaction, all or none. Each write sees the effects of the
+    /// previous ones.
     ///
     /// # Errors
-    /// [`refusal`](Error::refusal) tells what was refused and why; of several writes it is a
-    /// [`Refusal::InAll`](crate::Refusal::InAll). Then the transaction is as it was. One whose
-    /// lease no longer holds must be rolled back all the same: its work is another attempt's by
-    /// now.
+    /// [`refusal`](Error::refusal) names the refused write and the reason; with several writes it
+    /// is a [`Refusal::InAll`](crate::Refusal::InAll). The transaction is then as it was before
+    /// the call. If the refusal is a lost lease, the caller must still roll back, because another
+    /// attempt does the same work by now.
     ///
-    /// [`is_invalid`](Error::is_invalid) outside of a transaction, in one that does not see what
-    /// others commit, on a connection to another database, and for a [`Write::OpenSession`] or a
-    /// [`Write::Claim`], whose answers would be of use only after the commit; else what the server
-    /// says.
+    /// [`is_invalid`](Error::is_invalid) holds in four cases: without a transaction, in a
+    /// transaction that does not see other commits, on a connection to another database, and for a
+    /// [`Write::OpenSession`] or a [`Write::Claim`], whose outcomes would be usable only after the
+    /// commit. Any other error is the server's.
     pub async fn apply_in(&self, client: &impl GenericClient, writes: Vec<Write>) -> Result<AppliedOnServer<'_>> {
         check(&writes)?;
         let (link, shared) = (ServerConnection::lent(client.client()), &*self.shared);
@@ -154,7 +156,8 @@ impl PostgresStore {
         let applied = match apply_within(&link, shared, &[&writes], BEGIN).await {
             Ok(applied) => applied,
             Err(error) => {
-                // Undone, where there is anything left to undo it on.
+                // The savepoint may be gone with the connection or the transaction. Then there is
+                // nothing to undo.
                 let _ = link.batch_execute(UNDO).await;
                 return Err(or_no_transaction(error));
             }
@@ -173,11 +176,14 @@ impl PostgresStore {
     }
 }
 
-/// A process that stands still with the store's lock would hold up all others.
+/// Begins the write within the caller's transaction. The timeout keeps a process that hangs with
+/// the store's lock from blocking all other writers.
 const BEGIN: &str = "SAVEPOINT onward_write; SET LOCAL idle_in_transaction_session_timeout = '5s'";
 
+/// Takes back everything since [`BEGIN`], and leaves the caller's own work alone.
 const UNDO: &str = "ROLLBACK TO onward_write; RELEASE onward_write";
 
+/// Rejects writes whose outcome is of use only after the commit.
 fn check(writes: &[Write]) -> Result<()> {
     let is_ours = |write: &Write| matches!(write, Write::OpenSession(_) | Write::Claim(_));
     let is_within = |write: &Write| matches!(write, Write::All(writes) if writes.iter().any(is_ours));
@@ -189,8 +195,8 @@ fn check(writes: &[Write]) -> Result<()> {
     Ok(())
 }
 
-/// What is decided on an old picture of the store would be wrong, and what is written outside of a
-/// transaction would not be together with anything.
+/// Checks that the transaction is on the store's database and sees other commits. A decision over
+/// an old snapshot of the store would be wrong.
 async fn check_transaction(link: &ServerConnection<'_>, shared: &Shared) -> Result<()> {
     let text =
         "SELECT current_setting('transaction_isolation') = 'read committed', to_regclass('{s}.completion') IS NOT NULL";
@@ -209,6 +215,7 @@ async fn check_transaction(link: &ServerConnection<'_>, shared: &Shared) -> Resu
     Ok(())
 }
 
+/// Replaces the server's error for a missing transaction by one that names the remedy.
 fn or_no_transaction(error: Error) -> Error {
     match driver_error(&error).and_then(tokio_postgres::Error::code) {
         Some(&SqlState::NO_ACTIVE_SQL_TRANSACTION) => {

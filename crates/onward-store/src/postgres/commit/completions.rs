@@ -1,9 +1,9 @@
-//! Completions: tasks that were completed by the function `onward_complete`, in transactions of
-//! others, end here.
+//! Completions: tasks that the SQL function `onward_complete` completed in a caller's transaction
+//! end here.
 //!
-//! The function has checked the lease under the store's lock. So that it still holds when the task
-//! ends, whoever writes next takes the completions in before anything else, in the same
-//! transaction.
+//! The function has checked the lease under the store's lock. The next writer consumes the pending
+//! completions before anything else, in the same transaction, so that the lease still holds when
+//! the task ends.
 
 use bytes::Bytes;
 use tokio_postgres::Row;
@@ -25,21 +25,21 @@ use crate::postgres::store::PostgresStore;
 use crate::postgres::wake::stamp;
 use crate::postgres::working_set::small_state::SmallState;
 
-/// What is to be told when the transaction has committed in which completions were taken in.
+/// The notifications that are due when the transaction that consumed the completions has committed.
 #[derive(Debug, Default)]
 pub(super) struct ConsumedCompletions {
     pub(in crate::postgres) hint: Hint,
     pub(in crate::postgres) notifications: Vec<TaskNotification>,
 }
 
-/// Takes in all there are, in a transaction under the store's lock; `items` is what may be known of
-/// what is no task.
+/// Consumes all pending completions, in a transaction that holds the store's lock. `items` is the
+/// cached small state and its version, if the writer has one.
 pub(super) async fn take_in(
     client: &ServerConnection<'_>,
     shared: &Shared,
     items: Option<&(i64, SmallState)>,
 ) -> Result<ConsumedCompletions> {
-    // What comes now is this process's.
+    // The lock is held, so from here on only this transaction changes the stamp.
     shared.saw(stamp(client, shared).await?);
     let mut taken_in = ConsumedCompletions::default();
     loop {
@@ -53,13 +53,14 @@ pub(super) async fn take_in(
             taken_in.hint.add(applied.hint);
             taken_in.notifications.extend(applied.notifications);
         }
+        // The lock is held, so no completion can be added: a short batch is the last one.
         if rows.len() < bounds::COMPLETIONS {
             return Ok(taken_in);
         }
     }
 }
 
-/// The oldest, which are there no more if the transaction commits.
+/// Deletes and returns the oldest pending completions. They are back if the transaction rolls back.
 async fn take(client: &ServerConnection<'_>, shared: &Shared) -> Result<Vec<Row>> {
     let text = "WITH taken AS (DELETE FROM {s}.completion WHERE id IN (SELECT id FROM {s}.completion ORDER BY id LIMIT $1) RETURNING *) \
                 SELECT task, session, claim, result FROM taken ORDER BY id";
@@ -67,6 +68,7 @@ async fn take(client: &ServerConnection<'_>, shared: &Shared) -> Result<Vec<Row>
     client.query_typed(&shared.sql.text(text), &[(&limit, Type::INT8)]).await.map_err(classified)
 }
 
+/// Decodes a completion as a write.
 fn completion(row: &Row) -> Result<Write> {
     let number = |at: usize| row.try_get::<_, i64>(at).map_err(classified);
     let claim = u32::try_from(number(2)?).unwrap_or_default();
@@ -75,7 +77,8 @@ fn completion(row: &Row) -> Result<Write> {
     Ok(Write::Complete { lease, result })
 }
 
-/// None is refused unless somebody has written without the lock.
+/// Logs rejected completions. `onward_complete` has checked each lease, so a rejection means that
+/// another program wrote without the lock.
 fn complain(calls: &[&[Write]], outcomes: &[Vec<Outcome>]) {
     for (call, outcomes) in calls.iter().zip(outcomes) {
         if let (Some(Write::Complete { lease, .. }), Some(Outcome::Refused(refusal))) = (call.first(), outcomes.first())
@@ -85,8 +88,8 @@ fn complain(calls: &[&[Write]], outcomes: &[Vec<Outcome>]) {
     }
 }
 
-/// A statement that completes a task within any transaction on the store's database, and its
-/// values: for drivers that the store does not know.
+/// A statement with its values that completes a task in any transaction on the store's database. It
+/// is for drivers other than `tokio_postgres`.
 ///
 /// Made by [`PostgresStore::completion_statement`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,33 +100,33 @@ pub struct CompletionStatement {
 }
 
 impl CompletionStatement {
-    /// The statement, whose four parameters are [`task`](Self::task), [`session`](Self::session),
-    /// [`claim`](Self::claim) and [`result`](Self::result), in this order: `SELECT
-    /// onward.onward_complete($1, $2, $3, $4)`.
+    /// Returns the statement. Its four parameters are [`task`](Self::task),
+    /// [`session`](Self::session), [`claim`](Self::claim) and [`result`](Self::result), in this
+    /// order: `SELECT onward.onward_complete($1, $2, $3, $4)`.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// `$1`, a `bigint`.
+    /// Returns `$1`, a `bigint`.
     #[must_use]
     pub fn task(&self) -> i64 {
         self.lease.task.0
     }
 
-    /// `$2`, a `bigint`.
+    /// Returns `$2`, a `bigint`.
     #[must_use]
     pub fn session(&self) -> i64 {
         self.lease.session.0
     }
 
-    /// `$3`, a `bigint`.
+    /// Returns `$3`, a `bigint`.
     #[must_use]
     pub fn claim(&self) -> i64 {
         self.lease.claim.into()
     }
 
-    /// `$4`, a `bytea` or `NULL`.
+    /// Returns `$4`, a `bytea` or `NULL`.
     #[must_use]
     pub fn result(&self) -> Option<&[u8]> {
         self.result.as_deref()
@@ -131,29 +134,30 @@ impl CompletionStatement {
 }
 
 impl PostgresStore {
-    /// The statement that completes a task in a transaction of the caller's own, of any driver:
-    /// sqlx, diesel, or another language. It calls the function `onward_complete`, for which the
-    /// role needs the right (`GRANT EXECUTE ON FUNCTION onward.onward_complete TO shop`), unless it
-    /// is the store's own.
+    /// Returns a statement that completes a task in the caller's transaction with any driver: sqlx,
+    /// diesel, or another language.
     ///
-    /// The server answers it with an error (`SQLSTATE` 55000, and a hint to roll back) if the lease
-    /// holds no longer, and also outside of `READ COMMITTED` and for a result above the limit of
-    /// payloads (22023). Run it **last, and commit at once**: until the end of the transaction
-    /// every write to the store waits for it, and the server ends a transaction that stands still
-    /// for 5 seconds after it.
+    /// It calls the function `onward_complete`. Any role but the store's own needs the right to do
+    /// so: `GRANT EXECUTE ON FUNCTION onward.onward_complete TO shop`.
     ///
-    /// When the transaction has committed the task is completed, and nobody can do anything else
-    /// with it; reads show it so as soon as anybody has written next, which a process that has the
-    /// store open does at once. [`look_for_completions`](Self::look_for_completions) has this one
-    /// do it sooner than it hears of it.
+    /// The server rejects it with `SQLSTATE` 55000 and a hint to roll back if the lease no longer
+    /// holds. It also rejects it outside of `READ COMMITTED`, and a result above the payload limit
+    /// with 22023. Run it **last, and commit at once**: until the end of the transaction every
+    /// write to the store waits for it. The server ends a transaction that stays idle for 5 seconds
+    /// after it.
+    ///
+    /// When the transaction has committed, the task is completed and no other write can change it.
+    /// Reads show this after the next write to the store. A process that has the store open does
+    /// that write at once. Call [`look_for_completions`](Self::look_for_completions) to have this
+    /// process do it before the notification arrives.
     #[must_use]
     pub fn completion_statement(&self, lease: Lease, result: Option<Bytes>) -> CompletionStatement {
         let text = self.shared.sql.text("SELECT {s}.onward_complete($1, $2, $3, $4)");
         CompletionStatement { text, lease, result }
     }
 
-    /// Has this process look for what was completed by `onward_complete` now; it does so also when
-    /// the server tells it, and every now and then. Does not wait.
+    /// Starts a search for tasks that `onward_complete` completed, and returns without waiting. The
+    /// store also searches when the server notifies it, and whenever it polls.
     pub fn look_for_completions(&self) {
         self.shared.inbox.notify_one();
     }

@@ -1,9 +1,9 @@
-//! Waiting for the disk: transactions commit without, so that the next need not wait for the last,
-//! and are answered once a sync behind them is done.
+//! Waiting for the disk: transactions commit without a sync, so that the next one need not wait for
+//! the previous one. Callers get their outcomes once a later sync is done.
 //!
-//! What is not yet on disk when the server crashes is gone, and with it all that came later: the
-//! log of the server has an order. Nobody was told of it. Reads do not tell of it either: they wait
-//! for the disk where it is behind what they saw.
+//! The server's log is ordered: a crash that loses one commit loses every later one, too. No caller
+//! has seen such an outcome. Reads do not show it either, because they wait for the disk if it is
+//! behind what they saw.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::postgres::connect::error::classified;
 use crate::postgres::connect::retry_budget::RetryBudget;
 use crate::postgres::shared::Shared;
 
-/// How many transactions may wait for the disk; the writer waits behind so many.
+/// The most transactions that may wait for the disk. The writer waits if there are more.
 pub(in crate::postgres) const UNFLUSHED: usize = 64;
 
-/// A transaction that is committed, and whom to tell.
+/// A committed transaction, and the callers that wait for it.
 pub(in crate::postgres) struct CommittedBatch {
     pub(in crate::postgres) commit_id: CommitId,
     pub(in crate::postgres) calls: Vec<Call>,
@@ -34,7 +34,7 @@ pub(in crate::postgres) struct CommittedBatch {
 }
 
 impl CommittedBatch {
-    /// Tells everybody: it is on disk.
+    /// Sends each caller its outcomes: the transaction is on disk.
     pub(in crate::postgres) fn answer(self, shared: &Shared) {
         shared.notify(self.notifications);
         for (call, outcomes) in self.calls.into_iter().zip(self.outcomes) {
@@ -42,21 +42,23 @@ impl CommittedBatch {
         }
     }
 
-    /// Has everybody do it again: the server crashed before it was on disk, and it is not there.
+    /// Returns the writes to their callers to be applied again: the server crashed before the
+    /// transaction was on disk, and has lost it.
     fn give_back(self, shared: &Shared) {
         shared.anything_may_have_happened();
         self.calls.into_iter().for_each(Call::give_back);
     }
 
-    /// Tells everybody that it may not be there. It may be all the same, and what it brought has
-    /// not been told.
+    /// Returns an error to each caller: the transaction's fate is unknown. It may be on disk, so
+    /// waiting readers of this process must look again.
     pub(in crate::postgres) fn fail(self, shared: &Shared, error: &Error) {
         shared.anything_may_have_happened();
         self.calls.into_iter().for_each(|call| call.answer(Err(error.clone())));
     }
 }
 
-/// Syncs until the writer is gone.
+/// Syncs committed batches until the writer is dropped. One sync serves all batches that wait by
+/// then.
 pub(in crate::postgres) async fn run(shared: Arc<Shared>, mut committed: mpsc::Receiver<CommittedBatch>) {
     let mut client = None;
     while let Some(first) = committed.recv().await {
@@ -66,6 +68,7 @@ pub(in crate::postgres) async fn run(shared: Arc<Shared>, mut committed: mpsc::R
         {
             waiting.push(next);
         }
+        // One marker per writer is enough: batch numbers rise, and the log keeps their order.
         let there = sync(&shared, &mut client, &waiting).await;
         shared.flushed(waiting.len());
         for one in waiting {
@@ -80,8 +83,8 @@ pub(in crate::postgres) async fn run(shared: Arc<Shared>, mut committed: mpsc::R
     }
 }
 
-/// Has everything of before on disk, and answers which batch of each writer is the last there: none
-/// is missing unless the server crashed.
+/// Waits until everything committed before is on disk, and returns the last batch of each writer
+/// that the server has. A batch is missing only if the server crashed.
 async fn sync(
     shared: &Shared,
     client: &mut Option<OwnedConnection>,
@@ -102,6 +105,7 @@ async fn sync(
     }
 }
 
+/// Syncs once over the flusher's own connection, and connects if it has none.
 async fn try_to_sync(
     shared: &Shared,
     client: &mut Option<OwnedConnection>,
@@ -111,7 +115,7 @@ async fn try_to_sync(
         Some(link) => link,
         none => none.insert(connect(&shared.address).await?),
     };
-    // The statement sees what was committed before it, and its own commit waits for the disk.
+    // The statement sees what was committed before it began, and its own commit waits for the disk.
     let text = shared.sql.text(
         "WITH sync AS (SELECT pg_logical_emit_message(true, 'onward', '') AS at) \
          SELECT w.id, w.batch, (SELECT at FROM sync) IS NULL FROM {s}.writer w WHERE w.id = ANY($1)",

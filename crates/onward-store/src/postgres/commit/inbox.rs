@@ -1,8 +1,8 @@
-//! The inbox: what was submitted by the function `onward_submit`, in transactions of others,
-//! becomes tasks here. Completions without anything else to be written are taken in here, too.
+//! The inbox: rows that the SQL function `onward_submit` inserted in callers' transactions become
+//! tasks here. Completions are consumed here as well, if no other write does it first.
 //!
-//! A row is taken out in the transaction that submits its task, by whichever process comes first.
-//! What cannot be submitted stays, with the reason.
+//! A row is deleted in the transaction that submits its task, by the process that comes first. A
+//! row that cannot be submitted stays, with the reason.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -33,12 +33,13 @@ use crate::postgres::shared::Shared;
 use crate::postgres::sql::Sql;
 use crate::postgres::working_set::applied::Applied;
 
-/// How many are taken in one transaction.
+/// The most rows that one transaction submits.
 const BATCH: i64 = 500;
 
-/// Empties the inbox whenever there may be something in it, until the store is gone.
+/// Empties the inbox whenever it may have rows, until the store is dropped.
 pub(in crate::postgres) async fn run(shared: Weak<Shared>, calls: mpsc::WeakSender<Call>) {
     let (mut client, mut pause) = (None, PAUSE);
+    // Strong references live only for one pass, so that this loop does not keep the store open.
     loop {
         let (Some(shared), Some(calls)) = (shared.upgrade(), calls.upgrade()) else { return };
         let outcome = take_all(&shared, &calls, &mut client).await;
@@ -55,13 +56,14 @@ pub(in crate::postgres) async fn run(shared: Weak<Shared>, calls: mpsc::WeakSend
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONG_PAUSE);
         } else {
-            // Somebody has to do something about it first.
+            // A permanent error, such as a missing right, needs an operator. Retrying alone would
+            // fail again.
             inbox.notified().await;
         }
     }
 }
 
-/// Whether anything is in the inbox that nobody has looked at, and whether there are completions.
+/// Returns two flags: if the inbox has rows without an error, and if completions are pending.
 pub(in crate::postgres) async fn is_waiting(client: &OwnedConnection, sql: &Sql) -> Result<(bool, bool)> {
     let text = "SELECT EXISTS (SELECT 1 FROM {s}.inbox WHERE error IS NULL), EXISTS (SELECT 1 FROM {s}.completion)";
     let rows = client.query_typed(&sql.text(text), &[]).await.map_err(classified)?;
@@ -69,7 +71,8 @@ pub(in crate::postgres) async fn is_waiting(client: &OwnedConnection, sql: &Sql)
     Ok((is_so(0)?, is_so(1)?))
 }
 
-/// Takes everything that is there, over a connection that is made when it is needed.
+/// Submits every row of the inbox and consumes completions. Connects only if there is something to
+/// submit.
 pub(in crate::postgres) async fn take_all(
     shared: &Shared,
     calls: &mpsc::Sender<Call>,
@@ -80,7 +83,7 @@ pub(in crate::postgres) async fn take_all(
     shared.sees_inbox.store(true, Ordering::Relaxed);
     reader.give_back();
     if has_completions {
-        // Whatever is written, they come first.
+        // An empty call is enough: every write consumes the completions first.
         apply_until_kept(shared, calls, Vec::new()).await?;
     }
     if !has_tasks {
@@ -93,9 +96,9 @@ pub(in crate::postgres) async fn take_all(
     submit(client, shared).await
 }
 
-/// Makes tasks of everything in the inbox.
+/// Submits the rows of the inbox, batch by batch.
 async fn submit(client: &OwnedConnection, shared: &Shared) -> Result<()> {
-    // How many are to be taken one by one, for together they were refused.
+    // The number of rows that are still to be submitted one by one, because their batch failed.
     let mut alone = 0;
     loop {
         let limit = if alone > 0 { 1 } else { BATCH };
@@ -114,14 +117,14 @@ async fn submit(client: &OwnedConnection, shared: &Shared) -> Result<()> {
                 continue;
             }
         }
-        // Fewer than asked for are all there were: who submits later rings again.
+        // A short batch was the last one. A later `onward_submit` sends its own notification.
         if number(rows.len()) < limit {
             return Ok(());
         }
     }
 }
 
-/// Makes tasks of rows, in the transaction in which they were found.
+/// Submits rows as tasks in the transaction that found them, and commits it.
 async fn take(client: &OwnedConnection, shared: &Shared, rows: &[Row]) -> Result<()> {
     if rows.is_empty() {
         return client.batch_execute("ROLLBACK").await.map_err(classified);
@@ -150,7 +153,8 @@ async fn take(client: &OwnedConnection, shared: &Shared, rows: &[Row]) -> Result
     Ok(())
 }
 
-/// Under the store's lock, so that no two take the same.
+/// Begins a transaction under the store's lock, so that no other process reads the same rows, and
+/// returns the oldest rows.
 async fn begin(client: &OwnedConnection, shared: &Shared, limit: i64) -> Result<Vec<Row>> {
     client.batch_execute(&shared.sql.and_lock(client.begin())).await.map_err(classified)?;
     let text = "SELECT id, kind, payload, queue, priority, key, on_duplicate, keep_key_for, run_at, task_group, tags, ttl, timeout, deadline, \
@@ -158,6 +162,7 @@ async fn begin(client: &OwnedConnection, shared: &Shared, limit: i64) -> Result<
     client.query_typed(&shared.sql.text(text), &[(&limit, Type::INT8)]).await.map_err(classified)
 }
 
+/// Deletes the submitted rows, records the reasons at the refused ones, and commits.
 async fn end(
     client: &ServerConnection<'_>,
     shared: &Shared,
@@ -174,7 +179,7 @@ async fn end(
     client.batch_execute(commit).await.map_err(classified)
 }
 
-/// Leaves rows where they are, with the reason.
+/// Records the reason at each refused row, which stays in the inbox.
 async fn refuse(client: &ServerConnection<'_>, shared: &Shared, refused: &[(i64, String)]) -> Result<()> {
     let (numbers, errors): (Vec<i64>, Vec<&str>) = refused.iter().map(|(at, why)| (*at, why.as_str())).unzip();
     let text = "UPDATE {s}.inbox i SET error = u.error FROM unnest($1, $2) AS u (id, error) WHERE i.id = u.id";
@@ -186,8 +191,8 @@ async fn refuse(client: &ServerConnection<'_>, shared: &Shared, refused: &[(i64,
     Ok(())
 }
 
-/// Leaves a row where it is whose values the server does not take: those behind it need not wait
-/// for somebody who mends it.
+/// Records the reason at a row whose values the server rejects. Rows behind it are submitted
+/// without waiting for an operator.
 async fn refuse_alone(client: &OwnedConnection, shared: &Shared, rows: &[Row], error: Error) -> Result<()> {
     match rows {
         [row] if is_of_values(&error) => {
@@ -197,11 +202,13 @@ async fn refuse_alone(client: &OwnedConnection, shared: &Shared, rows: &[Row], e
     }
 }
 
+/// Notifies the waiting callers of this process.
 fn notify(shared: &Shared, applied: Applied) {
     shared.committed(&applied);
     shared.notify(applied.notifications);
 }
 
+/// Decodes a row of the inbox. Limits and names are checked as for any other submission.
 fn new_task(row: &Row) -> Result<NewTask> {
     let text = |at: usize| row.try_get::<_, Option<&str>>(at).map_err(classified);
     let number = |at: usize| row.try_get::<_, Option<i64>>(at).map_err(classified);
@@ -232,6 +239,8 @@ fn new_task(row: &Row) -> Result<NewTask> {
     Ok(new)
 }
 
+/// Decodes the policy for duplicates. A row of a newer version may have one that this version does
+/// not know.
 fn on_duplicate(text: Option<&str>) -> Result<OnDuplicate> {
     match text {
         Some("skip") => Ok(OnDuplicate::Skip),

@@ -1,5 +1,5 @@
-//! The numbers of the store: those that it gave last, and those that transactions that write move
-//! on.
+//! The store's counters as a transaction reads them, and those that each writing transaction
+//! advances.
 
 use tokio_postgres::Row;
 
@@ -12,21 +12,23 @@ use crate::postgres::shared::Shared;
 use crate::postgres::working_set::change_set::ChangeSet;
 use crate::postgres::working_set::counters::Counters;
 
-/// Numbers that transactions that write move on.
+/// The numbers that each writing transaction advances. Comparing them shows a writer what has
+/// happened since its last transaction.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::postgres) struct TransactionNumbers {
-    /// The version of what is not a task.
+    /// The version of the small state.
     pub(in crate::postgres) version: i64,
-    /// How many transactions have written.
+    /// The number of transactions that have written.
     pub(in crate::postgres) write: i64,
-    /// The server's number of this one.
+    /// The server's number of this transaction, as in `xmin` of the rows that it writes.
     pub(in crate::postgres) transaction: i64,
-    /// Which of them was the last that has interfered with what runs elsewhere.
+    /// The number of the last writing transaction that changed what runs in another writer's
+    /// session.
     pub(in crate::postgres) invalidation: i64,
 }
 
 impl TransactionNumbers {
-    /// As they are when this has been written.
+    /// Returns the numbers as they are after a transaction with this change set.
     pub(in crate::postgres) fn after(self, change_set: &ChangeSet, interferes: bool) -> Self {
         let version = self.version + i64::from(change_set.changes_small_state());
         let write = self.write + 1;
@@ -34,33 +36,34 @@ impl TransactionNumbers {
         Self { version, write, invalidation, ..self }
     }
 
-    /// Whether the transaction that has written last has interfered.
+    /// Returns true if the last writing transaction changed what runs in another writer's session.
     pub(super) fn are_of_invalidation(&self) -> bool {
         self.invalidation == self.write
     }
 }
 
-/// What the store says of itself at the beginning of a transaction.
+/// The store's counters and time at the beginning of a transaction.
 #[derive(Debug)]
 pub(in crate::postgres) struct ServerNumbers {
     pub(in crate::postgres) counters: Counters,
     pub(in crate::postgres) now: Now,
-    /// The latest day on which a task had ended, and one queue of it.
+    /// The latest day on which a task had ended, and one of its queues.
     pub(in crate::postgres) latest_day: Option<(i64, String)>,
 }
 
-/// What it says beside that to one that writes.
+/// The numbers that a writing transaction reads at its beginning.
 #[derive(Debug)]
 pub(super) struct WriterNumbers {
     pub(in crate::postgres) server_numbers: ServerNumbers,
     pub(in crate::postgres) numbers: TransactionNumbers,
-    /// The last batch of this writer; 0 for none.
+    /// The number of this writer's last batch; 0 if there is none.
     pub(in crate::postgres) batch: i64,
-    /// Whether there are completions, which come first.
+    /// True if completions are pending, which must be consumed first.
     pub(in crate::postgres) has_completions: bool,
 }
 
 impl ServerNumbers {
+    /// Decodes the columns that [`COUNTERS_TO_READ`] and [`COUNTERS_TO_WRITE`] share.
     pub(in crate::postgres) fn of(shared: &Shared, rows: &[Row]) -> Result<Self> {
         let row = rows.first().ok_or_else(nothing_said)?;
         let number = |at: usize| row.try_get::<_, i64>(at).map_err(classified);
@@ -73,8 +76,10 @@ impl ServerNumbers {
 }
 
 impl WriterNumbers {
-    /// Fails where a newer program has changed the tables meanwhile, and keeps there what this one
-    /// does not know.
+    /// Decodes the row of [`COUNTERS_TO_WRITE`].
+    ///
+    /// Returns an error if a newer program has migrated the tables in the meantime, because they
+    /// may contain what this program does not know.
     pub(in crate::postgres) fn of(shared: &Shared, rows: &[Row]) -> Result<Self> {
         let row = rows.first().ok_or_else(nothing_said)?;
         let version: i32 = row.try_get(9).map_err(classified)?;
@@ -91,6 +96,7 @@ impl WriterNumbers {
     }
 }
 
+/// The query for the store's counters. Reads and writes share its first columns.
 macro_rules! counters {
     ($day:literal, $queue:literal, $more:literal) => {
         concat!(
@@ -106,6 +112,7 @@ macro_rules! counters {
     };
 }
 
+/// The counters that a writing transaction reads; `$1` is the writer.
 pub(super) const COUNTERS_TO_WRITE: &str = counters!(
     "(SELECT day FROM {s}.day ORDER BY day DESC LIMIT 1)",
     "(SELECT queue FROM {s}.day ORDER BY day DESC LIMIT 1)",
@@ -114,6 +121,7 @@ pub(super) const COUNTERS_TO_WRITE: &str = counters!(
      (SELECT last_value FROM {s}.last_invalidation)"
 );
 
+/// The counters that a read needs, and a flag for unflushed changes that it may have seen.
 pub(super) const COUNTERS_TO_READ: &str = counters!(
     "NULL::bigint",
     "NULL::text",

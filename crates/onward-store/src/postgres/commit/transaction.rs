@@ -1,4 +1,4 @@
-//! One transaction: what calls look for, what they decide, what they change.
+//! One transaction: it loads what the calls read, decides them, and writes what they change.
 
 use std::collections::BTreeSet;
 use std::pin::{Pin, pin};
@@ -36,23 +36,22 @@ use crate::postgres::working_set::contents::WorkingSet;
 use crate::postgres::working_set::decision::{Decision, SentTasks};
 use crate::postgres::working_set::small_state::SmallState;
 
-/// For how many transactions a writer that has found that others write expects that they do.
+/// The number of transactions for which a writer expects further foreign commits after one.
 const OTHERS_EXPECTED: u8 = 8;
 
-/// For how many transactions a writer that has found that somebody has interfered with what runs
-/// expects that.
+/// The number of transactions for which a writer expects further invalidations after one.
 const INVALIDATION_EXPECTED: u8 = 8;
 
-/// For how many transactions a writer one of whose claims has looked into many sub-queues expects
-/// that.
+/// The number of transactions for which a writer expects its claims to search many sub-queues after
+/// one did.
 const EVERY_SUB_QUEUE_EXPECTED: u8 = 8;
 
-/// How often what writes look for is loaded at the most. Each time brings them further, so that
-/// this is reached by a defect alone.
+/// The most rounds of loading in one transaction. Each round lets the decision get further, so only
+/// a defect reaches this.
 const ROUNDS: usize = 10_000;
 
-/// Applies calls in one transaction, of which the first may be decided already. What comes
-/// meanwhile goes to `next`.
+/// Applies calls in one transaction; the plan may have decided the first of them. `builder`
+/// collects the next batch in the meantime.
 pub(in crate::postgres) async fn apply(
     client: &OwnedConnection,
     shared: &Shared,
@@ -64,10 +63,12 @@ pub(in crate::postgres) async fn apply(
     if let Some(outcome) = try_fast_path(client, shared, calls, state, builder.mode(shared, false)).await {
         return outcome;
     }
-    // What a transaction took in that came to nothing is there again.
+    // If an earlier transaction consumed completions and was rolled back, they are pending again.
     state.completions = CompletionPhase::None;
     let mut eager_writes = EagerWrites::of(client, &shared.sql, calls);
     let mut decided = decide(client, shared, calls, state, client.begin(), (&mut eager_writes, plan)).await;
+    // `None` means that the speculation did not hold. The calls are decided again in a new
+    // transaction, without a plan and without eager writes.
     if let Ok(None) = decided {
         drop(eager_writes);
         eager_writes = EagerWrites::never(client, &shared.sql);
@@ -83,18 +84,19 @@ pub(in crate::postgres) async fn apply(
     }
 }
 
-/// Ends a transaction that came to nothing.
+/// Rolls back and classifies the error.
 async fn fail(client: &OwnedConnection, error: Error, eager_writes: &mut EagerWrites<'_>) -> CommitOutcome {
-    // What was written before may have failed first, and what came behind it because of that.
+    // A statement that was sent before may have failed first. Then the later errors only follow
+    // from it.
     let error = eager_writes.written().await.err().map_or(error, classified);
-    // A connection on which this fails is not used again.
+    // A failed rollback means a broken connection, which is not used again.
     let is_over = client.batch_execute("ROLLBACK").await.is_err();
     let again = is_over || driver_error(&error).is_some_and(is_to_be_repeated);
     CommitOutcome::Failed { error, again }
 }
 
-/// Writes what was decided, and commits. What the writer keeps is worked out while the server
-/// writes, and what comes next is decided as far as it can be.
+/// Writes the change set and commits. While the server works on that, the program computes the
+/// writer's next state and prepares the next batch.
 async fn commit(
     client: &OwnedConnection,
     shared: &Shared,
@@ -116,7 +118,7 @@ async fn commit(
     let numbers = numbers.after(&change_set, working_set.invalidates(&applied, &own_sessions));
     let saving = Saving { change_set: &change_set, commit_id, numbers, notify: notify.as_deref(), mode };
     let mut saved = pin!(save_and_commit(client, &shared.sql, &saving, eager_writes.into_sent()));
-    // All of it is on its way when this is first polled, and who carries it gets a turn.
+    // The first poll sends everything. Yielding lets the connection's task write it to the socket.
     let at_once = saved.as_mut().now_or_never();
     tokio::task::yield_now().await;
     row_cache.update(&working_set, &applied, Some(numbers.transaction), numbers.invalidation);
@@ -127,6 +129,7 @@ async fn commit(
     let items = Some((numbers.version, applied.items()));
     drop(working_set);
     let write = Some((numbers.write, change_set.counters));
+    // The state is installed only after the commit has succeeded.
     let after = Box::new(WriterState {
         commit_id,
         items,
@@ -162,14 +165,17 @@ async fn commit(
     }
 }
 
+/// The error for writes that still miss rows after all rounds of loading.
 #[cold]
 fn undecided() -> Error {
     Error::io("what writes look for cannot be loaded; this is a defect of the PostgreSQL store")
 }
 
-/// Applies calls within a transaction that others begin and commit, and that sees what was
-/// committed before each statement; `begin` stands before the lock. Each call is all or nothing;
-/// what is refused, the caller undoes.
+/// Applies calls within a transaction that another component begins and commits, and in which each
+/// statement sees what was committed before it.
+///
+/// `begin` is sent before the lock. Each call is all or nothing, but a refused call is rolled back
+/// by the caller.
 pub(super) async fn apply_within(
     client: &ServerConnection<'_>,
     shared: &Shared,
@@ -177,14 +183,14 @@ pub(super) async fn apply_within(
     begin: &str,
 ) -> Result<Applied> {
     let mut eager_writes = EagerWrites::never(client, &shared.sql);
-    // It is large, and may be part of what opens a store.
+    // The future is large, and may be part of the future that opens a store.
     let mut state = WriterState::new();
     let decided = Box::pin(decide_in_turn(client, shared, calls, &mut state, begin, &mut eager_writes)).await?;
     save(client, shared, decided.ok_or_else(undecided)?, true).await
 }
 
-/// The same without a look for completions, and without a word to others; `items` is what may be
-/// known of what is no task.
+/// Applies completions like [`apply_within`], without a search for completions and without a
+/// notification. `items` is the cached small state and its version.
 pub(super) async fn apply_completions(
     client: &ServerConnection<'_>,
     shared: &Shared,
@@ -197,34 +203,35 @@ pub(super) async fn apply_completions(
     save(client, shared, decided.ok_or_else(undecided)?, false).await
 }
 
-/// Writes what was decided, and has others told when it is committed.
+/// Writes the change set, and has other processes notified at the commit if `notifies`.
 async fn save(client: &ServerConnection<'_>, shared: &Shared, decided: Decided, notifies: bool) -> Result<Applied> {
     let Decided { working_set, numbers, own_sessions, mut applied, .. } = decided;
     let change_set = working_set.change_set(&mut applied, &SentTasks::default())?;
-    let notify = (notifies && applied.hint != Hint::default()).then(|| wake::message(wake::NOBODY, applied.hint));
+    let notify = (notifies && applied.hint != Hint::default()).then(|| wake::message(wake::NO_NODE, applied.hint));
     let numbers = numbers.after(&change_set, working_set.invalidates(&applied, &own_sessions));
     save_within(client, &shared.sql, &change_set, numbers, notify.as_deref()).await.map_err(classified)?;
     Ok(applied)
 }
 
-/// Calls that are decided.
+/// Calls that are decided but not written.
 struct Decided {
-    /// What of the store they were decided over.
+    /// The working set over which they were decided.
     working_set: WorkingSet,
-    /// At what time.
+    /// The time at which they were decided.
     time: Now,
+    /// The store's numbers as of the beginning.
     numbers: TransactionNumbers,
-    /// What the writer knew beside that.
+    /// The writer's row cache, without the changes of these calls.
     row_cache: RowCache,
-    /// Whether nobody else has written since it wrote last.
+    /// True if no other writer has committed since this writer's last transaction.
     is_alone: bool,
-    /// Which sessions are its own.
+    /// The writer's own sessions that are open.
     own_sessions: BTreeSet<SessionId>,
     applied: Applied,
 }
 
-/// Decides calls in a transaction in which nothing has been written yet, behind the completions, if
-/// there are any.
+/// Decides calls in a transaction in which nothing has been written yet. Pending completions are
+/// consumed first.
 async fn decide_in_turn<'c>(
     client: &'c ServerConnection<'c>,
     shared: &'c Shared,
@@ -239,6 +246,8 @@ async fn decide_in_turn<'c>(
     }
     let ConsumedCompletions { hint, notifications } =
         completions::take_in(client, shared, state.items.as_ref()).await?;
+    // The completions changed the store within this transaction, so the calls are decided from a
+    // fresh start.
     state.forget();
     state.completions = CompletionPhase::Consumed;
     let mut decided = decide(client, shared, calls, state, "", (eager_writes, None)).await?;
@@ -249,9 +258,10 @@ async fn decide_in_turn<'c>(
     Ok(decided)
 }
 
-/// Loads what calls look for until they are decided. `None` where what they look for cannot be
-/// loaded any more, because rows were written already, or where it is not as it was when they were
-/// decided ahead, or completions are to be taken in first.
+/// Loads what the calls read, until they are decided.
+///
+/// Returns `None` if the speculation did not hold: a request can no longer be loaded because rows
+/// were already written, or a premise of the plan is wrong, or completions must be consumed first.
 async fn decide<'c>(
     client: &'c ServerConnection<'c>,
     shared: &'c Shared,
@@ -261,7 +271,7 @@ async fn decide<'c>(
     (eager_writes, plan): (&mut EagerWrites<'c>, Option<Box<Plan>>),
 ) -> Result<Option<Decided>> {
     let claimed = calls.iter().map(|call| claimed_by(call)).fold(0, usize::saturating_add);
-    // Keys that are over are looked for by this machine's idea of the time, which is as good.
+    // Expired keys are searched with this machine's clock; their removal is not urgent.
     let now = shared.clock().now().as_microseconds();
     let mut loader = Loader::new(client, &shared.sql, claimed, state.all_waiting_loaded, now);
     let beginning = FirstRequests::of(begin, calls, eager_writes.is_allowed());
@@ -271,6 +281,7 @@ async fn decide<'c>(
     };
     let Started { mut start, mut decision, numbers, row_cache, is_alone, own_sessions, mut claim_load } = started;
     if state.completions == CompletionPhase::None {
+        // Another node's commit since the last stamp asks this process's callers to look again.
         shared.saw(start.working_set.stamp());
     }
     for _ in 0..ROUNDS {
@@ -284,6 +295,7 @@ async fn decide<'c>(
             }
             Err(requests) if !eager_writes.can_still_load(&requests) => return Ok(None),
             Err(requests) => {
+                // The error of a row sent before would otherwise show as an error of this load.
                 eager_writes.written().await.map_err(classified)?;
                 let loaded = loader.load(requests).await?;
                 take(&mut start.working_set, loaded)?;
@@ -293,8 +305,8 @@ async fn decide<'c>(
     Err(undecided())
 }
 
-/// Decides calls, or what is left of them, and sends rows of what is settled on the way. What
-/// claims look at may come meanwhile.
+/// Decides the calls, or the rest of them, and sends the rows that become final on the way. The
+/// claims' load may arrive in the meantime.
 async fn step_by_step(
     start: &mut TransactionStart,
     calls: &[&[Write]],
@@ -305,11 +317,14 @@ async fn step_by_step(
     let mut decision = decision.unwrap_or_else(|| Box::new(start.working_set.decision(start.now)));
     let writes = if eager_writes.is_allowed() { bounds::DECIDED_AT_ONCE } else { usize::MAX };
     loop {
+        // Only a claim waits for the claims' load. Everything before it is decided and sent first.
         if let Some(mut loading) = claim_load.take_if(|_| decision.claims_next(calls)) {
             start.working_set.record_loads();
             eager_writes.await_in_order(&mut loading).await;
             let loaded = Pin::new(&mut loading).take_output().ok_or_else(undecided)?;
             take(&mut start.working_set, loaded?)?;
+            // An earlier write may have read as absent what has arrived. Then the decision begins
+            // again.
             if !decision.resume_over(&mut start.working_set) {
                 *decision = start.working_set.decision(start.now);
             }
@@ -326,7 +341,7 @@ async fn step_by_step(
     }
 }
 
-/// The last batch of a writer that the store knows of; 0 for none.
+/// Returns the number of a writer's last batch in the store; 0 if there is none.
 pub(super) async fn batch_of(client: &OwnedConnection, shared: &Shared, commit_id: CommitId) -> Result<i64> {
     let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&commit_id.writer, Type::INT8)];
     let text = shared.sql.text("SELECT batch FROM {s}.writer WHERE id = $1");

@@ -1,5 +1,5 @@
-//! Writing what has changed: each sort of row by one statement, all of them on their way at once,
-//! the commit behind them.
+//! Writing a change set: one statement for each kind of row, all of them sent at once with the
+//! commit behind them.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -18,13 +18,13 @@ use crate::postgres::sql::Sql;
 use crate::postgres::working_set::change_set::ChangeSet;
 use crate::postgres::working_set::small_state::SmallStateRow;
 
-/// What goes along with a statement.
+/// The parameters of a statement.
 pub(in crate::postgres) type Values<'a> = Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)>;
 
-/// A statement on its way, or several.
+/// One or more statements in flight.
 pub(in crate::postgres) type Sent<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
 
-/// Statements on their way.
+/// The statements in flight of one transaction.
 pub(in crate::postgres) struct Statements<'a> {
     client: &'a ServerConnection<'a>,
     sql: &'a Sql,
@@ -32,6 +32,7 @@ pub(in crate::postgres) struct Statements<'a> {
 }
 
 impl<'a> Statements<'a> {
+    /// Adds a statement, which is sent when it is first polled.
     pub(in crate::postgres) fn send(&mut self, statement: &str, parameters: Values<'a>) {
         let (client, text) = (self.client, self.sql.text(statement));
         self.sent.push(Box::pin(async move {
@@ -41,7 +42,7 @@ impl<'a> Statements<'a> {
         }));
     }
 
-    /// Tells other processes when the transaction commits.
+    /// Has the server notify other processes when the transaction commits.
     fn notify(&mut self, message: Option<&str>) {
         if let Some(text) = message {
             let channel = crate::postgres::wake::channel(&self.sql.schema);
@@ -51,6 +52,7 @@ impl<'a> Statements<'a> {
         }
     }
 
+    /// Adds a statement with a list of numbers, unless the list is empty.
     pub(super) fn send_list(&mut self, statement: &str, ids: &'a Vec<i64>) {
         if !ids.is_empty() {
             self.send(statement, vec![(Box::new(ids), Type::INT8_ARRAY)]);
@@ -58,19 +60,19 @@ impl<'a> Statements<'a> {
     }
 }
 
-/// What is to be written.
+/// The input of [`save_and_commit`].
 pub(super) struct Saving<'a> {
     pub(in crate::postgres) change_set: &'a ChangeSet,
-    /// That it was written.
+    /// The batch's identity, by which a later connection finds out if it was committed.
     pub(in crate::postgres) commit_id: CommitId,
-    /// The numbers as they are then.
+    /// The store's numbers after the transaction.
     pub(in crate::postgres) numbers: TransactionNumbers,
-    /// What other processes are told, if anything.
+    /// The notification for other processes, if there is anything to notify.
     pub(in crate::postgres) notify: Option<&'a str>,
     pub(in crate::postgres) mode: SyncMode,
 }
 
-/// Writes what has changed and commits, behind what was sent before.
+/// Writes the change set and commits, behind the statements sent before.
 pub(super) async fn save_and_commit<'a>(
     client: &'a ServerConnection<'a>,
     sql: &'a Sql,
@@ -85,12 +87,12 @@ pub(super) async fn save_and_commit<'a>(
     let commit =
         if saving.mode == SyncMode::InCommit { "COMMIT" } else { "SET LOCAL synchronous_commit = off; COMMIT" };
     statements.sent.push(Box::pin(async move { client.batch_execute(commit).await }));
-    // The first that fails says why; all behind it fail because of it, and the commit then takes
-    // everything back.
+    // The first error in order is the cause. Every statement behind it fails because of it, and the
+    // commit then rolls back.
     join_all(statements.sent).await.into_iter().collect()
 }
 
-/// Writes what has changed within a transaction that somebody else commits.
+/// Writes the change set within a transaction that the caller commits.
 pub(super) async fn save_within(
     client: &ServerConnection<'_>,
     sql: &Sql,
@@ -105,7 +107,7 @@ pub(super) async fn save_within(
     join_all(statements.sent).await.into_iter().collect()
 }
 
-/// Writes rows within a transaction.
+/// Writes rows within a transaction, without the store's counters.
 pub(in crate::postgres) async fn save_rows(
     client: &ServerConnection<'_>,
     sql: &Sql,
@@ -116,6 +118,7 @@ pub(in crate::postgres) async fn save_rows(
     join_all(statements.sent).await.into_iter().collect()
 }
 
+/// Adds the statements for all kinds of rows.
 fn rows<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     tasks(statements, change_set);
     turns(statements, change_set);
@@ -127,6 +130,7 @@ fn rows<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     counts(statements, change_set);
 }
 
+/// Deletes dropped histories, and appends events.
 fn turns<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     statements.send_list("DELETE FROM {s}.turn WHERE task = ANY($1)", &change_set.dropped_turns);
     if change_set.turns.is_empty() {
@@ -148,6 +152,7 @@ fn turns<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     );
 }
 
+/// Deletes consumed messages, and inserts new ones.
 fn messages<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     let taken = "DELETE FROM {s}.message m USING unnest($1, $2) AS u (task, number) WHERE m.task = u.task AND m.number <= u.number";
     pairs(statements, taken, &change_set.taken_messages);
@@ -168,6 +173,7 @@ fn messages<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     );
 }
 
+/// Deletes freed keys, and inserts or updates taken ones.
 fn keys<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     if !change_set.freed_keys.is_empty() {
         let (kinds, keys): (Vec<&str>, Vec<&[u8]>) =
@@ -196,6 +202,7 @@ fn keys<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     }
 }
 
+/// Updates dependencies and the items of batches.
 fn links<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     pairs(
         statements,
@@ -208,6 +215,7 @@ fn links<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     pairs(statements, "INSERT INTO {s}.batch_item (task, batch) SELECT * FROM unnest($1, $2)", &change_set.batch_items);
 }
 
+/// Adds a statement with two columns of numbers, unless they are empty.
 fn pairs<'a>(statements: &mut Statements<'a>, statement: &str, pairs: &'a [(i64, i64)]) {
     if !pairs.is_empty() {
         let (one, other): (Vec<i64>, Vec<i64>) = pairs.iter().copied().unzip();
@@ -215,6 +223,7 @@ fn pairs<'a>(statements: &mut Statements<'a>, statement: &str, pairs: &'a [(i64,
     }
 }
 
+/// Deletes, updates and inserts rows of the small state.
 fn items<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     if !change_set.removed_small_state.is_empty() {
         let (sorts, names): (Vec<&str>, Vec<&str>) =
@@ -243,6 +252,7 @@ fn items<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     }
 }
 
+/// Appends to the log, and removes entries beyond its length.
 fn log<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     if change_set.forget_before > 0 {
         statements.send("DELETE FROM {s}.log WHERE entry < $1", vec![(Box::new(change_set.forget_before), Type::INT8)]);
@@ -262,6 +272,7 @@ fn log<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     }
 }
 
+/// Returns the columns of the counts of ended tasks.
 fn ended_columns<'a>(ended: &[EndedCounts]) -> Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)> {
     let columns: [fn(&EndedCounts) -> u64; 5] =
         [|it| it.completed, |it| it.failed, |it| it.dead, |it| it.cancelled, |it| it.expired];
@@ -273,6 +284,7 @@ fn ended_columns<'a>(ended: &[EndedCounts]) -> Vec<(Box<dyn ToSql + Sync + Send 
         .collect()
 }
 
+/// Adds to the daily counts, and to the statistics of each kind.
 fn counts<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     if let Some(first) = change_set.first_day {
         statements.send("DELETE FROM {s}.day WHERE day < $1", vec![(Box::new(first), Type::INT8)]);
@@ -300,7 +312,7 @@ fn counts<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     }
 }
 
-/// Adds to what is known of ended tasks of a kind. Few kinds end in one batch.
+/// Adds to the statistics of a kind. Few kinds end in one batch, so each has its own statement.
 fn statistics<'a>(statements: &mut Statements<'a>, kind: &'a KindStatistics, sums: &str) {
     let statement = format!(
         "INSERT INTO {{s}}.statistics AS k VALUES \
@@ -330,15 +342,18 @@ fn statistics<'a>(statements: &mut Statements<'a>, kind: &'a KindStatistics, sum
     );
 }
 
-/// Writes the numbers given last. They are sequences, so that what changes with every batch leaves
-/// no dead rows behind. They are not taken back with the transaction, so that numbers are left out
-/// after an error, and never given twice. Those that stay as they are, as most do, are not set.
+/// Writes the store's counters.
+///
+/// They are sequences, so that numbers that change with every batch leave no dead rows behind. A
+/// rollback does not take them back, so an error leaves gaps but never assigns a number twice. Most
+/// stay the same, and only changed ones are set.
 fn numbers(statements: &mut Statements<'_>, change_set: &ChangeSet, given: TransactionNumbers) {
     let mut parameters = Values::new();
     let text = set_numbers(&mut parameters, change_set, given);
     statements.send(&text, parameters);
 }
 
+/// Returns the query that sets the changed counters, and adds its parameters.
 fn set_numbers(parameters: &mut Values<'_>, change_set: &ChangeSet, given: TransactionNumbers) -> String {
     let (before, after) = (change_set.counters_before, change_set.counters);
     let version = change_set.changes_small_state().then_some(given.version);
@@ -359,8 +374,7 @@ fn set_numbers(parameters: &mut Values<'_>, change_set: &ChangeSet, given: Trans
     format!("SELECT {}", set.join(", "))
 }
 
-/// The numbers given last, and beside them the one row that says that this batch of this writer
-/// happened.
+/// Writes the store's counters, and the row that marks this batch of this writer as committed.
 fn counters(statements: &mut Statements<'_>, saving: &Saving<'_>) {
     let mut parameters: Values<'_> =
         vec![(Box::new(saving.commit_id.writer), Type::INT8), (Box::new(saving.commit_id.number), Type::INT8)];

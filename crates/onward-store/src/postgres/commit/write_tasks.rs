@@ -1,5 +1,5 @@
-//! Writing tasks: whole rows of those that are new; of the others what has changed, so that what
-//! stays need not travel.
+//! Writing tasks: new ones as whole rows, others only in the columns that changed, so that the rest
+//! is not sent again.
 
 use tokio_postgres::types::{ToSql, Type};
 
@@ -16,10 +16,11 @@ macro_rules! column {
     }};
 }
 
-/// The columns of a task but its payload.
+/// The columns of a task except its payload.
 const COLUMNS: &str = "id, state, queue, kind, task_group, affinity, sort_key, priority, run_at, expires_at, overdue_at, session, \
      cancel_requested, parent, submitted_at, key, result, finished_at, end_number, ended_in, body, instance, orchestration";
 
+/// Adds the statements for tasks and their tags.
 pub(in crate::postgres) fn tasks<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     statements.send_list("DELETE FROM {s}.task WHERE id = ANY($1)", &change_set.removed_live);
     statements.send_list("DELETE FROM {s}.history WHERE id = ANY($1)", &change_set.removed_ended);
@@ -41,6 +42,7 @@ pub(in crate::postgres) fn tasks<'a>(statements: &mut Statements<'a>, change_set
     tags(statements, "INSERT INTO {s}.task_tag (task, tag) SELECT * FROM unnest($1, $2)", &change_set.tags);
 }
 
+/// Adds a statement with pairs of task and tag, unless there are none.
 fn tags<'a>(statements: &mut Statements<'a>, statement: &str, tags: &'a [(i64, Vec<u8>)]) {
     if tags.is_empty() {
         return;
@@ -49,7 +51,7 @@ fn tags<'a>(statements: &mut Statements<'a>, statement: &str, tags: &'a [(i64, V
     statements.send(statement, vec![(Box::new(tasks), Type::INT8_ARRAY), (Box::new(tags), Type::BYTEA_ARRAY)]);
 }
 
-/// Puts new live tasks in.
+/// Inserts new live tasks.
 fn insert<'a>(statements: &mut Statements<'a>, rows: &'a [TaskRow]) {
     if rows.is_empty() {
         return;
@@ -63,7 +65,7 @@ fn insert<'a>(statements: &mut Statements<'a>, rows: &'a [TaskRow]) {
     statements.send(&statement, columns_of(rows));
 }
 
-/// Changes what the beginning of an attempt changes.
+/// Updates the columns that the start of an attempt changes.
 fn start<'a>(statements: &mut Statements<'a>, rows: &'a [ChangedRow]) {
     if rows.is_empty() {
         return;
@@ -81,7 +83,7 @@ fn start<'a>(statements: &mut Statements<'a>, rows: &'a [ChangedRow]) {
     );
 }
 
-/// Changes what may change of a live task while its submitter's words stay.
+/// Updates the columns that may change while the submission stays the same.
 fn change<'a>(statements: &mut Statements<'a>, rows: &'a [ChangedRow]) {
     if rows.is_empty() {
         return;
@@ -109,7 +111,7 @@ fn change<'a>(statements: &mut Statements<'a>, rows: &'a [ChangedRow]) {
     );
 }
 
-/// Writes what is kept of orchestrations that run on.
+/// Updates the instances of orchestrations that continue.
 fn advance<'a>(statements: &mut Statements<'a>, rows: &'a [InstanceRow]) {
     if rows.is_empty() {
         return;
@@ -123,8 +125,7 @@ fn advance<'a>(statements: &mut Statements<'a>, rows: &'a [InstanceRow]) {
     );
 }
 
-/// Moves tasks that end; what does not change with that goes from the one table to the other within
-/// the server.
+/// Moves tasks that end to the history. Unchanged columns are copied within the server.
 fn finish<'a>(statements: &mut Statements<'a>, rows: &'a [ChangedRow]) {
     if rows.is_empty() {
         return;
@@ -155,13 +156,14 @@ fn finish<'a>(statements: &mut Statements<'a>, rows: &'a [ChangedRow]) {
     );
 }
 
+/// Returns the expressions that select the columns from the parameters.
 fn taken_from_values() -> String {
     let taken: Vec<String> = COLUMNS.split(", ").map(|column| format!("u.{column}")).collect();
     taken.join(", ").replace("u.body", "u.body::json")
 }
 
-/// Puts whole rows into one table; those that are moved there take their payload with them from the
-/// other, so that it need not travel.
+/// Inserts or updates whole rows in one table. Rows that move take their payload from the other
+/// table, so that it is not sent again.
 fn put<'a>(statements: &mut Statements<'a>, table: &str, other: &str, rows: &'a [TaskRow], moved: &'a Vec<i64>) {
     if rows.is_empty() {
         return;
@@ -183,6 +185,7 @@ fn put<'a>(statements: &mut Statements<'a>, table: &str, other: &str, rows: &'a 
     statements.send(&statement, values);
 }
 
+/// Returns the values of all columns, in the order of [`COLUMNS`], and the payloads.
 fn columns_of<'a>(rows: &'a [TaskRow]) -> Values<'a> {
     vec![
         column!(rows, Type::INT8_ARRAY, |row| row.id),

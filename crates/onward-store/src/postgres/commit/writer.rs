@@ -1,4 +1,4 @@
-//! The one task of a store that writes: it takes every call that waits into one transaction.
+//! The single writer of a store: it commits all waiting calls in one transaction.
 
 use std::sync::Arc;
 
@@ -22,34 +22,37 @@ use crate::postgres::speculation::row_cache::RowCache;
 use crate::postgres::sql::SETTINGS;
 use crate::postgres::working_set::applied::Applied;
 
-/// A caller's writes, and where the answer goes.
+/// The writes of one call, and the channel for its reply.
 #[derive(Debug)]
 pub(in crate::postgres) struct Call {
     pub(in crate::postgres) writes: Vec<Write>,
     pub(in crate::postgres) answer: oneshot::Sender<CallReply>,
 }
 
-/// What a caller hears.
+/// The reply to a call.
 #[derive(Debug)]
 pub(in crate::postgres) enum CallReply {
+    /// The call was applied or failed.
     Done(Result<Vec<Outcome>>),
-    /// The server crashed before it was on disk: nothing of it happened, and here it is, to be done
-    /// again.
+    /// The server crashed before the call was on disk, and nothing of it happened. The writes come
+    /// back to be applied again.
     Lost(Vec<Write>),
 }
 
 impl Call {
+    /// Sends the outcomes or the error to the caller.
     pub(in crate::postgres) fn answer(self, result: Result<Vec<Outcome>>) {
-        // A caller that has gone does not want it.
+        // A caller that was cancelled has dropped its receiver.
         let _ = self.answer.send(CallReply::Done(result));
     }
 
+    /// Returns the writes to the caller, who applies them again.
     pub(in crate::postgres) fn give_back(self) {
         let _ = self.answer.send(CallReply::Lost(self.writes));
     }
 }
 
-/// Has the writer apply writes, again where the server crashed before they were on its disk.
+/// Sends writes to the writer, again if the server crashed before they were on its disk.
 pub(in crate::postgres) async fn apply_until_kept(
     shared: &Shared,
     calls: &mpsc::Sender<Call>,
@@ -69,6 +72,7 @@ pub(in crate::postgres) async fn apply_until_kept(
     }
 }
 
+/// The error for a call that the server lost in several crashes in a row.
 #[cold]
 fn lost() -> Error {
     Error::busy(
@@ -76,8 +80,8 @@ fn lost() -> Error {
     )
 }
 
-/// Writes until the store is dropped, at first over the connection on which it was opened. What is
-/// not yet on disk goes to `flusher`.
+/// Commits batches until the store is dropped, at first over the connection that opened the store.
+/// Batches that are not yet on disk go to `flusher`.
 pub(in crate::postgres) async fn run(
     shared: Arc<Shared>,
     calls: mpsc::Receiver<Call>,
@@ -91,6 +95,7 @@ pub(in crate::postgres) async fn run(
     }
 }
 
+/// The writer: one connection, and what it knows from its last transaction.
 struct Writer {
     shared: Arc<Shared>,
     builder: BatchBuilder,
@@ -99,7 +104,8 @@ struct Writer {
     state: WriterState,
 }
 
-/// What was committed, and whether it is on disk, as far as the class asks for that.
+/// A committed batch. `is_durable` is true if it is on disk, or if the durability level does not
+/// require that.
 struct Done {
     applied: Applied,
     commit_id: CommitId,
@@ -107,7 +113,8 @@ struct Done {
 }
 
 impl Writer {
-    /// All in one transaction; if that cannot be, each call in one of its own.
+    /// Commits all calls in one transaction. If that fails, commits each call in its own, so that
+    /// one bad call does not fail the others.
     async fn commit(&mut self, batch: Vec<Call>, plan: Option<Box<Plan>>) {
         let calls: Vec<&[Write]> = batch.iter().map(|call| call.writes.as_slice()).collect();
         match self.try_to_commit(&calls, plan).await {
@@ -126,7 +133,8 @@ impl Writer {
         }
     }
 
-    /// Answers what is on disk; the rest is answered when it is.
+    /// Sends the outcomes to the callers if the batch is on disk. Otherwise passes it to the
+    /// flusher.
     async fn hand_on(&mut self, done: Done, calls: Vec<Call>) {
         let Done { mut applied, commit_id, is_durable } = done;
         self.shared.committed(&applied);
@@ -141,6 +149,7 @@ impl Writer {
         }
     }
 
+    /// Commits calls, and retries within the retry budget while the error is transient.
     async fn try_to_commit(&mut self, calls: &[&[Write]], mut plan: Option<Box<Plan>>) -> Result<Done> {
         let mut patience = RetryBudget::new(self.shared.options.patience);
         loop {
@@ -156,12 +165,13 @@ impl Writer {
         }
     }
 
-    /// One try; with an error, whether to try again.
+    /// Tries a commit once. On an error the flag is true if a retry may succeed.
     async fn once(&mut self, calls: &[&[Write]], plan: Option<Box<Plan>>) -> std::result::Result<Done, (Error, bool)> {
         let client = match self.client.take().filter(|client| !client.is_closed()) {
             Some(client) => client,
             None => {
-                // It may be another server, whose transactions have other numbers.
+                // The new connection may lead to another server, after a failover, whose
+                // transaction numbers differ.
                 self.state.row_cache = RowCache::default();
                 connect_to_write(&self.shared).await.map_err(|error| {
                     let again = error.is_transient();
@@ -170,7 +180,7 @@ impl Writer {
             }
         };
         let mut state = std::mem::replace(&mut self.state, WriterState::new());
-        // It is large, and whoever opens a store has it on the stack.
+        // The future is large, and the caller that opens a store would have it on its stack.
         let outcome = Box::pin(apply(&client, &self.shared, calls, &mut state, plan, &mut self.builder)).await;
         self.state = state;
         if !matches!(outcome, CommitOutcome::Committed { .. }) {
@@ -182,13 +192,14 @@ impl Writer {
                 Ok(Done { applied, commit_id, is_durable: mode != SyncMode::AfterCommit })
             }
             CommitOutcome::Failed { error, again } => {
-                // What may go well another time may do so because of another connection: one
-                // without plans of before a migration.
+                // A retry may succeed on a new connection only: this one may have plans from before
+                // a migration.
                 self.client = Some(client).filter(|_| !again);
                 Err((error, again))
             }
             CommitOutcome::Unknown { applied, commit_id, error } => match self.has_happened(commit_id).await {
-                // By whom it was committed is gone, so whether it is on disk is looked after.
+                // The connection that committed is gone, so the flusher has to check that the
+                // commit is on disk.
                 Some(true) => {
                     Ok(Done { applied, commit_id, is_durable: self.shared.options.durability != Durability::Full })
                 }
@@ -201,7 +212,8 @@ impl Writer {
         }
     }
 
-    /// Whether a transaction whose commit was not answered happened; `None` if nobody can be asked.
+    /// Returns if a transaction with a lost reply has happened; `None` if no server could be
+    /// reached within the retry budget.
     async fn has_happened(&mut self, commit_id: CommitId) -> Option<bool> {
         self.state.again();
         let mut patience = RetryBudget::new(self.shared.options.patience);
@@ -219,20 +231,24 @@ impl Writer {
     }
 }
 
-/// For one that was lost in a commit, when nobody could be asked about it.
+/// The error for a call whose commit lost its connection, if no server could be asked about its
+/// fate.
 #[cold]
 pub(in crate::postgres) fn unknown(error: Error) -> Error {
     error.about("whether this happened is not known, for the server was lost while it committed and did not come back; look before doing it again")
 }
 
-/// A connection for the writer.
+/// Connects with the settings of a writer.
 pub(super) async fn connect_to_write(shared: &Shared) -> Result<OwnedConnection> {
     connect(&shared.address).await?.keeping_plans(SETTINGS, &shared.plans).await
 }
 
-/// Which batch of a writer was the last, asked under the lock: whatever transaction of it was under
-/// way is over then. One that has not begun, because it is a single statement that is still on its
-/// way, never will: the number has moved on that it looks for.
+/// Returns the number of a writer's last batch, read under the store's lock.
+///
+/// Any transaction of that writer that was running when the connection broke has ended by then,
+/// because it held the lock. The statement also advances `last_write`. A
+/// [fast-path](crate::postgres::speculation::fast_path) statement that is still on its way compares
+/// that number, and so it can no longer take effect.
 async fn after_all_before(client: &OwnedConnection, shared: &Shared, commit_id: CommitId) -> Result<i64> {
     let begin = shared.sql.and_lock(client.begin());
     client.batch_execute(&begin).await.map_err(crate::postgres::connect::error::classified)?;

@@ -1,4 +1,4 @@
-//! What a writer knows of the store since its last transaction.
+//! The state that a writer keeps between transactions.
 
 use crate::model::Now;
 use crate::postgres::speculation::own_sessions::OwnSessions;
@@ -6,60 +6,65 @@ use crate::postgres::speculation::row_cache::RowCache;
 use crate::postgres::working_set::counters::Counters;
 use crate::postgres::working_set::small_state::SmallState;
 
-/// What a writer has written last, which it reads again before it writes more.
+/// The identity of a writer's batch. The server stores the last one of each writer, which tells
+/// after a lost connection or a crash if the batch was committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::postgres) struct CommitId {
-    /// A number that no other connection of a writer has, as good as certainly.
+    /// A random number of this writer, unique with near certainty.
     pub(in crate::postgres) writer: i64,
-    /// Counted from 1; 0 for none yet.
+    /// The number of the batch, counted from 1; 0 before the first.
     pub(in crate::postgres) number: i64,
 }
 
-/// Whether a transaction has to do with completions.
+/// The phase of a transaction with respect to pending completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::postgres) enum CompletionPhase {
-    /// There are none.
+    /// No completions are pending.
     None,
-    /// There are some, which are to be taken in before anything else is decided.
+    /// Completions are pending, and must be consumed before anything else is decided.
     Found,
-    /// It takes them in.
+    /// The transaction is consuming them.
     Consuming,
-    /// It has taken them in, and is about to do something else.
+    /// The transaction has consumed them, and decides the calls next.
     Consumed,
 }
 
-/// What a writer knows of the store since its last transaction.
+/// The state of the store as a writer knows it from its last transaction.
 #[derive(Debug)]
 pub(in crate::postgres) struct WriterState {
     pub(in crate::postgres) commit_id: CommitId,
-    /// Everything that is not a task, and its version.
+    /// The small state and its version.
     pub(in crate::postgres) items: Option<(i64, SmallState)>,
-    /// The number of its transaction among all that write to the store, and the numbers that it
-    /// gave last; `None` if it has not written yet.
+    /// The number of the writer's last transaction among all that write to the store, and the
+    /// store's counters after it. `None` before the first write.
     pub(in crate::postgres) write: Option<(i64, Counters)>,
-    /// What it knows of tasks.
+    /// The tasks that the writer has loaded or written.
     pub(in crate::postgres) row_cache: RowCache,
-    /// The time of its transaction, and one queue of the latest day on which a task had ended then.
+    /// The time of the last transaction.
     pub(in crate::postgres) time: Option<Now>,
+    /// The latest day on which a task had ended at that time, and one of its queues.
     pub(in crate::postgres) latest_day: Option<(i64, String)>,
-    /// For how many transactions yet others are expected to write between them.
+    /// The number of further transactions for which other writers are expected to commit in
+    /// between. While it is above 0, nothing is taken from the cache on the presumption that none
+    /// does.
     pub(in crate::postgres) others: u8,
-    /// The sessions that it has opened. It knows them whatever else it forgets.
+    /// The sessions that this writer has opened. They survive every loss of the other state.
     pub(in crate::postgres) own_sessions: OwnSessions,
-    /// The number of the last transaction that has interfered with what runs in sessions of others.
+    /// The number of the last transaction that changed what runs in other writers' sessions.
     pub(in crate::postgres) invalidation: i64,
-    /// For how many transactions yet more of that is expected.
+    /// The number of further transactions for which more such changes are expected.
     pub(super) invalidations: u8,
-    /// Whether no sub-queue had more waiting than was loaded when it was last looked.
+    /// True if every waiting task of every sub-queue was loaded when claims last looked.
     pub(in crate::postgres) all_waiting_loaded: bool,
-    /// For how many transactions yet claims are expected to look into more sub-queues than the
-    /// first ones.
+    /// The number of further transactions for which claims are expected to search more than the
+    /// first sub-queues.
     pub(in crate::postgres) every_sub_queue: u8,
+    /// The phase of the running transaction with respect to completions.
     pub(in crate::postgres) completions: CompletionPhase,
 }
 
 impl WriterState {
-    /// Of a writer that knows nothing yet.
+    /// Creates the state of a writer that knows nothing yet, with a new random number.
     pub(in crate::postgres) fn new() -> Self {
         let writer = crate::postgres::shared::node().cast_signed();
         Self {
@@ -79,18 +84,19 @@ impl WriterState {
         }
     }
 
-    /// Has it start over, on another connection or on a server that has lost what it had written
-    /// last: it knows no more than which sessions it has opened.
+    /// Resets the writer after a change of the connection, or after a crash that lost its last
+    /// batch. It keeps only the list of its own sessions.
     pub(in crate::postgres) fn again(&mut self) {
         *self = Self { own_sessions: std::mem::take(&mut self.own_sessions), ..Self::new() };
     }
 
-    /// Has it know nothing of the store but its own last batch.
+    /// Drops everything that was read from the store. The writer keeps its batch number and its own
+    /// sessions.
     pub(in crate::postgres) fn forget(&mut self) {
         (self.items, self.write, self.row_cache) = (None, None, RowCache::default());
     }
 
-    /// Whether nobody else is expected to write between two transactions.
+    /// Returns true if no other writer is expected to commit between two transactions.
     pub(in crate::postgres) fn is_alone(&self) -> bool {
         self.others == 0
     }

@@ -1,4 +1,4 @@
-//! What somebody who runs a store should know of its server.
+//! The check of a server for operators, as `onward doctor` prints it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,52 +16,54 @@ use crate::postgres::connect::rights;
 use crate::postgres::shared::Shared;
 use crate::postgres::wake::Listener;
 
-/// How many commits are measured; the median counts.
+/// The number of commits to measure, of which the median counts.
 const COMMITS: usize = 20;
 
-/// What a look at the server found; made by [`PostgresStore::check`](crate::PostgresStore::check).
+/// A report on the server, as [`PostgresStore::check`](crate::PostgresStore::check) returns it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PostgresReport {
-    /// The server's version as it says it.
+    /// The server's version as the server formats it.
     pub version: String,
-    /// The same as a number: 150018 for 15.18.
+    /// The version as a number: 150018 for 15.18.
     pub version_number: u32,
-    /// Whether the server is a standby, which takes no writes.
+    /// True if the server is a standby, which rejects writes.
     pub is_standby: bool,
-    /// Whether the server waits for its disk at all (`fsync`).
+    /// True if the server waits for its disk at all (`fsync`).
     pub syncs: bool,
-    /// What `synchronous_commit` is for this role and database.
+    /// The value of `synchronous_commit` for this role and database.
     pub synchronous_commit: String,
-    /// What the role lacks, as the statements that give it: see
+    /// The rights that the role lacks, as the statements that grant them: see
     /// [`PostgresOptions::missing_rights`](crate::PostgresOptions::missing_rights).
     pub missing_rights: Vec<String>,
-    /// Whether a pooler gives away the connection between two transactions.
+    /// True if a pooler may change the server process between two transactions.
     pub is_pooled: bool,
-    /// How long a message to oneself takes; `None` where none comes through, so that this process
-    /// looks for changes instead.
+    /// The time from a notification until this process receives it. `None` if none arrives, so that
+    /// this process polls for changes.
     pub message: Option<Duration>,
-    /// How long a commit that waits for the disk takes: the median of 20.
+    /// The time of a commit that waits for the disk: the median of 20.
     pub commit: Duration,
-    /// How many connections the server has, of this and of others.
+    /// The number of connections to the server, from all programs.
     pub connections: u32,
-    /// How many it takes at the most.
+    /// The most connections that the server accepts.
     pub connections_limit: u32,
-    /// Rows of live tasks, as the server estimates them.
+    /// The number of rows of live tasks, as the server estimates it.
     pub live_rows: u64,
-    /// Rows of tasks that are no longer seen by anyone and not yet cleared away, as the server
-    /// estimates them.
+    /// The number of rows of tasks that no transaction sees any more and that are not vacuumed yet,
+    /// as the server estimates it.
     pub dead_rows: u64,
-    /// Tasks in the inbox that cannot be submitted: why stands beside each, in the column `error`
-    /// of the table `inbox`. 0 where the role lacks rights, for it may not look then.
+    /// The number of rows in the inbox that cannot be submitted. The column `error` of the table
+    /// `inbox` has the reason. 0 if the role lacks rights, because it may be unable to look.
     pub inbox_refused: u64,
-    /// Whether the role sees since when other roles' transactions are open (`pg_read_all_stats`).
+    /// True if the role can see when other roles' transactions began (`pg_read_all_stats`).
     pub sees_others: bool,
-    /// For how long somebody has kept the server from clearing rows away, if anybody has: a
-    /// transaction, a replica or a prepared transaction.
+    /// The time for which the oldest open snapshot has kept the server from removing dead rows;
+    /// `None` if there is none. A transaction, a replica or a prepared transaction can hold one.
     pub oldest_snapshot: Option<Duration>,
 }
 
+/// Checks the server over a new connection, so that the store's own connections keep serving
+/// callers.
 pub(in crate::postgres) async fn check(shared: &Arc<Shared>) -> Result<PostgresReport> {
     let client = connect(&shared.address).await?;
     let server = client.query_typed(SERVER, &[]).await.map_err(classified)?;
@@ -91,6 +93,7 @@ pub(in crate::postgres) async fn check(shared: &Arc<Shared>) -> Result<PostgresR
     })
 }
 
+/// The query for everything about the server.
 const SERVER: &str = "SELECT current_setting('server_version'), current_setting('server_version_num')::int, pg_is_in_recovery(), \
      current_setting('fsync')::bool, current_setting('synchronous_commit'), \
      (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend'), \
@@ -98,19 +101,23 @@ const SERVER: &str = "SELECT current_setting('server_version'), current_setting(
      (SELECT max(extract(epoch FROM clock_timestamp() - coalesce(xact_start, backend_start)))::bigint FROM pg_stat_activity \
       WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid()), pg_has_role('pg_read_all_stats', 'USAGE')";
 
+/// The query for the sizes of the table of live tasks.
 const TABLES: &str = "SELECT coalesce(sum(n_live_tup), 0)::bigint, coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_user_tables \
      WHERE relid = '{s}.task'::regclass";
 
+/// Counts the rows of the inbox that cannot be submitted.
 async fn refused(client: &OwnedConnection, shared: &Shared) -> Result<u64> {
     let text = "SELECT count(*) FROM {s}.inbox WHERE error IS NOT NULL";
     let rows = client.query_typed(&shared.sql.text(text), &[]).await.map_err(classified)?;
     Ok(get::<i64>(rows.first().ok_or_else(nothing_said)?, 0)?.unsigned_abs())
 }
 
+/// Decodes a column.
 fn get<'a, T: FromSql<'a>>(row: &'a Row, at: usize) -> Result<T> {
     row.try_get(at).map_err(classified)
 }
 
+/// Measures a notification from one connection to another.
 async fn message(client: &OwnedConnection, shared: &Shared) -> Result<Option<Duration>> {
     let (sql, node) = (&shared.sql, shared.node);
     let Some(mut listener) = Listener::new(&shared.address, sql, node, client).await? else { return Ok(None) };
@@ -119,7 +126,7 @@ async fn message(client: &OwnedConnection, shared: &Shared) -> Result<Option<Dur
     Ok(came.then(|| SystemClock.steady().saturating_sub(before)))
 }
 
-/// Commits that change nothing and are synced all the same.
+/// Measures commits that change nothing and still wait for the disk.
 async fn commit(client: &OwnedConnection) -> Result<Duration> {
     let mut costs = Vec::with_capacity(COMMITS);
     for _ in 0..COMMITS {

@@ -1,4 +1,4 @@
-//! Connections, made when they are needed and made again when they broke.
+//! Connections: made on demand, and replaced when they break.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -16,24 +16,28 @@ use crate::postgres::connect::error::classified;
 use crate::postgres::connect::error::is_plan_gone;
 use crate::postgres::sql::{BEGIN, BEGIN_WITH_SETTINGS};
 
-/// How many statements one connection keeps prepared; further ones are planned each time.
+/// The most prepared statements of one connection. Further statements are planned each time.
 const STATEMENTS: usize = 256;
 
-/// A connection of our own.
+/// A connection of the store's own.
 pub(in crate::postgres) type OwnedConnection = ServerConnection<'static>;
 
-/// A connection, with the statements that the server has planned for it.
+/// A connection with the statements that are prepared on it.
 #[derive(Debug)]
 pub(in crate::postgres) struct ServerConnection<'c> {
+    /// The driver's connection.
     client: Ownership<'c>,
-    /// `None` where each transaction may meet another server process, as behind a pooler.
+    /// The prepared statements; `None` if each transaction may run in another server process, as
+    /// behind a pooler.
     plans: Option<PreparedStatements>,
 }
 
-/// Whose a connection is.
+/// The ownership of a connection.
 #[derive(Debug)]
 enum Ownership<'c> {
+    /// A connection that the store made.
     Own(Client),
+    /// A connection of a caller, for the time of one call.
     Lent(&'c Client),
 }
 
@@ -48,30 +52,35 @@ impl Deref for Ownership<'_> {
     }
 }
 
+/// The prepared statements of one connection.
 #[derive(Debug)]
 struct PreparedStatements {
+    /// The statements by their text.
     statements: Mutex<HashMap<String, Statement>>,
-    /// Whether connections made from now on keep any.
+    /// True if new connections may prepare statements; all connections of a store share this flag.
     are_kept: Arc<AtomicBool>,
 }
 
+/// The parameters of a statement, with their types. The types save the round trip that would ask
+/// the server for them.
 type Parameters<'a> = [(&'a (dyn ToSql + Sync), Type)];
 
-/// What is done with each row.
+/// A function that is called with each row.
 pub(in crate::postgres) type RowHandler<'e> = dyn FnMut(Row) -> Result<()> + Send + 'e;
 
 impl ServerConnection<'_> {
+    /// Wraps a new connection, which prepares nothing.
     pub(in crate::postgres) fn new(client: Client) -> OwnedConnection {
         OwnedConnection { client: Ownership::Own(client), plans: None }
     }
 
-    /// Somebody else's connection. Nothing is left on it.
+    /// Wraps a caller's connection. No prepared statement and no setting stays on it.
     pub(in crate::postgres) fn lent(client: &Client) -> ServerConnection<'_> {
         ServerConnection { client: Ownership::Lent(client), plans: None }
     }
 
-    /// Has the server keep plans for it, and settings: only for a connection straight to the
-    /// server.
+    /// Applies settings for the connection's lifetime, and prepares statements from now on. It does
+    /// nothing behind a pooler, where neither would stay.
     pub(in crate::postgres) async fn keeping_plans(
         mut self,
         settings: &str,
@@ -84,14 +93,16 @@ impl ServerConnection<'_> {
         Ok(self)
     }
 
-    /// How a transaction that writes begins on it.
+    /// Returns the statement that begins a writing transaction on this connection.
     pub(in crate::postgres) fn begin(&self) -> &'static str {
         if self.plans.is_some() { BEGIN } else { BEGIN_WITH_SETTINGS }
     }
 
-    /// Sends a statement when it is first polled, whether it is prepared or not, so that what is
-    /// polled in an order arrives in that order. One that is not is prepared behind its first
-    /// answer.
+    /// Runs a statement, and returns its rows.
+    ///
+    /// The first poll sends the statement, prepared or not, so statements arrive in the order in
+    /// which they are polled. A statement that is not prepared yet is prepared after its first
+    /// reply.
     pub(in crate::postgres) async fn query_typed(
         &self,
         text: &str,
@@ -107,8 +118,9 @@ impl ServerConnection<'_> {
         Ok(rows)
     }
 
-    /// As [`query_typed`](Self::query_typed), with each row handed on as it comes: while the server
-    /// makes the next ones, and without having all of them at once.
+    /// Runs a statement like [`query_typed`](Self::query_typed), and passes each row to `each` as
+    /// it arrives. Decoding overlaps with the server's work, and the rows are never all in memory
+    /// at once.
     pub(in crate::postgres) async fn each_typed(
         &self,
         text: &str,
@@ -135,18 +147,20 @@ impl ServerConnection<'_> {
         Ok(())
     }
 
+    /// Returns the prepared statement for a text.
     fn prepared(&self, text: &str) -> Option<Statement> {
         self.plans.as_ref()?.statements.lock().unwrap_or_else(PoisonError::into_inner).get(text).cloned()
     }
 
+    /// Prepares a statement, unless there are too many.
     async fn prepare(&self, text: &str, parameters: &Parameters<'_>) {
         let Some(PreparedStatements { statements, .. }) = &self.plans else { return };
         if statements.lock().unwrap_or_else(PoisonError::into_inner).len() >= STATEMENTS {
             return;
         }
         let types: Vec<Type> = parameters.iter().map(|(_, sort)| sort.clone()).collect();
-        // One that cannot be prepared now, because its transaction has failed, is prepared another
-        // time.
+        // In a failed transaction nothing can be prepared. A later use of the statement tries
+        // again.
         match self.client.prepare_typed(text, &types).await {
             Ok(statement) => {
                 statements.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned(), statement);
@@ -155,8 +169,8 @@ impl ServerConnection<'_> {
         }
     }
 
-    /// There is a pooler after all, which showed so late: connections made from now on keep no
-    /// plans.
+    /// Stops preparing statements on new connections if an error shows that there is a pooler after
+    /// all.
     fn give_up_plans(&self, error: &tokio_postgres::Error) {
         if is_plan_gone(error)
             && let Some(plans) = &self.plans
@@ -165,6 +179,7 @@ impl ServerConnection<'_> {
         }
     }
 
+    /// Runs statements without parameters, separated by semicolons.
     pub(in crate::postgres) async fn batch_execute(
         &self,
         text: &str,
@@ -172,12 +187,13 @@ impl ServerConnection<'_> {
         self.client.batch_execute(text).await
     }
 
+    /// Returns true if the connection is lost.
     pub(in crate::postgres) fn is_closed(&self) -> bool {
         self.client.is_closed()
     }
 }
 
-/// Where the server is, and how it is reached.
+/// The server's address, and the encryption of connections to it.
 #[derive(Debug, Clone)]
 pub(in crate::postgres) struct Address {
     pub(in crate::postgres) config: Config,
@@ -185,13 +201,13 @@ pub(in crate::postgres) struct Address {
 }
 
 impl Address {
-    /// Makes a connection, which somebody has to drive.
+    /// Connects. The caller has to poll the returned [`Connection`].
     pub(in crate::postgres) async fn connect(&self) -> Result<(Client, Connection<Socket, Encrypted>)> {
         self.config.connect(self.tls.clone()).await.map_err(classified)
     }
 }
 
-/// Makes a connection, and has the runtime drive it for as long as the client lives.
+/// Connects, and has a tokio task poll the connection for as long as the client exists.
 pub(in crate::postgres) async fn connect(address: &Address) -> Result<OwnedConnection> {
     let (client, connection) = address.connect().await?;
     tokio::spawn(async move {

@@ -1,5 +1,5 @@
-//! TLS: what the URL says of it, in the words of PostgreSQL's own programs, and the connections
-//! that follow from it.
+//! TLS: the parameters of a URL, as PostgreSQL's own programs define them, and encrypted
+//! connections.
 
 use std::io;
 use std::path::Path;
@@ -22,33 +22,38 @@ use tokio_rustls::TlsConnector;
 use crate::api::error::{Error, Result};
 use crate::postgres::connect::environment::Defaults;
 
-/// What is asked of the server's certificate.
+/// The checks of the server's certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Proof {
-    /// Nothing: who listens on the way sees nothing, who stands in it can pass for the server.
+    /// No check: an eavesdropper sees nothing, but an active attacker can pass for the server.
     None,
-    /// A trusted authority signed it.
+    /// A trusted authority signed the certificate.
     Authority,
-    /// And it is for the name in the URL.
+    /// In addition, the certificate is for the name in the URL.
     Name,
 }
 
-/// What a URL says of TLS.
+/// The TLS parameters of a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wanted {
+    /// The use of encryption: never, if possible, or always.
     pub(in crate::postgres) mode: SslMode,
+    /// The check that `sslmode` and `sslrootcert` ask for.
     proof: Proof,
+    /// The file with trusted authorities, or [`SYSTEM`].
     root: Option<String>,
+    /// The file with the client's certificate.
     certificate: Option<String>,
+    /// The file with the client's private key.
     key: Option<String>,
 }
 
-/// The root certificates that the operating system trusts.
+/// The value of `sslrootcert` that stands for the operating system's trusted authorities.
 const SYSTEM: &str = "system";
 
 impl Wanted {
-    /// Takes the parameters for TLS out of a URL, with `defaults` for those that it does not have.
-    /// Returns the rest of the URL too.
+    /// Takes the TLS parameters out of a URL, and `defaults` for missing ones. Returns the rest of
+    /// the URL as well.
     pub(in crate::postgres) fn take_from(url: &str, defaults: &Defaults) -> Result<(Self, String)> {
         let default = |name| defaults.get(name).map(str::to_owned);
         let (root, certificate, key) = (default("sslrootcert"), default("sslcert"), default("sslkey"));
@@ -71,7 +76,7 @@ impl Wanted {
         Ok((wanted, format!("{place}{mark}{}", others.join("&"))))
     }
 
-    /// Reads the files that are named.
+    /// Reads the named files, and builds the TLS configuration.
     pub(super) fn connector(&self) -> Result<Tls> {
         let provider = Arc::new(ring::default_provider());
         let verifier = self.verifier(&provider)?;
@@ -87,6 +92,7 @@ impl Wanted {
         Ok(Tls(Arc::new(config)))
     }
 
+    /// Builds the check of the server's certificate.
     fn verifier(&self, provider: &Arc<CryptoProvider>) -> Result<Verifier> {
         let authorities = match self.proof {
             Proof::None => None,
@@ -102,6 +108,7 @@ impl Wanted {
         Ok(Verifier { provider: Arc::clone(provider), authorities, proof: self.proof })
     }
 
+    /// Reads the trusted authorities.
     fn roots(&self) -> Result<RootCertStore> {
         let mut roots = RootCertStore::empty();
         match self.root.as_deref() {
@@ -110,24 +117,26 @@ impl Wanted {
                     roots.add(certificate).map_err(|error| not_readable(file, &error))?;
                 }
             }
-            // Among those of a system are some that this does not understand.
+            // Some certificates of an operating system are in formats that rustls does not support.
             _ => drop(roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs)),
         }
         Ok(roots)
     }
 }
 
-/// Encrypted or not, and what is asked of the certificate; as PostgreSQL's programs have it.
+/// Returns the use of encryption and the check of the certificate for an `sslmode`, as libpq
+/// defines them.
 fn meaning(mode: &str, root: Option<&str>) -> Result<(SslMode, Proof)> {
     Ok(match mode {
-        // Every server has a certificate that counts then, for its own name.
+        // Any server can have a certificate of a public authority, for its own name. Only the check
+        // of the name makes that one mean something.
         "disable" | "allow" | "prefer" | "verify-ca" if root == Some(SYSTEM) => {
             return Err(Error::invalid(format!(
                 "`sslmode={mode}` does not look at the server's name, and so cannot go with `sslrootcert=system`; use verify-full"
             )));
         }
         "disable" => (SslMode::Disable, Proof::None),
-        // A root that is named is to be looked at.
+        // libpq checks the certificate if a root is named, even with `require`.
         "require" | "" if root == Some(SYSTEM) => (SslMode::Require, Proof::Name),
         "require" | "" if root.is_some() => (SslMode::Require, Proof::Authority),
         "require" => (SslMode::Require, Proof::None),
@@ -142,7 +151,7 @@ fn meaning(mode: &str, root: Option<&str>) -> Result<(SslMode, Proof)> {
     })
 }
 
-/// A name or a value of a URL, in which `%2F` stands for `/`.
+/// Decodes a name or a value of a URL, in which `%2F` stands for `/`.
 fn decoded(value: &str) -> Result<String> {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();
@@ -158,6 +167,7 @@ fn decoded(value: &str) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| Error::invalid("a parameter of the PostgreSQL URL is not UTF-8"))
 }
 
+/// Reads the certificates of a PEM file.
 fn certificates(file: &str) -> Result<Vec<CertificateDer<'static>>> {
     let read =
         CertificateDer::pem_file_iter(Path::new(file)).and_then(Iterator::collect::<std::result::Result<Vec<_>, _>>);
@@ -168,21 +178,25 @@ fn certificates(file: &str) -> Result<Vec<CertificateDer<'static>>> {
     }
 }
 
+/// Reads the private key of a PEM file.
 fn private_key(file: &str) -> Result<PrivateKeyDer<'static>> {
     PrivateKeyDer::from_pem_file(Path::new(file)).map_err(|error| not_readable(file, &error))
 }
 
+/// The error for a file that cannot be read or decoded.
 #[cold]
 fn not_readable(file: &str, error: &dyn std::fmt::Display) -> Error {
     Error::invalid(format!("`{file}` cannot be used for TLS: {error}; name a file in PEM form that may be read"))
 }
 
+/// The error for a TLS configuration that rustls rejects.
 #[cold]
 fn unusable(error: impl std::fmt::Display) -> Error {
     Error::invalid(format!("TLS cannot be used as the PostgreSQL URL has it: {error}"))
 }
 
-/// What to do about a connection that failed because of TLS, if that is why.
+/// Returns the remedy for a connection that failed because of TLS, or `None` if TLS was not the
+/// cause.
 pub(in crate::postgres) fn remedy(error: &tokio_postgres::Error) -> Option<&'static str> {
     let cause = std::error::Error::source(error)?;
     let of_tls = cause.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref::<rustls::Error>()?;
@@ -202,7 +216,7 @@ pub(in crate::postgres) fn remedy(error: &tokio_postgres::Error) -> Option<&'sta
     })
 }
 
-/// Makes connections encrypted.
+/// A factory for encrypted connections.
 #[derive(Debug, Clone)]
 pub(super) struct Tls(Arc<ClientConfig>);
 
@@ -212,13 +226,13 @@ impl MakeTlsConnect<Socket> for Tls {
     type Error = rustls::pki_types::InvalidDnsNameError;
 
     fn make_tls_connect(&mut self, domain: &str) -> std::result::Result<Handshake, Self::Error> {
-        // A directory of sockets is no name, and nobody encrypts there.
+        // A directory of sockets is not a host name, and connections over it are not encrypted.
         let name = if domain.starts_with('/') || domain.is_empty() { "localhost" } else { domain };
         Ok(Handshake { config: Arc::clone(&self.0), name: ServerName::try_from(name.to_owned())? })
     }
 }
 
-/// A connection that is to be encrypted.
+/// A connection before its TLS handshake.
 pub(in crate::postgres) struct Handshake {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
@@ -264,8 +278,8 @@ impl AsyncWrite for Encrypted {
     }
 }
 
-/// Looks at the server's certificate as far as it is asked to. That the server has its key is
-/// looked at always.
+/// A check of the server's certificate, as strict as `proof`. The signatures of the handshake are
+/// always verified, so the server must have the certificate's key.
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,
@@ -284,7 +298,7 @@ impl ServerCertVerifier for Verifier {
     ) -> std::result::Result<ServerCertVerified, rustls::Error> {
         let Some(authorities) = &self.authorities else { return Ok(ServerCertVerified::assertion()) };
         match authorities.verify_server_cert(certificate, between, name, ocsp, now) {
-            // The name is looked at last: all else is as it should be.
+            // The name is checked last, so everything else about the certificate is valid.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if self.proof == Proof::Authority => Ok(ServerCertVerified::assertion()),
@@ -354,7 +368,7 @@ mod tests {
         assert_eq!(taken("postgres://h/d?sslmode=require&sslrootcert=system").1, Proof::Name);
     }
 
-    /// Left in the URL it would be read by the driver, whose word does not count.
+    /// If the parameter stayed in the URL, the driver would apply its own weaker meaning.
     #[test]
     fn a_parameter_whose_name_is_escaped_counts_as_well() {
         assert_eq!(taken("postgres://h/d?%73slmode=verify-full").1, Proof::Name);

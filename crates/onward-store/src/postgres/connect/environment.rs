@@ -129,6 +129,7 @@ impl Defaults {
         Ok(())
     }
 
+    /// Sets the time to connect; as in libpq, 0 means no limit.
     fn fill_in_timeout(&self, config: &mut Config) -> Result<()> {
         let Some(text) = self.get("connect_timeout").filter(|_| config.get_connect_timeout().is_none()) else {
             return Ok(());
@@ -140,6 +141,7 @@ impl Defaults {
         Ok(())
     }
 
+    /// Sets which kind of server to accept.
     fn fill_in_attributes(&self, config: &mut Config) -> Result<()> {
         use tokio_postgres::config::TargetSessionAttrs as Attributes;
         if config.get_target_session_attrs() != Attributes::Any {
@@ -155,6 +157,7 @@ impl Defaults {
         Ok(())
     }
 
+    /// Sets the password from the variable, or else from the password file.
     fn fill_in_password(&self, config: &mut Config) {
         if config.get_password().is_some() {
             return;
@@ -170,6 +173,7 @@ impl Defaults {
 /// The host where neither URL nor environment names one.
 const LOCAL: &str = "localhost";
 
+/// Parses a port; the error names the variable that it came from.
 fn check_port(port: &str) -> Result<u16> {
     port.parse().map_err(|_| wrong("port", port, "write a number up to 65535"))
 }

@@ -1,11 +1,12 @@
-//! What an error of the server means.
+//! The meaning of the server's errors.
 
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
 use crate::api::error::Error;
 use crate::postgres::connect::encryption;
 
-/// The store's error for one of the driver's. What may pass by itself is transient.
+/// Returns the store's error for one of the driver's. An error that may pass without a repair is
+/// transient.
 pub(in crate::postgres) fn classified(error: tokio_postgres::Error) -> Error {
     let Some(database) = error.as_db_error() else {
         let remedy = encryption::remedy(&error).unwrap_or(CHECK);
@@ -15,13 +16,13 @@ pub(in crate::postgres) fn classified(error: tokio_postgres::Error) -> Error {
     let code = database.code().code();
     let message = format!("PostgreSQL: {} ({code}){}", database.message(), remedy(code));
     if *database.code() == SqlState::INSUFFICIENT_PRIVILEGE {
-        // Nothing that was typed is wrong.
+        // The caller's input is not at fault, so this is not an invalid argument.
         return Error::read_only(message).caused_by(error);
     }
     let stored = match code.get(..2) {
         _ if *database.code() == SqlState::DISK_FULL => Error::full(message),
-        // A standby may become the primary, and who made a database read-only will make it writable
-        // again.
+        // A standby may become the primary, and an operator who made a database read-only will make
+        // it writable again.
         _ if *database.code() == SqlState::READ_ONLY_SQL_TRANSACTION => Error::read_only(message).passing(),
         _ if matches!(code, "XX001" | "XX002") => Error::corrupt(message),
         Some("40" | "55" | "53" | "57") => Error::busy(message),
@@ -31,15 +32,16 @@ pub(in crate::postgres) fn classified(error: tokio_postgres::Error) -> Error {
     stored.caused_by(error)
 }
 
+/// The remedy for a connection that failed for no known reason.
 const CHECK: &str = "check that it runs, and that it is reached from here at this address";
 
-/// For an answer without a row, where there is always one.
+/// The error for a reply without a row to a statement that always returns one.
 #[cold]
 pub(in crate::postgres) fn nothing_said() -> Error {
     Error::io("PostgreSQL did not say where the store stands")
 }
 
-/// What to do about an error of the server, to stand behind it.
+/// Returns the remedy for an error of the server, to append to its message.
 fn remedy(code: &str) -> &'static str {
     match code {
         "25006" => {
@@ -59,48 +61,48 @@ fn remedy(code: &str) -> &'static str {
     }
 }
 
-/// An error with what caused it: the driver's own text leaves that out.
+/// Returns an error with its causes, which the driver's own text leaves out.
 fn with_causes(error: &tokio_postgres::Error) -> String {
     let first = std::error::Error::source(error);
     let causes = std::iter::successors(first, |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
-/// Whether the same transaction may go through when it is tried again, without anything having been
-/// repaired: on a new connection.
+/// Returns true if the same transaction may succeed on a new connection without any repair.
 pub(in crate::postgres) fn is_to_be_repeated(error: &tokio_postgres::Error) -> bool {
     let again = [
         SqlState::T_R_SERIALIZATION_FAILURE,
         SqlState::T_R_DEADLOCK_DETECTED,
         SqlState::LOCK_NOT_AVAILABLE,
-        // Until others go, or the standby is the primary.
+        // This passes when other connections end, or when the standby is the primary.
         SqlState::TOO_MANY_CONNECTIONS,
         SqlState::READ_ONLY_SQL_TRANSACTION,
-        // A plan of before a migration.
+        // The plan is from before a migration.
         SqlState::FEATURE_NOT_SUPPORTED,
     ];
     let crashes = severity(error) == Some(Severity::Panic);
     crashes || is_lost(error) || is_plan_gone(error) || error.code().is_some_and(|code| again.contains(code))
 }
 
-/// Whether an error is none of the writes' doing, so that it is no use to try them one by one.
+/// Returns true if an error does not depend on the writes, so that committing the calls one by one
+/// is of no use.
 pub(in crate::postgres) fn concerns_everyone(error: &Error) -> bool {
     error.is_full() || driver_error(error).is_some_and(is_to_be_repeated)
 }
 
-/// Whether the server does not take some value, which it will not take later either: data
-/// exceptions, violated constraints, exceeded limits.
+/// Returns true if the server rejects a value for good: data exceptions, violated constraints and
+/// exceeded limits.
 pub(in crate::postgres) fn is_of_values(error: &Error) -> bool {
     let code = driver_error(error).and_then(tokio_postgres::Error::code);
     code.is_some_and(|code| matches!(code.code().get(..2), Some("22" | "23" | "54")))
 }
 
-/// The driver's error beneath one of the store's.
+/// Returns the driver's error under one of the store's.
 pub(in crate::postgres) fn driver_error(error: &Error) -> Option<&tokio_postgres::Error> {
     std::error::Error::source(error).and_then(|source| source.downcast_ref())
 }
 
-/// Whether the connection is gone: no answer came, or the server says that it ends.
+/// Returns true if the connection is lost: no reply came, or the server announced its end.
 fn is_lost(error: &tokio_postgres::Error) -> bool {
     match error.code() {
         Some(code) => {
@@ -110,18 +112,19 @@ fn is_lost(error: &tokio_postgres::Error) -> bool {
     }
 }
 
-/// Whether a commit that was answered so may have happened: the server process has ended over it,
-/// and what it had written by then counts when the server recovers.
+/// Returns true if a commit with this error may have happened. The server process ended during the
+/// commit, and what it had written by then counts after recovery.
 pub(in crate::postgres) fn leaves_commit_unknown(error: &tokio_postgres::Error) -> bool {
     is_lost(error) || matches!(severity(error), Some(Severity::Fatal | Severity::Panic))
 }
 
+/// Returns the severity that the server reported.
 fn severity(error: &tokio_postgres::Error) -> Option<Severity> {
     error.as_db_error().and_then(DbError::parsed_severity)
 }
 
-/// Whether the server process does not know a statement that was prepared, or knows another of its
-/// name.
+/// Returns true if the server process lacks a prepared statement, or has another one under its
+/// name. Both happen only behind a pooler.
 pub(super) fn is_plan_gone(error: &tokio_postgres::Error) -> bool {
     let gone = [SqlState::INVALID_SQL_STATEMENT_NAME, SqlState::DUPLICATE_PSTATEMENT];
     error.code().is_some_and(|code| gone.contains(code))

@@ -1,4 +1,4 @@
-//! Connections: address, encryption, rights, and what an error of the server means.
+//! Connections: address, encryption, rights, retries, and the meaning of the server's errors.
 
 pub(super) mod check;
 pub(super) mod connection;

@@ -1,4 +1,4 @@
-//! How a PostgreSQL store is opened.
+//! Options for opening a PostgreSQL store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,13 +18,13 @@ use crate::postgres::migrations::migrate::MIGRATIONS;
 use crate::postgres::sql::Sql;
 use crate::postgres::store::PostgresStore;
 
-/// The longest name of a schema, in bytes: what PostgreSQL keeps of an identifier.
+/// The longest name of a schema, in bytes: PostgreSQL truncates longer identifiers.
 const SCHEMA_BYTES: usize = 63;
 
-/// For how long the server's machine may say nothing at all before a connection counts as lost.
+/// The time without any sign of the server's machine after which a connection counts as lost.
 const UNANSWERED: Duration = Duration::from_secs(10);
 
-/// How a PostgreSQL store is opened. Made by [`PostgresStore::options`].
+/// Options for opening a PostgreSQL store, from [`PostgresStore::options`].
 #[derive(Debug, Clone)]
 pub struct PostgresOptions {
     pub(in crate::postgres) schema: String,
@@ -57,115 +57,125 @@ impl Default for PostgresOptions {
 }
 
 impl PostgresOptions {
-    /// The schema that holds the store's tables, made if it is not there: 1 to 63 bytes of `a`–`z`,
-    /// `0`–`9` and `_`, not beginning with a digit. Each schema is a store of its own. Default:
-    /// `onward`.
+    /// Sets the schema of the store's tables, which is created if it is missing: 1 to 63 bytes of
+    /// `a`–`z`, `0`–`9` and `_`, not beginning with a digit. Each schema is a separate store.
+    /// Default: `onward`.
     #[must_use]
     pub fn schema(self, schema: impl Into<String>) -> Self {
         Self { schema: schema.into(), ..self }
     }
 
-    /// The largest payload or result it takes, in bytes, at most [`bounds::PAYLOAD_BYTES_CEILING`].
+    /// Sets the largest payload or result in bytes, at most [`bounds::PAYLOAD_BYTES_CEILING`].
     /// Default: 1 MiB.
     #[must_use]
     pub fn payload_limit(self, bytes: usize) -> Self {
         Self { payload_limit: bytes.min(bounds::PAYLOAD_BYTES_CEILING), ..self }
     }
 
-    /// What an acknowledgement means. [`Durability::Full`], the default, waits for the server's log
-    /// to be synced, so far as the server is set up to sync; the others do not wait
-    /// (`synchronous_commit = off`).
+    /// Sets what an acknowledgement guarantees. [`Durability::Full`], the default, waits until the
+    /// server's log is synced, as far as the server is configured to sync. The other levels do not
+    /// wait (`synchronous_commit = off`).
     #[must_use]
     pub fn durability(self, durability: Durability) -> Self {
         Self { durability, ..self }
     }
 
-    /// The clock it goes by; for tests. Default: the server's. Every process that uses the store
-    /// must go by the same one.
+    /// Sets the clock, for tests. All processes that use the store must share it. Default: the
+    /// server's clock.
     #[must_use]
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock: Some(clock), ..self }
     }
 
-    /// How many connections read at the most, at least 1; one more writes, and one more listens.
+    /// Sets the most connections for reads, at least 1. Two more connections write and listen.
     /// Default: 4.
     #[must_use]
     pub fn readers(self, readers: usize) -> Self {
         Self { readers: readers.max(1), ..self }
     }
 
-    /// Whether it listens to other processes (`LISTEN`). A transaction-mode pooler does not pass
-    /// messages; a test at the beginning finds that out, and it looks for changes by itself then,
-    /// as it does where this is `false`. Default: yes.
+    /// Turns `LISTEN` for notifications of other processes on or off. A pooler in transaction mode
+    /// passes none: a test on opening finds that out, and the store then polls for changes, as it
+    /// does with `false`. Default: on.
     #[must_use]
     pub fn listen(self, listen: bool) -> Self {
         Self { listen, ..self }
     }
 
-    /// How often it looks for changes by other processes where it does not listen, at the least:
-    /// after a change it looks 10 times a second, and half as often each time that nothing has
-    /// changed. Where it listens it looks a sixth as often, for a message may get lost. At least 10
-    /// ms. Default: 5 s.
+    /// Sets the longest interval between polls for changes of other processes, at least 10 ms.
+    /// Default: 5 s.
+    ///
+    /// Without notifications the store polls 10 times a second after a change, and half as often
+    /// after each poll that found none. With notifications it polls a sixth as often, because a
+    /// notification can be lost.
     #[must_use]
     pub fn poll(self, poll: Duration) -> Self {
         Self { poll: poll.max(Duration::from_millis(10)), ..self }
     }
 
-    /// Whether the schema and its tables are made where they are missing; else that is an error.
-    /// Default: yes.
+    /// Turns the creation of a missing schema and its tables on or off. With `false`, opening a
+    /// store that does not exist is an error. Default: on.
     #[must_use]
     pub fn create(self, create: bool) -> Self {
         Self { create, ..self }
     }
 
-    /// For how long a call waits for a server that is away (it crashed, it starts, the network is
-    /// cut) and is tried again, counted from the first failure: short of a try that is under way
-    /// then. Default: [`bounds::SERVER_AWAY`]. Opening a store waits so for a server that is
-    /// starting or has no free connection, and fails at once if no server is reached.
+    /// Sets the time for which a call retries while the server is away: crashed, starting, or cut
+    /// off. Default: [`bounds::SERVER_AWAY`].
+    ///
+    /// The time counts from the first failure, and the attempt that is running at its end may
+    /// exceed it. Opening a store waits the same way for a server that is starting or has no free
+    /// connection. It fails at once if no server can be reached.
     #[must_use]
     pub fn patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 
-    /// Has the scripts of a made-up later version run behind those of this one. For tests of
-    /// upgrades.
+    /// Adds the scripts of a hypothetical later version, for tests of upgrades.
     #[doc(hidden)]
     #[must_use]
     pub fn added_migrations(self, scripts: &'static [&'static str]) -> Self {
         Self { migrations: MIGRATIONS.and(scripts), ..self }
     }
 
-    /// Opens the store at a URL (`postgres://user@host/database`), and makes its tables if they are
-    /// not there. A `#name` behind the URL is another way to name the [schema](Self::schema). What
-    /// the URL leaves out comes from a service file (`?service=NAME`, `PGSERVICE`), the variables
-    /// `PGHOST`, `PGPORT`, `PGUSER`, `PGDATABASE`, `PGPASSWORD`, `PGSSLMODE` and so on, and the
-    /// password file, in the order in which PostgreSQL's own programs look. Must be called within a
-    /// tokio runtime that stays until the store is dropped: its connections live there.
+    /// Opens the store at a URL (`postgres://user@host/database`), and creates its tables if they
+    /// are missing. A `#name` after the URL is another way to set the [schema](Self::schema).
+    ///
+    /// Parameters that the URL omits come from a service file (`?service=NAME`, `PGSERVICE`), from
+    /// variables, and from the password file, with the same precedence as in PostgreSQL's own
+    /// programs. The variables are `PGHOST`, `PGPORT`, `PGUSER`, `PGDATABASE`, `PGPASSWORD`,
+    /// `PGSSLMODE` and so on.
+    ///
+    /// Call it within a tokio runtime that lives until the store is dropped, because the
+    /// connections run there.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a URL or a schema that cannot be;
-    /// [`is_not_found`](Error::is_not_found) if there is no store and none is to be
-    /// [made](Self::create); [`is_version`](Error::is_version) for a store of a newer version, or
-    /// of a development version from before 0.1; else what the server says.
+    /// * [`is_invalid`](Error::is_invalid) for an invalid URL or schema.
+    /// * [`is_not_found`](Error::is_not_found) if there is no store, and none is to be
+    ///   [created](Self::create).
+    /// * [`is_version`](Error::is_version) for a store of a newer version, or of a development
+    ///   version from before 0.1.
+    /// * The server's error otherwise.
     pub async fn open(self, url: &str) -> Result<PostgresStore> {
         let (address, options) = self.read(url)?;
         PostgresStore::open_with(address, options).await
     }
 
-    /// What the role of a URL lacks to use the store there, as the statements that give it, to be
-    /// run by whoever owns the schema or the database; empty if nothing is missing. Opens no store
-    /// and makes nothing.
+    /// Returns the rights that the role of a URL lacks to use the store, as the statements that
+    /// grant them; empty if nothing is missing. The owner of the schema or the database can run
+    /// these. No store is opened, and nothing is created.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a URL or a schema that cannot be; else what the server
-    /// says.
+    /// [`is_invalid`](Error::is_invalid) for an invalid URL or schema; the server's error
+    /// otherwise.
     pub async fn missing_rights(self, url: &str) -> Result<Vec<String>> {
         let (address, options) = self.read(url)?;
         let client = connect(&address).await?;
         rights::missing(&client, &Sql { schema: options.schema }, options.migrations).await
     }
 
-    /// What a URL says, and what it leaves open.
+    /// Returns the address that a URL and the environment name, and the options with the schema of
+    /// the URL.
     pub(in crate::postgres) fn read(mut self, url: &str) -> Result<(Address, Self)> {
         check_url(url)?;
         let (url, schema) = url.split_once('#').map_or((url, None), |(url, schema)| (url, Some(schema)));
@@ -176,7 +186,7 @@ impl PostgresOptions {
         let (service, url) = take_service(url);
         let defaults = Defaults::read(service, &|name| std::env::var(name).ok())?;
         let (wanted, url) = Wanted::take_from(&url, &defaults)?;
-        // The error of the driver can have a part of a password in it, so it is not shown.
+        // The driver's error can contain a part of the password, so it is not shown.
         let mut config: Config = defaults.add_port(&url)?.parse().map_err(|_| {
             Error::invalid(
                 "the PostgreSQL URL cannot be read; write postgres://user@host:port/database?parameter=value, \
@@ -190,15 +200,15 @@ impl PostgresOptions {
     }
 }
 
-/// The driver takes `host=… sslmode=…` as well, of which nothing here would see what it says of
-/// encryption.
+/// Rejects anything but a URL. The driver also accepts `host=… sslmode=…`, whose encryption
+/// parameters this module would not see.
 fn check_url(url: &str) -> Result<()> {
-    // The URL may hold a password, so no part of it is shown.
+    // The URL may contain a password, so no part of it is shown.
     let Some(rest) = ["postgres://", "postgresql://"].iter().find_map(|scheme| url.strip_prefix(scheme)) else {
         return Err(Error::invalid("a PostgreSQL store is named by a URL; write postgres://user@host/database"));
     };
-    // Text before an `@` that is not the first, or behind a mark that ends the host, would be taken
-    // for a host or a schema and shown.
+    // Text before an `@` that is not the first, or after a character that ends the host, would be
+    // taken for a host or a schema, and shown.
     let authority = rest.find(['/', '?', '#']).map_or(rest, |end| &rest[..end]);
     let path = rest[authority.len()..].split('?').next().unwrap_or_default();
     if authority.matches('@').count() > 1 || path.contains('@') {
@@ -210,7 +220,7 @@ fn check_url(url: &str) -> Result<()> {
     Ok(())
 }
 
-/// Takes the parameter `service` out of a URL. Returns the rest too.
+/// Takes the parameter `service` out of a URL, and returns the rest as well.
 fn take_service(url: &str) -> (Option<String>, String) {
     let Some((place, parameters)) = url.split_once('?') else { return (None, url.to_owned()) };
     let is_service = |parameter: &&str| parameter.starts_with("service=");
@@ -219,8 +229,8 @@ fn take_service(url: &str) -> (Option<String>, String) {
     (service, format!("{place}?{}", others.join("&")))
 }
 
-/// What the URL leaves open: a name for those who look at the server, and bounds on how long a cut
-/// network goes unnoticed.
+/// Sets what the URL leaves open: a name in the server's list of connections, and bounds on the
+/// time for which a cut network goes unnoticed.
 fn fill_in(config: &mut Config) {
     if config.get_application_name().is_none() {
         config.application_name("onward");
@@ -234,6 +244,8 @@ fn fill_in(config: &mut Config) {
     config.keepalives(true).keepalives_idle(UNANSWERED).keepalives_interval(UNANSWERED / 3).keepalives_retries(3);
 }
 
+/// Checks the name of a schema. Statements contain it unquoted, so only safe characters are
+/// accepted.
 fn check_schema(schema: &str) -> Result<()> {
     let is_fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     let begins_well = schema.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! A few connections for reads, and whether a pooler stands before the server.
+//! The pool of connections for reads, and the detection of a pooler in front of the server.
 
 use std::ops::Deref;
 use std::sync::atomic::AtomicBool;
@@ -11,17 +11,20 @@ use crate::postgres::connect::connection::{Address, OwnedConnection, connect};
 use crate::postgres::connect::error::classified;
 use crate::postgres::sql::READER_SETTINGS;
 
-/// A few connections for reads.
+/// A pool of connections for reads.
 #[derive(Debug)]
 pub(in crate::postgres) struct Pool {
     address: Address,
+    /// The connections that are not in use.
     idle: Mutex<Vec<OwnedConnection>>,
+    /// One permit per connection that may exist.
     permits: Semaphore,
+    /// The store's flag for prepared statements.
     plans: Arc<AtomicBool>,
 }
 
-/// A connection of the pool, to itself. One that is dropped before it is [given
-/// back](Self::give_back) is closed, for nobody knows what is under way on it.
+/// A connection of the pool in exclusive use. It is closed if it is dropped before it is [given
+/// back](Self::give_back), because a statement may still be running on it.
 pub(in crate::postgres) struct Pooled<'a> {
     client: OwnedConnection,
     pool: &'a Pool,
@@ -29,7 +32,7 @@ pub(in crate::postgres) struct Pooled<'a> {
 }
 
 impl Pool {
-    /// Of at most `size` connections, the first of which is there.
+    /// Creates a pool of at most `size` connections, the first of which exists already.
     pub(in crate::postgres) fn new(
         address: Address,
         size: usize,
@@ -39,6 +42,7 @@ impl Pool {
         Self { address, idle: Mutex::new(vec![first]), permits: Semaphore::new(size), plans }
     }
 
+    /// Takes an idle connection or makes one. Waits while all are in use.
     pub(in crate::postgres) async fn get(&self) -> Result<Pooled<'_>> {
         let permit = self.permits.acquire().await.map_err(|_| Error::closed())?;
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -51,7 +55,7 @@ impl Pool {
 }
 
 impl Pooled<'_> {
-    /// Gives it back after everything on it has come to an end.
+    /// Returns the connection to the pool. Every statement on it must have ended.
     pub(in crate::postgres) fn give_back(self) {
         self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(self.client);
     }
@@ -65,12 +69,14 @@ impl Deref for Pooled<'_> {
     }
 }
 
-/// How often two connections are compared.
+/// The number of comparisons of two connections.
 const LOOKS: usize = 4;
 
-/// Whether two connections get one another's server processes between transactions, as behind a
-/// pooler: an idle one gives the same process to both, a busy one gives each another one now and
-/// then. Holds no process while it asks for another, of which a pooler may have no more.
+/// Returns true if two connections share server processes between transactions, as behind a pooler.
+///
+/// An idle pooler gives the same process to both. A busy one changes the process of a connection
+/// now and then. The check never holds one process while it asks for another, because a pooler may
+/// have only one.
 pub(in crate::postgres) async fn are_pooled(one: &OwnedConnection, other: &OwnedConnection) -> Result<bool> {
     let own = process(one).await?;
     for _ in 0..LOOKS {
@@ -81,6 +87,7 @@ pub(in crate::postgres) async fn are_pooled(one: &OwnedConnection, other: &Owned
     Ok(false)
 }
 
+/// Returns the number of the process that serves a connection.
 async fn process(link: &OwnedConnection) -> Result<i32> {
     let rows = link.query_typed("SELECT pg_backend_pid()", &[]).await.map_err(classified)?;
     let process = rows.first().map(|row| row.try_get(0)).transpose().map_err(classified)?;

@@ -1,4 +1,4 @@
-//! For how long something is tried again.
+//! The retry budget: the time for which a failed operation is retried.
 
 use std::time::Duration;
 
@@ -9,32 +9,36 @@ use crate::clock::{Clock, SystemClock};
 use crate::postgres::connect::error::driver_error;
 use crate::postgres::connect::error::is_to_be_repeated;
 
-/// The first pause before the next try; each is twice as long as the one before.
+/// The first pause before a retry. Each further pause is twice as long.
 pub(in crate::postgres) const PAUSE: Duration = Duration::from_millis(5);
 
-/// The longest pause.
+/// The longest pause before a retry.
 pub(in crate::postgres) const LONG_PAUSE: Duration = Duration::from_secs(1);
 
-/// How much longer something is tried again; it counts from the first failure.
+/// The remaining time for retries, counted from the first failure.
 #[derive(Debug)]
 pub(in crate::postgres) struct RetryBudget {
+    /// The whole budget.
     whole: Duration,
+    /// The end of the budget by this machine's steady clock, set at the first failure.
     until: Option<Duration>,
+    /// The next pause.
     pause: Duration,
 }
 
 impl RetryBudget {
+    /// Creates a budget, which starts to run out at the first failure.
     pub(in crate::postgres) fn new(whole: Duration) -> Self {
         Self { whole, until: None, pause: PAUSE }
     }
 
-    /// Takes note of a failure; answers whether to try again.
+    /// Records a failure, and returns true if a retry is allowed.
     pub(in crate::postgres) fn lasts(&mut self) -> bool {
         let now = SystemClock.steady();
         now < *self.until.get_or_insert(now.saturating_add(self.whole))
     }
 
-    /// Takes note of a failure, and waits before the next try; `false` if there is to be none.
+    /// Records a failure, and pauses before the retry. Returns false if none is allowed.
     pub(in crate::postgres) async fn wait(&mut self) -> bool {
         if !self.lasts() {
             return false;
@@ -52,7 +56,7 @@ pub(in crate::postgres) fn is_not_ready(error: &Error) -> bool {
     driver_error(error).and_then(tokio_postgres::Error::code).is_some_and(|code| passes.contains(code))
 }
 
-/// Whether what failed only read, and may be answered when the server is back.
+/// Returns true if a failed read may succeed when the server is back.
 pub(in crate::postgres) fn is_passing(error: &Error) -> bool {
     driver_error(error).is_some_and(is_to_be_repeated)
 }

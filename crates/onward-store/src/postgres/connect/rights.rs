@@ -1,4 +1,4 @@
-//! What the role of a store may do, and what it may not and must.
+//! The rights of a store's role.
 
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -9,7 +9,7 @@ use crate::postgres::connect::connection::OwnedConnection;
 use crate::postgres::connect::error::classified;
 use crate::postgres::sql::Sql;
 
-/// Tables that every process reads and writes.
+/// The tables that every process reads and writes.
 const TABLES: [&str; 15] = [
     "task",
     "history",
@@ -28,12 +28,12 @@ const TABLES: [&str; 15] = [
     "completion",
 ];
 
-/// Sequences that every process reads and sets.
+/// The sequences that every process reads and sets.
 const SEQUENCES: [&str; 7] =
     ["last_task", "last_session", "ends", "last_entry", "last_small_state", "last_write", "last_invalidation"];
 
-/// What the role lacks, as the statements that give it, to be run by whoever owns the schema or the
-/// database. Looks at catalogues, so that who may not even use the schema can ask.
+/// Returns the rights that the role lacks, as the statements that grant them. It reads only the
+/// catalogs, so that a role without any right on the schema can call it.
 pub(in crate::postgres) async fn missing(
     client: &OwnedConnection,
     sql: &Sql,
@@ -57,13 +57,14 @@ pub(in crate::postgres) async fn missing(
     Ok(missing)
 }
 
+/// Decodes a column of statements; rows without one are rights that the role has.
 fn statements(rows: &[Row]) -> Result<Vec<String>> {
     let statements: Vec<Option<String>> =
         rows.iter().map(|row| row.try_get(0)).collect::<std::result::Result<_, _>>().map_err(classified)?;
     Ok(statements.into_iter().flatten().collect())
 }
 
-/// Also whether there is a store.
+/// The query for rights on the schema. The second column is true if the schema contains a store.
 const OF_SCHEMA: &str = "SELECT CASE \
        WHEN s.oid IS NULL THEN \
          CASE WHEN NOT has_database_privilege(current_database(), 'CREATE') THEN format('CREATE SCHEMA %I AUTHORIZATION %I', $1, current_user) END \
@@ -73,8 +74,8 @@ const OF_SCHEMA: &str = "SELECT CASE \
        EXISTS (SELECT 1 FROM pg_class c WHERE c.relnamespace = n.oid AND c.relname = 'version') AS is_made \
        FROM (SELECT to_regnamespace($1)::oid AS oid) n) s";
 
-/// The owner of the schema may have tables of their own there, which are nobody's business. Rows
-/// come into the inbox, and completions, by functions.
+/// The query for rights on tables and sequences. Other tables in the schema are ignored. `INSERT`
+/// into `inbox` and `completion` is not needed, because their rows come from functions.
 const OF_RELATIONS: &str = "SELECT format('GRANT %s ON %s %I.%I TO %I', array_to_string(l.rights, ', '), \
        CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, $1, c.relname, current_user) \
      FROM pg_class c CROSS JOIN LATERAL (SELECT ARRAY(SELECT p FROM unnest(CASE \
@@ -88,13 +89,13 @@ const OF_RELATIONS: &str = "SELECT format('GRANT %s ON %s %I.%I TO %I', array_to
        AND (c.relkind = 'r' AND (c.relname = 'version' OR c.relname = ANY($2)) OR c.relkind = 'S' AND c.relname = ANY($3)) \
      ORDER BY c.relname";
 
-/// Everybody has these, unless somebody took them away.
+/// The query for rights on functions, which every role has by default.
 const OF_FUNCTIONS: &str = "SELECT format('GRANT EXECUTE ON FUNCTION %s TO %I', f, current_user) \
      FROM unnest(ARRAY['pg_catalog.pg_logical_emit_message(boolean,text,text)', 'pg_catalog.pg_current_wal_flush_lsn()', \
        'pg_catalog.pg_current_wal_insert_lsn()', 'pg_catalog.pg_notify(text,text)']) f \
      WHERE NOT has_function_privilege(f, 'EXECUTE')";
 
-/// Only the owner of tables may change them.
+/// The query for the right to migrate: only the owner of tables can change them.
 const TO_UPGRADE: &str = "SELECT format('GRANT %I TO %I', pg_get_userbyid(c.relowner), current_user) \
      FROM {s}.version v, pg_class c \
      WHERE c.oid = '{s}.task'::regclass AND v.version < $1 AND NOT pg_has_role(c.relowner, 'USAGE')";

@@ -1,4 +1,4 @@
-//! What queries found, and how a working set takes it.
+//! Results of load queries, and how a working set adopts them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,29 +21,30 @@ use crate::postgres::working_set::contents::WorkingSet;
 use crate::postgres::working_set::sub_queues::{SubQueueHead, SubQueueRows};
 use crate::postgres::working_set::task_row::LoadedTask;
 
-/// What came of a query.
+/// The result of a load query.
 #[derive(Debug)]
 pub(in crate::postgres) struct QueryResult {
     query: LoadQuery,
     found: FoundRows,
-    /// Of tasks that are gone: who waits for them, and their batch_items.
+    /// The dependents and items that refer to requested tasks that no longer exist.
     waits: Vec<(i64, i64)>,
     batch_items: Vec<(i64, i64)>,
 }
 
-/// The rows that came.
+/// The rows of a result. Tasks are decoded as they arrive.
 #[derive(Debug, Default)]
 struct FoundRows {
     tasks: Vec<LoadedTask>,
-    /// How many of each sub-queue were asked for, if the server said so.
+    /// The limit per sub-queue that the server chose; it depends on the number of sub-queues.
     per_sub_queue: Option<i64>,
-    /// Sub-queues that were not looked into.
+    /// The sub-queues without loaded tasks.
     heads: Vec<SubQueueHead>,
-    /// Those that are no tasks.
+    /// The rows of other queries than those for tasks.
     rows: Vec<Row>,
 }
 
 impl FoundRows {
+    /// Decodes a row by the kind of query.
     fn take(&mut self, query: &LoadQuery, row: Row) -> Result<()> {
         match query {
             LoadQuery::Keys(_)
@@ -73,7 +74,7 @@ impl FoundRows {
     }
 }
 
-/// Takes what came into what is known.
+/// Adds results to a working set.
 pub(in crate::postgres) fn take(working_set: &mut WorkingSet, loaded: Vec<QueryResult>) -> Result<()> {
     for one in loaded {
         take_one(working_set, one)?;
@@ -82,6 +83,8 @@ pub(in crate::postgres) fn take(working_set: &mut WorkingSet, loaded: Vec<QueryR
     Ok(())
 }
 
+/// Adds one result, and marks its requests as loaded: a request without a row is known to have
+/// none.
 fn take_one(working_set: &mut WorkingSet, loaded: QueryResult) -> Result<()> {
     let QueryResult { query, found: FoundRows { tasks, per_sub_queue, heads, rows }, waits, batch_items } = loaded;
     match query {
@@ -95,6 +98,8 @@ fn take_one(working_set: &mut WorkingSet, loaded: QueryResult) -> Result<()> {
         }
         LoadQuery::ExpiredKeys(_) => take_keys(working_set, &rows)?,
         LoadQuery::Children { mut parents, deep } => {
+            // A chain that is not cut off by the limit is complete, so all its tasks have known
+            // children.
             if deep && tasks.len() < DEEP {
                 parents.extend(tasks.iter().map(|task| task.id().0));
             }
@@ -118,6 +123,8 @@ fn take_one(working_set: &mut WorkingSet, loaded: QueryResult) -> Result<()> {
         }
         LoadQuery::RunningCounts => take_running(working_set, &rows)?,
         LoadQuery::RunningSessions(but) => take_running_sessions(working_set, but, &rows)?,
+        // With fewer rows than the limit, every waiting task is loaded. Otherwise nothing is known
+        // about the sub-queues, and they are requested again.
         LoadQuery::Waiting(limit) if tasks.len() < limit => working_set.all_waiting(tasks),
         LoadQuery::Waiting(_) => take_tasks(working_set, tasks),
         LoadQuery::SubQueues { limit, .. } => {
@@ -132,17 +139,20 @@ fn take_one(working_set: &mut WorkingSet, loaded: QueryResult) -> Result<()> {
     Ok(())
 }
 
+/// Decodes a count.
 fn count(rows: &[Row]) -> Result<u64> {
     let count = rows.first().map(|row| row.try_get::<_, i64>(0)).transpose().map_err(classified)?;
     Ok(count.map_or(0, i64::cast_unsigned))
 }
 
+/// Adds tasks.
 fn take_tasks(working_set: &mut WorkingSet, tasks: Vec<LoadedTask>) {
     for task in tasks {
         working_set.task(task);
     }
 }
 
+/// Adds holders of unique keys.
 fn take_keys(working_set: &mut WorkingSet, rows: &[Row]) -> Result<()> {
     for row in rows {
         let get = || -> std::result::Result<KeyRow, tokio_postgres::Error> {
@@ -153,6 +163,7 @@ fn take_keys(working_set: &mut WorkingSet, rows: &[Row]) -> Result<()> {
     Ok(())
 }
 
+/// Adds messages. An orchestration with fewer than `most` has no more.
 fn take_messages(working_set: &mut WorkingSet, tasks: &[i64], rows: &[Row], most: usize) -> Result<()> {
     let mut found: BTreeMap<i64, Vec<Vec<u8>>> = tasks.iter().map(|task| (*task, Vec::new())).collect();
     for row in rows {
@@ -165,6 +176,7 @@ fn take_messages(working_set: &mut WorkingSet, tasks: &[i64], rows: &[Row], most
     Ok(())
 }
 
+/// Adds the counts of running tasks.
 fn take_running(working_set: &mut WorkingSet, rows: &[Row]) -> Result<()> {
     let mut running = RunningCountRows::new();
     for row in rows {
@@ -177,6 +189,7 @@ fn take_running(working_set: &mut WorkingSet, rows: &[Row]) -> Result<()> {
     Ok(())
 }
 
+/// Adds one running task of each session.
 fn take_running_sessions(working_set: &mut WorkingSet, but: Vec<i64>, rows: &[Row]) -> Result<()> {
     let but = but.into_iter().map(TaskId).collect();
     let mut running_sessions = RunningSessions { but, ..RunningSessions::default() };
@@ -188,6 +201,8 @@ fn take_running_sessions(working_set: &mut WorkingSet, but: Vec<i64>, rows: &[Ro
     Ok(())
 }
 
+/// Runs a load query. For tasks that no longer exist, it also reads the rows that still refer to
+/// them.
 pub(in crate::postgres) async fn ask(
     client: &ServerConnection<'_>,
     sql: &Sql,
@@ -208,6 +223,7 @@ pub(in crate::postgres) async fn ask(
     Ok(loaded)
 }
 
+/// Runs a query for pairs of numbers.
 async fn pairs(client: &ServerConnection<'_>, sql: &str, ids: &Vec<i64>) -> Result<Vec<(i64, i64)>> {
     let rows = client.query_typed(sql, &[(ids, Type::INT8_ARRAY)]).await.map_err(classified)?;
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())

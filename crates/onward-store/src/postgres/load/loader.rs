@@ -1,4 +1,4 @@
-//! Loading what writes and reads look for: all that is wanted at once, one round trip for the lot.
+//! The loader: it turns the requests of one round into queries that share a round trip.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -15,38 +15,42 @@ use crate::postgres::load::found::ask;
 use crate::postgres::load::query::LoadQuery;
 use crate::postgres::sql::Sql;
 
-/// After so many rounds who is wanted is taken to be the beginning of a long chain.
+/// The number of rounds after which a requested task is presumed to begin a long chain.
 const SHALLOW: u32 = 2;
 
-/// How many sub-queues are looked into one by one.
+/// The most sub-queues that are loaded one by one.
 const FEW_SUB_QUEUES: usize = 8;
 
-/// What is being loaded.
+/// A load in flight.
 pub(in crate::postgres) type PendingLoad<'a> = Pin<Box<dyn Future<Output = Result<Vec<QueryResult>>> + Send + 'a>>;
 
-/// Loads, and remembers how often more of the same was wanted: each time several times as much is
-/// loaded.
+/// A loader for one transaction. It counts repeated requests for the same order, and loads several
+/// times as many rows each time, so that a long order takes a logarithmic number of rounds.
 #[derive(Debug)]
 pub(in crate::postgres) struct Loader<'a> {
     client: &'a ServerConnection<'a>,
     sql: &'a Sql,
-    /// How many tasks the claims among the writes ask for.
+    /// The number of tasks that the batch may claim or remove.
     claimed: usize,
-    /// Whether all that waits is probably no more than that: then it is loaded at once, and not
-    /// sub-queue by sub-queue.
+    /// True if all waiting tasks are probably few. Then one simple query loads them all, instead of
+    /// one that visits each sub-queue.
     all_waiting_loaded: bool,
+    /// The time in microseconds, for expired keys.
     now: i64,
-    /// Whether something of every sub-queue is to be loaded.
+    /// True if the first tasks of every sub-queue are to be loaded.
     every_sub_queue: bool,
-    /// Whether more sub-queues were wanted than are looked into one by one.
+    /// True if more sub-queues were requested than are loaded one by one.
     many_sub_queues: bool,
-    /// Tasks that are loaded whatever else is: who looks for one of some sort need not find these.
+    /// The tasks that are requested by number anyway. A query for any task of a session skips them.
     expected: Vec<i64>,
+    /// The number of requests for each order so far.
     request_counts: BTreeMap<LoadRequest, u32>,
+    /// The number of rounds so far.
     rounds: u32,
 }
 
 impl<'a> Loader<'a> {
+    /// Creates a loader for writes that claim or remove at most `claimed` tasks.
     pub(in crate::postgres) fn new(
         client: &'a ServerConnection<'a>,
         sql: &'a Sql,
@@ -69,30 +73,30 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Whether more sub-queues were wanted than are looked into one by one.
+    /// Returns true if more sub-queues were requested than are loaded one by one.
     pub(in crate::postgres) fn requested_many_sub_queues(&self) -> bool {
         self.many_sub_queues
     }
 
-    /// Has something of every sub-queue loaded where sub-queues are asked for. Else of so many as a
-    /// claim may take from, and of the others when they are wanted.
+    /// Chooses if a request for sub-queues loads tasks of every one. Otherwise it loads as many
+    /// sub-queues as a claim may take from, and the others when they are requested.
     pub(in crate::postgres) fn read_every_sub_queue(&mut self, every_sub_queue: bool) {
         self.every_sub_queue = every_sub_queue;
     }
 
-    /// Says which tasks are loaded whatever else is.
+    /// Records which tasks are requested by number.
     pub(in crate::postgres) fn expect(&mut self, requests: &BTreeSet<LoadRequest>) {
         let task = |request: &LoadRequest| if let LoadRequest::Task(task) = request { Some(task.0) } else { None };
         self.expected = requests.iter().filter_map(task).collect();
     }
 
-    /// Asks for everything at once. The queries are on their way when this is first polled.
+    /// Begins a round. The first poll of the returned future sends all queries.
     pub(in crate::postgres) fn load(&mut self, requests: BTreeSet<LoadRequest>) -> PendingLoad<'a> {
         self.rounds += 1;
         self.load_more(requests)
     }
 
-    /// Asks for more in the same round.
+    /// Adds requests to the current round.
     pub(in crate::postgres) fn load_more(&mut self, requests: BTreeSet<LoadRequest>) -> PendingLoad<'a> {
         let queries = self.queries(requests);
         let (client, sql) = (self.client, self.sql);
@@ -101,6 +105,7 @@ impl<'a> Loader<'a> {
         })
     }
 
+    /// Merges requests of the same kind, and returns the queries.
     fn queries(&mut self, mut requests: BTreeSet<LoadRequest>) -> Vec<LoadQuery> {
         self.load_many_sub_queues_at_once(&mut requests);
         let deep = self.rounds > SHALLOW;
@@ -159,7 +164,7 @@ impl<'a> Loader<'a> {
         queries
     }
 
-    /// Of many sub-queues something is loaded by one query, the first time.
+    /// Replaces requests for many single sub-queues by one request for all, once per transaction.
     fn load_many_sub_queues_at_once(&mut self, requests: &mut BTreeSet<LoadRequest>) {
         let is_sub_queue = |request: &LoadRequest| matches!(request, LoadRequest::SubQueue(_));
         if !self.every_sub_queue && requests.iter().filter(|request| is_sub_queue(request)).count() > FEW_SUB_QUEUES {
@@ -169,14 +174,14 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// How many rows of an order to load.
+    /// Returns the number of rows to load of an order.
     fn limit(&mut self, request: &LoadRequest) -> usize {
         let first = match request {
             LoadRequest::SubQueues => return self.claimed + 2,
             LoadRequest::SubQueue(_) => self.claimed.max(64) + 2,
             LoadRequest::Messages(_) => bounds::TURN_MESSAGES,
             LoadRequest::Ended | LoadRequest::QueueTasks(..) => self.claimed.saturating_add(2),
-            // One says when the next is due. Where that is now, more are.
+            // One task shows when the next one is due. Only if that is now, more are needed.
             LoadRequest::Scheduled | LoadRequest::Expiring | LoadRequest::Overdue | LoadRequest::Retained => 2,
             _ => return 0,
         };

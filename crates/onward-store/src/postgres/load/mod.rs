@@ -1,4 +1,4 @@
-//! Loading what writes and reads look for.
+//! Loading the rows that writes and reads look for.
 
 pub(super) mod found;
 pub(super) mod loader;

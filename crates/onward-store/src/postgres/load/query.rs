@@ -1,4 +1,4 @@
-//! The queries that load requests become.
+//! The queries for load requests.
 
 use tokio_postgres::types::{ToSql, Type};
 
@@ -10,45 +10,52 @@ use crate::model::{LoadRequest, SubQueue};
 use crate::postgres::connect::connection::{RowHandler, ServerConnection};
 use crate::postgres::sql::Sql;
 
-/// How many tasks of a chain are loaded at once: more than one write, or one sweep, follows.
+/// The most tasks of a chain in one query: more than one write or one sweep follows.
 pub(super) const DEEP: usize = 4 * bounds::CASCADE;
 
-/// Wants of one sort, as one query.
+/// Requests of one kind, as one query.
 #[derive(Debug)]
 pub(in crate::postgres) enum LoadQuery {
-    /// Those with these numbers; where `deep`, also all that wait for them, and for those.
-    Tasks {
-        ids: Vec<i64>,
-        deep: bool,
-    },
+    /// The tasks with these numbers; with `deep`, all their direct and indirect dependents as well.
+    Tasks { ids: Vec<i64>, deep: bool },
+    /// The holders of these unique keys.
     Keys(Vec<(Name, String)>),
+    /// The unique keys that have expired at this time.
     ExpiredKeys(i64),
-    /// The children of these; where `deep`, also theirs.
-    Children {
-        parents: Vec<i64>,
-        deep: bool,
-    },
-    /// The first messages of each of these.
+    /// The children of these tasks; with `deep`, all their descendants as well.
+    Children { parents: Vec<i64>, deep: bool },
+    /// The first messages of each of these orchestrations, at most this many.
     Messages(Vec<i64>, usize),
+    /// All tasks that these sessions run.
     HeldBy(Vec<i64>),
+    /// The tasks of these sessions that are asked to stop.
     CancelRequested(Vec<i64>),
+    /// The numbers of running tasks by session, queue, kind and group.
     RunningCounts,
-    /// A task of each session that runs any, but for these.
+    /// One task of each session that runs any; these tasks are skipped.
     RunningSessions(Vec<i64>),
-    /// Everything that waits, unless it is more than so much.
+    /// All waiting tasks, at most this many.
     Waiting(usize),
+    /// The first tasks of each sub-queue, at most `limit` of each.
     SubQueues {
         limit: usize,
-        /// How many sub-queues of a queue and a kind are looked into, those with the first tasks.
+        /// The most sub-queues of each queue and kind whose tasks are read, those with the earliest
+        /// first tasks.
         sub_queues: usize,
     },
+    /// The first tasks of one sub-queue, at most this many.
     SubQueue(SubQueue, usize),
+    /// The first tasks of an order, at most this many.
     Order(LoadRequest, usize),
+    /// The number of ended tasks without a retention of their own.
     EndedCount,
+    /// The number of live tasks of a queue.
     LiveCount(Name),
+    /// All tasks from the first number up to, but not including, the second.
     IdRange(i64, i64),
 }
 
+/// Runs a query, and passes each row to `each`.
 pub(in crate::postgres) async fn rows(
     client: &ServerConnection<'_>,
     sql: &Sql,
@@ -132,10 +139,12 @@ async fn taken_keys(
     client.each_typed(&text, &[(&kinds, Type::TEXT_ARRAY), (&texts, Type::BYTEA_ARRAY)], each).await
 }
 
-/// A task of each session that runs any, but for those with the numbers `$1`: from the newest
-/// session on, each with one look into the index, and there of the newest tasks first, for the old
-/// ones are those that have ended and are in the index still. What stands in sort_key of `session =
-/// h.session` has the planner use no other index.
+/// Returns one running task of each session, except the tasks `$1`.
+///
+/// It walks the index from the newest session on, with one lookup each. Within a session it begins
+/// with the newest task, because entries of old ones belong to tasks that have ended and are still
+/// in the index. The range in sort_key of `session = h.session` keeps the planner from choosing
+/// another index.
 const RUNNING_SESSIONS: &str = "WITH RECURSIVE holder (session) AS (\
        (SELECT session FROM {s}.task WHERE session IS NOT NULL ORDER BY session DESC LIMIT 1) \
        UNION ALL \
@@ -145,7 +154,7 @@ const RUNNING_SESSIONS: &str = "WITH RECURSIVE holder (session) AS (\
        SELECT id FROM {s}.task WHERE session >= h.session AND session <= h.session AND id NOT IN (SELECT unnest($1)) \
        ORDER BY session DESC, cancel_requested DESC, id DESC LIMIT 1) n";
 
-/// Those with the numbers `$1`, who waits for them, and so on.
+/// Returns the condition for the tasks `$1` and all their direct and indirect dependents.
 fn dependents() -> String {
     format!(
         "WHERE t.id = ANY(ARRAY(WITH RECURSIVE down (id) AS (\
@@ -154,7 +163,7 @@ fn dependents() -> String {
     )
 }
 
-/// The children of those with the numbers `$1`, theirs, and so on.
+/// Returns the condition for all descendants of the tasks `$1`.
 fn descendants() -> String {
     format!(
         "WHERE t.parent = ANY(ARRAY(WITH RECURSIVE down (id) AS (\
@@ -165,10 +174,12 @@ fn descendants() -> String {
     )
 }
 
+/// Runs a query with a list of numbers.
 async fn by_ids(client: &ServerConnection<'_>, sql: &str, ids: &Vec<i64>, each: &mut RowHandler<'_>) -> Result<()> {
     client.each_typed(sql, &[(ids, Type::INT8_ARRAY)], each).await
 }
 
+/// Reads the first tasks of one sub-queue.
 async fn one_sub_queue(
     client: &ServerConnection<'_>,
     sql: &Sql,
@@ -192,6 +203,7 @@ async fn one_sub_queue(
     client.each_typed(&sql.tasks("task", rest), &parameters, each).await
 }
 
+/// Reads the first tasks of an order. Except for a queue's tasks, an index has each order.
 async fn order(
     client: &ServerConnection<'_>,
     sql: &Sql,
@@ -224,11 +236,12 @@ async fn order(
     client.each_typed(&text, &[(&limit, Type::INT8)], each).await
 }
 
-/// The number of a state, as the tables have it.
+/// Returns the number of a state in the tables.
 pub(in crate::postgres) fn code(state: &TaskState) -> i16 {
     i16::try_from(state.code()).unwrap_or_default()
 }
 
+/// Returns a count as a parameter.
 pub(in crate::postgres) fn number(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

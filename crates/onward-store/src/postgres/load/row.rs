@@ -1,4 +1,4 @@
-//! Rows as the driver has them.
+//! Decoding of the driver's rows.
 
 use bytes::Bytes;
 use tokio_postgres::Row;
@@ -13,19 +13,19 @@ use crate::postgres::working_set::sub_queues::SubQueueHead;
 use crate::postgres::working_set::task_row::{LoadedTask, Relations, TaskRow};
 use crate::rules::order::SortKey;
 
-/// Where the links begin: behind the columns of the task.
+/// The position of the first relation, after the columns of the task.
 const LINKS: usize = 24;
 
-/// Where the columns behind the links begin.
+/// The position after the last relation.
 pub(super) const BEHIND_LINKS: usize = LINKS + 8;
 
-/// A task and its links from a row of [`tasks`](crate::postgres::sql::Sql::tasks).
+/// Decodes a task with its relations from a row of [`tasks`](crate::postgres::sql::Sql::tasks).
 pub(in crate::postgres) fn task(row: &Row) -> Result<LoadedTask> {
     let (row, links) = read(row).map_err(classified)?;
     LoadedTask::of(row, links)
 }
 
-/// A sub-queue and the place of its first task, from a row that has no more than that.
+/// Decodes a sub-queue and the sort key of its first task, from a row without a task.
 pub(in crate::postgres) fn head(row: &Row) -> Result<SubQueueHead> {
     let text = |at: usize| row.try_get::<_, &str>(at).map_err(classified);
     let name = |at: usize| text(at).and_then(Name::new);
@@ -38,19 +38,20 @@ pub(in crate::postgres) fn head(row: &Row) -> Result<SubQueueHead> {
     Ok(SubQueueHead { sub_queue, sort_key: SortKey { at: number(6)?, task: TaskId(number(0)?) } })
 }
 
-/// Reads everything that is no task.
+/// The query for the small state.
 pub(in crate::postgres) const SMALL_STATE: &str = "SELECT sort, name, body FROM {s}.small_state";
 
-/// A piece of that from a row of [`SMALL_STATE`].
+/// Decodes a row of [`SMALL_STATE`].
 pub(in crate::postgres) fn item(row: &Row) -> SmallStateRow {
     SmallStateRow { sort: row.get(0), name: row.get(1), body: row.get(2) }
 }
 
-/// A task from a row of its columns alone.
+/// Decodes a task from its columns alone.
 pub(in crate::postgres) fn task_alone(row: &Row) -> Result<TaskRow> {
     columns(row).map_err(classified)
 }
 
+/// Decodes a row with relations.
 fn read(row: &Row) -> std::result::Result<(TaskRow, Relations), tokio_postgres::Error> {
     let task = columns(row)?;
     let key_task: Option<i64> = row.try_get(LINKS + 4)?;
@@ -67,6 +68,7 @@ fn read(row: &Row) -> std::result::Result<(TaskRow, Relations), tokio_postgres::
     Ok((task, links))
 }
 
+/// Decodes the columns of [`COLUMNS`](crate::postgres::sql::COLUMNS), in their order.
 fn columns(row: &Row) -> std::result::Result<TaskRow, tokio_postgres::Error> {
     let bytes = |at: usize| -> std::result::Result<Option<Bytes>, tokio_postgres::Error> {
         Ok(row.try_get::<_, Option<&[u8]>>(at)?.map(Bytes::copy_from_slice))

@@ -10,8 +10,8 @@ use crate::postgres::sql::{BEGIN, Sql};
 /// `migrations/0002.sql`.
 pub(in crate::postgres) const MIGRATIONS: Migrations = Migrations::new(include_str!("schema.sql"), &[]);
 
-/// Brings the tables to this version, under the store's lock, so that of several processes that
-/// open a store at once one does it. If there are none, `create` decides whether they are made.
+/// Brings the tables to this version. It holds the store's lock, so that one of several processes
+/// that open a store at once does it. If there are no tables, `create` decides if they are created.
 pub(in crate::postgres) async fn migrate(
     client: &OwnedConnection,
     sql: &Sql,
@@ -36,6 +36,7 @@ pub(in crate::postgres) async fn migrate(
     outcome
 }
 
+/// Migrates in a transaction of its own that takes the store's lock.
 async fn under_lock(client: &OwnedConnection, sql: &Sql, migrations: Migrations) -> Result<()> {
     client.batch_execute(&sql.and_lock(BEGIN)).await.map_err(classified)?;
     within(client, sql, migrations).await?;
@@ -58,16 +59,17 @@ pub(in crate::postgres) async fn within(client: &OwnedConnection, sql: &Sql, mig
     client.batch_execute(&done).await.map_err(classified)
 }
 
-/// Removes the rows of writers that wrote last more than a day ago. They are gone, and nobody asks
-/// for their last batch any more.
+/// Removes the rows of writers that last wrote more than a day ago. Such writers are gone, and no
+/// process asks for their last batch any more.
 async fn forget_writers(client: &OwnedConnection, sql: &Sql) -> Result<()> {
     let text = sql.text("DELETE FROM {s}.writer WHERE at < now() - interval '1 day'");
     client.query_typed(&text, &[]).await.map(drop).map_err(classified)
 }
 
+/// Creates the schema, unless it exists.
 async fn make_schema(client: &OwnedConnection, sql: &Sql) -> Result<()> {
-    // A role without the right to make schemas may use one that was made for it: `IF NOT EXISTS`
-    // asks for the right first.
+    // `IF NOT EXISTS` would check the right to create schemas first. A role without it may use a
+    // schema that an administrator has created for it.
     let is_there = client.query_typed(&sql.text("SELECT 1 FROM pg_namespace WHERE nspname = '{s}'"), &[]).await;
     if is_there.map_err(classified)?.is_empty() {
         client.batch_execute(&sql.text("CREATE SCHEMA {s}")).await.map_err(classified)?;
@@ -85,10 +87,10 @@ fn name(sql: &Sql) -> String {
     format!("the store in the schema `{}`", sql.schema)
 }
 
-/// Finds the table `version`, and whether it is that of a released version.
+/// Finds the table `version`, and tests if it belongs to a released version.
 ///
-/// The catalog is read, since `to_regclass` answers from what the connection has cached: behind the
-/// lock that may be that there is no store, which was so before another process made it.
+/// It reads the catalog, because `to_regclass` uses the connection's cache. After waiting for the
+/// lock, that cache may still lack a store that another process has created.
 const MARK: &str = "SELECT EXISTS (SELECT 1 FROM pg_attribute a \
      WHERE a.attrelid = c.oid AND a.attname = 'application' AND NOT a.attisdropped) \
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \

@@ -1,112 +1,108 @@
 -- The tables of a store on PostgreSQL: schema 1, the first that was released.
 --
--- This file is both what makes a new store and its documentation. The program puts the name of
--- the PostgreSQL schema that holds the store in place of `{schema}`. Once 0.1 is released,
--- statements here never change. Schema 2 will be a script of its own, `migrations/0002.sql`,
--- which runs behind this one in a new store and alone in an old one. Comments may change at any
--- time.
+-- This file both creates a new store and documents it. The program replaces `{schema}` by the name
+-- of the PostgreSQL schema that holds the store. Once 0.1 is released, statements here never
+-- change. Schema 2 will be a script of its own, `migrations/0002.sql`, which runs after this one in
+-- a new store and alone in an old one. Comments may change at any time.
 --
 -- Conventions:
--- * Only the store writes, but for the two functions at the end, which other programs call. A
---   transaction that writes holds the advisory lock `onward {schema}`, so transactions that write
---   follow each other.
--- * What happens in between is decided by the code of the memory store over the rows that were
---   loaded. So a column is here because something is looked for by it, or because it changes
---   often; the rest of a task is in `task.body`.
--- * Queues, kinds and groups are named by their names. The number of a task is `task.id` or
---   `history.id`. Numbers of tasks and sessions are never used again.
--- * Moments are microseconds since 1970-01-01 UTC, by the server's clock. Durations are
---   microseconds.
+-- * Only the store writes, except for the two functions at the end, which other programs call. A
+--   writing transaction holds the advisory lock `onward {schema}`, so writing transactions run one
+--   after another.
+-- * The program decides what a transaction writes, over the rows that it has loaded. So a value has
+--   a column only if a query searches by it, or if it changes often. The rest of a task is in
+--   `task.body`.
+-- * Queues, kinds and groups are stored by name. The number of a task is `task.id` or `history.id`.
+--   Numbers of tasks and sessions are never reused.
+-- * Times are microseconds since 1970-01-01 UTC, by the server's clock. Durations are microseconds.
 -- * Names sort by their bytes (`COLLATE "C"`), as they do in the program.
--- * Sequences count what changes with every transaction, so that no rows are left behind for
---   vacuum. A rollback does not take them back: numbers may be left out, and are never given
---   twice.
+-- * Numbers that change with every transaction are sequences, which leave no dead rows for vacuum.
+--   A rollback does not take them back, so numbers may be skipped, and are never assigned twice.
 -- * There are no foreign keys. The store removes the rows of a task together.
 
 
 -- The store -------------------------------------------------------------------------------------
 
--- One row: what this is. A role that uses the store needs to read it.
+-- The schema's version, in one row. A role that uses the store needs the right to read it.
 CREATE TABLE {schema}.version (
     version integer NOT NULL, -- the number of the schema
     -- The largest payload and result that the functions accept, in bytes.
     payload_limit bigint NOT NULL DEFAULT 1048576,
-    -- Tells stores of released versions from others. Development versions, before 0.1, numbered
-    -- their schemas 1 to 10 in a table without this column, and are refused.
+    -- Distinguishes stores of released versions. Development versions, before 0.1, numbered their
+    -- schemas 1 to 10 in a table without this column, and are rejected.
     application text NOT NULL DEFAULT 'onward'
 );
 INSERT INTO {schema}.version (version) VALUES (1);
 
--- The numbers given last.
+-- The numbers that the store assigned last.
 CREATE SEQUENCE {schema}.last_task MINVALUE 0 START 0;
 CREATE SEQUENCE {schema}.last_session MINVALUE 0 START 0;
--- Of ends of tasks (`task.end_number`).
+-- The number of the last end of a task (`task.end_number`).
 CREATE SEQUENCE {schema}.ends MINVALUE 0 START 0;
--- Of entries of the log.
+-- The number of the last entry of the log.
 CREATE SEQUENCE {schema}.last_entry MINVALUE 0 START 0;
--- Counts the changes of `small_state`. A process whose copy has this number need not read the table.
+-- The number of changes to `small_state`. A process whose copy has this number need not read the table.
 CREATE SEQUENCE {schema}.last_small_state MINVALUE 0 START 0;
--- Counts the transactions that wrote. A process that finds the number of its own last one knows
+-- The number of transactions that wrote. A process that finds the number of its own last one knows
 -- that no other process has written since.
 CREATE SEQUENCE {schema}.last_write MINVALUE 0 START 0;
--- The number in `last_write` of the last transaction that changed what runs in a session which
--- its writer had not opened. A process that finds the number it knows need not read its running
--- tasks again.
+-- The value of `last_write` at the last transaction that changed what runs in a session which its
+-- writer had not opened. A process that finds the number it knows need not read its running tasks
+-- again.
 CREATE SEQUENCE {schema}.last_invalidation MINVALUE 0 START 0;
 
--- Processes that write, each with its last batch: after a lost connection it shows whether that
--- was committed. Opening a store removes rows that are older than a day. Half-empty pages let
--- each update stay on its page.
+-- Writing processes, each with its last batch, which shows after a lost connection if the batch was
+-- committed. Opening a store removes rows that are older than a day. Pages are kept nearly empty,
+-- so that each update stays on its page.
 CREATE TABLE {schema}.writer (
     id bigint NOT NULL PRIMARY KEY, -- drawn at random by each writer
     batch bigint NOT NULL, -- counts its batches
     at timestamptz NOT NULL
 ) WITH (fillfactor = 10);
 
--- Everything there is little of, as named pieces of JSON, in pages that are half empty so that an
--- update stays on its page. The sorts are:
+-- The small state: everything that is not a task, as named rows of JSON. Pages are kept half empty,
+-- so that an update stays on its page. The sorts are:
 -- * `queue`, `kind`, `group`: names in use; no body
--- * `settings`: of a queue (weight, concurrency, affinity wait)
+-- * `settings`: settings of a queue (weight, concurrency, affinity wait)
 -- * `limit`, `pause`: by their scope
--- * `bucket`: token buckets, by what they limit: when each is full, in steady time
--- * `fair_share`: how far groups have come in the virtual time of a queue
--- * `session`: workers that are registered with the store, and their leases
+-- * `bucket`: token buckets, by what they limit, with the steady time at which each is full
+-- * `fair_share`: the virtual time that groups of a queue have reached
+-- * `session`: registered workers and their leases
 -- * `affinity`: affinity keys and the session that each prefers
--- * `schedule`: tasks that recur
+-- * `schedule`: recurring tasks
 -- * `pending_batch`: pending batches and their items
--- * `unpropagated_ends`: one list, of tasks that are over and whose end has not reached all dependents
---   yet
--- * `store`: one piece, with the queue mode and two counters
+-- * `unpropagated_ends`: one list of ended tasks that have not notified all dependents yet
+-- * `store`: one row with the queue mode and two counters
 CREATE TABLE {schema}.small_state (
     sort text COLLATE "C" NOT NULL,
-    -- Plain for the first three sorts; empty where there is one piece; else JSON.
+    -- Plain text for the first three sorts; empty for a sort with one row; otherwise JSON.
     name text COLLATE "C" NOT NULL,
-    body text NOT NULL, -- JSON (`memory/partial/items.rs`)
+    body text NOT NULL, -- JSON (`postgres/working_set/small_state.rs`)
     PRIMARY KEY (sort, name)
 ) WITH (fillfactor = 50);
 
 
 -- Tasks -----------------------------------------------------------------------------------------
 
--- Live tasks: scheduled, waiting, running and blocked ones. A submission inserts a row, and the
--- end of the task moves it to `history`. Vacuum comes early and does not pause, for rows leave as
--- fast as they come.
+-- Live tasks: scheduled, waiting, running and blocked. A submission inserts a row, and the end of
+-- the task moves it to `history`. Vacuum starts early and does not pause, because rows leave as fast
+-- as they arrive.
 CREATE TABLE {schema}.task (
     id bigint NOT NULL PRIMARY KEY,
-    -- 1 scheduled; 2 waiting; 3 running; 9 blocked; and of ended ones: 4 completed; 5 failed;
-    -- 6 dead letter; 7 cancelled; 8 expired.
+    -- 1 scheduled; 2 waiting; 3 running; 9 blocked. Ended tasks: 4 completed; 5 failed; 6 dead
+    -- letter; 7 cancelled; 8 expired.
     state smallint NOT NULL,
     queue text COLLATE "C" NOT NULL,
     kind text COLLATE "C" NOT NULL,
     task_group text COLLATE "C" NOT NULL, -- the group; empty for none
     affinity text COLLATE "C" NOT NULL, -- the affinity key; empty for none
-    -- The sort key: when it was due, and 60 s later for each level of priority below 255.
+    -- The sort key: the due time, plus 60 s for each level of priority below 255.
     sort_key bigint NOT NULL,
     priority smallint NOT NULL, -- 0 to 255; the highest goes first
-    run_at bigint NOT NULL, -- when it is due, or was
+    run_at bigint NOT NULL, -- when it is or was due
     expires_at bigint, -- when it expires unless an attempt has started
-    -- Of a live task, when its attempt fails if it is not completed externally. Of an ended one
-    -- that was submitted with a retention, the moment to which it is kept.
+    -- For a live task, the time at which its attempt fails unless it is completed externally. For
+    -- an ended one that was submitted with a retention, the time until which it is kept.
     overdue_at bigint,
     session bigint, -- the session that runs it; with `claims` in `body` it is the fence
     cancel_requested boolean NOT NULL, -- its worker is asked to stop
@@ -115,18 +111,19 @@ CREATE TABLE {schema}.task (
     key bytea, -- the unique key, if it has one
     payload bytea,
     result bytea, -- of a completed task, if its handler returned one
-    finished_at bigint, -- this and the next two of ended tasks only
+    finished_at bigint, -- this and the next two are set for ended tasks only
     end_number bigint, -- orders tasks by when they ended
     ended_in bigint, -- the entry of the log with its end
-    body json NOT NULL, -- the rest, without what is as by default (`memory/partial/row.rs`)
-    -- Of an orchestration: CBOR of what it has beside history and messages
+    body json NOT NULL, -- the rest, without default values (`postgres/working_set/task_row.rs`)
+    -- The state of an orchestration without history and messages, as CBOR
     -- (`orchestration/encoding.rs`).
     instance bytea,
     orchestration boolean NOT NULL DEFAULT false -- a column of its own, for the ready list
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
--- The ready list: a claim walks it sub-queue by sub-queue. Only waiting tasks are in it.
--- Orchestrations have sub-queues of their own: an engine claims those whose code it has.
+-- The ready list: a claim walks it sub-queue by sub-queue. It contains only waiting tasks.
+-- Orchestrations have sub-queues of their own, because an engine claims only those whose code it
+-- has.
 CREATE INDEX task_waiting ON {schema}.task (queue, kind, task_group, orchestration, affinity, sort_key, id) WHERE state = 2;
 
 -- Finds tasks that become due.
@@ -138,8 +135,8 @@ CREATE INDEX task_expiring ON {schema}.task (expires_at, id) WHERE expires_at IS
 -- Finds attempts that were not completed in time.
 CREATE INDEX task_overdue ON {schema}.task (overdue_at, id) WHERE overdue_at IS NOT NULL;
 
--- Finds what a session runs. Those to stop come first: each claim and each renewal of a lease
--- asks for them, and there are nearly none.
+-- Finds the tasks of a session. Tasks that are asked to stop come first: each claim and each
+-- renewal of a lease asks for them, and there are nearly none.
 CREATE INDEX task_session ON {schema}.task (session, cancel_requested, id) WHERE session IS NOT NULL;
 
 -- Finds children.
@@ -168,31 +165,31 @@ CREATE TABLE {schema}.task_tag (
 -- Removes the tags of a task.
 CREATE INDEX task_tag_task ON {schema}.task_tag (task);
 
--- Unique keys, each with the task that has it. The end of the task removes the row, unless the
+-- Unique keys, each with the task that holds it. The end of the task removes the row, unless the
 -- submitter asked to keep the key longer.
 CREATE TABLE {schema}.unique_key (
     kind text COLLATE "C" NOT NULL,
     key bytea NOT NULL,
     task bigint NOT NULL,
-    until bigint, -- to which moment it is kept after the end of the task; NULL while the task lives
+    until bigint, -- the time until which it is kept; NULL while its task is live
     PRIMARY KEY (kind, key)
 );
 
--- Finds keys whose time is over.
+-- Finds expired keys.
 CREATE INDEX unique_key_until ON {schema}.unique_key (until) WHERE until IS NOT NULL;
 
--- Blocked tasks and the live ones that they depend on. The end of one of them removes the row.
+-- Blocked tasks, and the live tasks that they depend on. The end of either removes the row.
 CREATE TABLE {schema}.dependency (
     task bigint NOT NULL, -- the one to end first
     dependent bigint NOT NULL, -- the one that is blocked
     PRIMARY KEY (task, dependent)
 );
 
--- Finds what a task still depends on.
+-- Finds the remaining dependencies of a task.
 CREATE INDEX dependency_dependent ON {schema}.dependency (dependent, task);
 
--- Batch items, with the batch, a task of its own. The row stays as long as the item does. Items
--- of pending batches are in `small_state`.
+-- Items of batches, each with its batch, which is a task as well. The row stays as long as the item
+-- does. Items of pending batches are in `small_state`.
 CREATE TABLE {schema}.batch_item (
     task bigint NOT NULL PRIMARY KEY,
     batch bigint NOT NULL -- the batch
@@ -204,8 +201,9 @@ CREATE INDEX batch_item_batch ON {schema}.batch_item (batch, task);
 
 -- Orchestrations --------------------------------------------------------------------------------
 
--- Messages that wait for an orchestration: signals, results of activities, timers. The turn that
--- consumes one removes it. Each is a row, so that one more costs the same however many wait.
+-- Unread messages of orchestrations: signals, results of activities, timers. The turn that consumes
+-- a message removes it. Each is a row, so that a further one costs the same however many are
+-- unread.
 CREATE TABLE {schema}.message (
     task bigint NOT NULL,
     number bigint NOT NULL, -- counts the messages of the orchestration from 1
@@ -213,11 +211,11 @@ CREATE TABLE {schema}.message (
     PRIMARY KEY (task, number)
 );
 
--- Histories, in chunks: the events that one turn added. The rows go with the task.
+-- Histories, in chunks: the events that one turn appended. The rows are removed with the task.
 CREATE TABLE {schema}.turn (
     task bigint NOT NULL,
-    first bigint NOT NULL, -- the place of the first of them in the history, counted from 0
-    events bigint NOT NULL, -- how many there are
+    first bigint NOT NULL, -- the position of the first event in the history, counted from 0
+    events bigint NOT NULL, -- the number of events
     chunk bytea NOT NULL, -- written and read by the engine alone
     PRIMARY KEY (task, first)
 );
@@ -225,15 +223,15 @@ CREATE TABLE {schema}.turn (
 
 -- Events and statistics -------------------------------------------------------------------------
 
--- Transitions of tasks, one row for each call that makes any. Event streams read it. Submissions
--- are not in it, for they can be told from the tasks. A prune removes the oldest rows.
+-- Transitions of tasks, one row for each call that causes any. Event streams read it. Submissions
+-- are not in it, because the rows of the tasks show them. A prune removes the oldest rows.
 CREATE TABLE {schema}.log (
     entry bigint NOT NULL PRIMARY KEY,
     next_task bigint NOT NULL, -- the number that the next task would get after that call
-    changes text NOT NULL -- JSON (`memory/partial/changes.rs`)
+    changes text NOT NULL -- JSON (`postgres/working_set/log_entry.rs`)
 );
 
--- Ended tasks by kind and state. Ends add to the numbers; nothing is ever taken away.
+-- Ended tasks by kind and state. Ends only add to the numbers.
 CREATE TABLE {schema}.statistics (
     kind text COLLATE "C" NOT NULL PRIMARY KEY,
     completed bigint NOT NULL,
@@ -245,7 +243,7 @@ CREATE TABLE {schema}.statistics (
     wait bigint NOT NULL, -- the sum of their times from due to start
     run bigint NOT NULL, -- the sum of the times of their last attempts
     run_maximum bigint NOT NULL, -- the longest of these
-    io_tasks bigint NOT NULL, -- those that said or recorded how many bytes they move
+    io_tasks bigint NOT NULL, -- those with expected or recorded bytes
     -- Bytes in the order of `IoKind::ALL`: four sums of those expected, then four of those
     -- recorded.
     io numeric[] NOT NULL
@@ -266,13 +264,13 @@ CREATE TABLE {schema}.day (
 
 -- What other programs write ---------------------------------------------------------------------
 --
--- Two functions work within the caller's own transaction. They run with the rights of their
--- owner, so a caller needs `USAGE` on the schema and `EXECUTE` on the function, and no right on a
--- table. What they insert, a process that has the store open takes from there.
+-- Two functions run within the caller's own transaction. They have the rights of their owner, so a
+-- caller needs `USAGE` on the schema and `EXECUTE` on the function, and no right on a table. A
+-- process that has the store open picks up what they insert.
 
--- Tasks that were submitted by `onward_submit`. The process that submits one to the store removes
--- its row; one that the store refuses stays, with the reason. The columns mean what the arguments
--- of the function do.
+-- Tasks that `onward_submit` submitted. The process that submits one to the store removes its row.
+-- One that the store rejects stays, with the reason. The columns have the meaning of the function's
+-- arguments.
 CREATE TABLE {schema}.inbox (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     kind text NOT NULL,
@@ -292,17 +290,17 @@ CREATE TABLE {schema}.inbox (
     parent bigint,
     depends_on bigint[] NOT NULL,
     submitted_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    error text, -- why the store refused it; NULL until then
+    error text, -- why the store rejected it; NULL otherwise
     heartbeat_timeout bigint,
     retention bigint
 );
 
--- Finds what is to be submitted.
+-- Finds rows that can be submitted.
 CREATE INDEX inbox_new ON {schema}.inbox (id) WHERE error IS NULL;
 
--- Tasks that were completed by `onward_complete`. The next transaction of a store that writes
--- takes them, before it does anything else, and removes the rows. Vacuum comes after few rows:
--- every transaction looks here.
+-- Tasks that `onward_complete` completed. The next writing transaction of a store ends them before
+-- it does anything else, and removes the rows. Vacuum starts after few rows, because every
+-- transaction reads this table.
 CREATE TABLE {schema}.completion (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     task bigint NOT NULL UNIQUE,
@@ -311,7 +309,7 @@ CREATE TABLE {schema}.completion (
     result bytea
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 100, autovacuum_vacuum_cost_delay = 0);
 
--- Raises an error unless something holds.
+-- Raises an error unless a condition holds.
 CREATE FUNCTION {schema}.onward_check(fine boolean, message text, hint text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -320,10 +318,10 @@ BEGIN
     END IF;
 END $$;
 
--- The next three check arguments as the program does.
+-- The next three functions check arguments as the program does.
 
--- Raises an error for a character that is not seen: a control, a mark of direction, or one without
--- a shape. A joiner or a variation selector may stand behind a character whose shape it changes.
+-- Raises an error for an invisible character: a control, a direction mark, or one without a shape.
+-- A joiner or a variation selector may follow a character whose shape it changes.
 CREATE FUNCTION {schema}.onward_check_seen(what text, name text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -380,7 +378,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Converts an interval to microseconds, of which there must be at least `minimum`.
+-- Converts an interval to microseconds; the result is at least `minimum`.
 CREATE FUNCTION {schema}.onward_microseconds(what text, value interval, minimum bigint) RETURNS bigint
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -391,8 +389,8 @@ BEGIN
     RETURN microseconds::bigint;
 END $$;
 
--- Submits a task within the caller's transaction: the task exists when that commits. Returns its
--- number in the inbox, not that of the task.
+-- Submits a task within the caller's transaction: the task exists when that commits. Returns the
+-- number of the row in the inbox, not that of the task.
 CREATE FUNCTION {schema}.onward_submit(
     kind text,
     payload text DEFAULT '',
@@ -464,8 +462,8 @@ REVOKE EXECUTE ON FUNCTION {schema}.onward_submit FROM PUBLIC;
 
 -- Completes a task within the caller's transaction, by the lease of an attempt. The lease is the
 -- fence: the function raises an error if it no longer holds. The task has ended when the
--- transaction commits. No other process takes the lease away before, for it would wait for the
--- lock that this function takes.
+-- transaction commits. Until then no other process can take the lease away, because it waits for
+-- the lock that this function takes.
 CREATE FUNCTION {schema}.onward_complete(
     task bigint,
     session bigint,

@@ -1,4 +1,7 @@
-//! The stream of what happened.
+//! The stream of events.
+//!
+//! It merges two sources in order: entries of the log, and submissions, which have no entry. A
+//! submission is derived from its task's row, which saves writing an event for each new task.
 
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -18,22 +21,26 @@ use crate::postgres::shared::Shared;
 use crate::postgres::sql::BEGIN_TO_READ;
 use crate::postgres::working_set::log_entry::{decode, read_changes};
 
-/// How many entries of the log are read at once.
+/// The number of the log's entries that are read at once.
 const ENTRIES: i64 = 64;
 
-/// A page being filled.
+/// A page that is being filled.
 struct PageReader<'a> {
     client: &'a OwnedConnection,
     shared: &'a Shared,
+    /// The cursor of the reader.
     after: EventCursor,
-    /// Where the next submissions count to: the entry before them, how many changes that has, and
-    /// the first task that it does not know of.
+    /// The position up to which submissions were read: the last entry before them, all of whose
+    /// changes were read, and the first task that it does not cover.
     place: EventCursor,
+    /// The position up to which events are no longer kept, if that is after the reader's cursor.
     forgotten_up_to: Option<EventCursor>,
+    /// The most events of the page.
     room: usize,
     events: Vec<Event>,
 }
 
+/// Returns the events after a cursor, in one snapshot.
 pub(in crate::postgres) async fn events(shared: &Shared, after: EventCursor, limit: usize) -> Result<EventPage> {
     let client = shared.pool.get().await?;
     client.batch_execute(BEGIN_TO_READ).await.map_err(classified)?;
@@ -50,6 +57,7 @@ pub(in crate::postgres) async fn events(shared: &Shared, after: EventCursor, lim
 }
 
 impl PageReader<'_> {
+    /// Fills the page, entry by entry.
     async fn read(&mut self) -> Result<()> {
         let mut from = self.after.entry;
         while self.is_open() {
@@ -72,10 +80,12 @@ impl PageReader<'_> {
         Ok(())
     }
 
+    /// Returns true if the page has room.
     fn is_open(&self) -> bool {
         self.events.len() < self.room
     }
 
+    /// Reads the next entries.
     async fn entries(&self, from: i64) -> Result<Vec<Row>> {
         let statement = "SELECT entry, next_task, changes FROM {s}.log WHERE entry >= $1 ORDER BY entry LIMIT $2";
         let statement = self.shared.sql.text(statement);
@@ -84,6 +94,7 @@ impl PageReader<'_> {
         self.client.query_typed(&statement, &parameters).await.map_err(classified)
     }
 
+    /// Adds the events of an entry, after the submissions that precede it.
     async fn entry(&mut self, row: &Row) -> Result<()> {
         let (number, next_task): (i64, i64) = (row.get(0), row.get(1));
         let is_begun = number == self.after.entry;
@@ -104,7 +115,7 @@ impl PageReader<'_> {
         Ok(())
     }
 
-    /// The submissions of tasks below `until` that were not read yet.
+    /// Adds the submissions of tasks below `until` that were not read yet.
     async fn submissions(&mut self, until: i64) -> Result<()> {
         let from = self.place.submitted.max(self.after.submitted);
         let one = |table: &str| {
@@ -124,6 +135,7 @@ impl PageReader<'_> {
         Ok(())
     }
 
+    /// Returns the event of a submission.
     fn submission(&self, row: &Row) -> Result<Event> {
         let task = TaskId(row.get(0));
         Ok(Event {

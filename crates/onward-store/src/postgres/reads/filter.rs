@@ -1,4 +1,4 @@
-//! Which tasks a listing shows, as a condition.
+//! The filter of a listing as an SQL condition.
 
 use tokio_postgres::types::{ToSql, Type};
 
@@ -6,9 +6,10 @@ use crate::api::store::TaskFilter;
 use crate::api::timestamp::Timestamp;
 use crate::postgres::load::query::code;
 
+/// A parameter and its type.
 type Parameter = (Box<dyn ToSql + Sync + Send>, Type);
 
-/// Conditions on a task `t`, and their parameters.
+/// Conditions on a task `t`, with their parameters.
 #[derive(Default)]
 pub(super) struct Condition {
     terms: Vec<String>,
@@ -16,6 +17,7 @@ pub(super) struct Condition {
 }
 
 impl Condition {
+    /// Returns the conditions of a filter.
     pub(in crate::postgres) fn of(filter: &TaskFilter) -> Self {
         let mut condition = Self::default();
         condition.names(filter);
@@ -24,6 +26,7 @@ impl Condition {
         condition
     }
 
+    /// Adds the conditions on names, keys, relations and states.
     fn names(&mut self, filter: &TaskFilter) {
         let text = |name: &crate::api::name::Name| Box::new(name.to_string());
         for (column, name) in [("kind", &filter.kind), ("queue", &filter.queue), ("task_group", &filter.group)] {
@@ -57,6 +60,7 @@ impl Condition {
         }
     }
 
+    /// Adds the conditions on times and priorities.
     fn times(&mut self, filter: &TaskFilter) {
         let bounds = [
             ("t.submitted_at >= $", filter.submitted_from),
@@ -76,6 +80,7 @@ impl Condition {
         }
     }
 
+    /// Adds the conditions on tags.
     fn tags(&mut self, filter: &TaskFilter) {
         for (key, value) in filter.tags.iter() {
             let term = "EXISTS (SELECT 1 FROM {s}.task_tag g WHERE g.task = t.id AND g.tag = $)";
@@ -87,29 +92,31 @@ impl Condition {
                 prefix.len()
             );
             self.add(&term, Box::new(prefix.clone().into_bytes()), Type::BYTEA);
+            // No key contains `=`, so no tag can match such a prefix.
             if prefix.contains('=') {
                 self.terms.push("false".to_owned());
             }
         }
     }
 
-    /// Adds a condition; its `$` becomes the number of the parameter.
+    /// Adds a condition, in which `$` is replaced by the number of the parameter.
     pub(in crate::postgres) fn add(&mut self, term: &str, value: Box<dyn ToSql + Sync + Send>, sort: Type) {
         self.parameters.push((value, sort));
         self.terms.push(term.replace('$', &format!("${}", self.parameters.len())));
     }
 
-    /// A further parameter, and how it is named.
+    /// Adds a parameter, and returns its placeholder.
     pub(in crate::postgres) fn parameter(&mut self, value: Box<dyn ToSql + Sync + Send>, sort: Type) -> String {
         self.parameters.push((value, sort));
         format!("${}", self.parameters.len())
     }
 
-    /// All of them, as one.
+    /// Returns the conjunction of all conditions.
     pub(in crate::postgres) fn text(&self) -> String {
         if self.terms.is_empty() { "true".to_owned() } else { self.terms.join(" AND ") }
     }
 
+    /// Returns the parameters in the order of their numbers.
     pub(in crate::postgres) fn parameters(&self) -> Vec<(&(dyn ToSql + Sync), Type)> {
         self.parameters.iter().map(|(value, sort)| (&**value as &(dyn ToSql + Sync), sort.clone())).collect()
     }

@@ -1,4 +1,4 @@
-//! What is kept of an orchestration beside its task.
+//! Reads of orchestrations: the instance and its history.
 
 use tokio_postgres::types::Type;
 
@@ -10,6 +10,7 @@ use crate::bounds;
 use crate::postgres::load::query::number;
 use crate::postgres::shared::Shared;
 
+/// Returns the record of an instance, of a live or an ended orchestration.
 pub(in crate::postgres) async fn instance(shared: &Shared, task: TaskId) -> Result<Option<InstanceRecord>> {
     let client = shared.pool.get().await?;
     let text = "SELECT instance FROM {s}.task WHERE id = $1 UNION ALL SELECT instance FROM {s}.history WHERE id = $1";
@@ -19,6 +20,7 @@ pub(in crate::postgres) async fn instance(shared: &Shared, task: TaskId) -> Resu
     Ok(stored.map(decode_instance).transpose()?.map(|instance| instance.record()))
 }
 
+/// Returns chunks of a history, beginning with the one that contains event `from`.
 pub(in crate::postgres) async fn history(
     shared: &Shared,
     task: TaskId,

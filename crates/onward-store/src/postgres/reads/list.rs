@@ -1,4 +1,4 @@
-//! Listings.
+//! Listings and counts of tasks.
 
 use std::collections::BTreeSet;
 
@@ -17,11 +17,12 @@ use crate::postgres::load::query::number;
 use crate::postgres::shared::Shared;
 use crate::postgres::working_set::contents::WorkingSet;
 
+/// Returns a page of tasks, the newest first.
 pub(in crate::postgres) async fn tasks(shared: &Shared, filter: TaskFilter, page: Page) -> Result<TaskPage> {
     let limit = page.limit.clamp(1, bounds::PAGE);
     let client = shared.pool.get().await?;
-    // The tasks may have changed since their numbers were found; then some show what they were
-    // selected by no longer.
+    // The tasks may have changed since their numbers were found. Some may then no longer match the
+    // filter.
     let (statement, condition) = numbers(&filter, page.before, limit + 1);
     let rows = client.query_typed(&shared.sql.text(&statement), &condition.parameters()).await.map_err(classified)?;
     let mut ids: Vec<TaskId> = rows.iter().map(id).collect();
@@ -36,6 +37,7 @@ pub(in crate::postgres) async fn tasks(shared: &Shared, filter: TaskFilter, page
     Ok(TaskPage { tasks, next })
 }
 
+/// Returns a page of task numbers, the newest first.
 pub(in crate::postgres) async fn task_ids(shared: &Shared, filter: TaskFilter, page: Page) -> Result<TaskIdPage> {
     let limit = page.limit.clamp(1, bounds::ID_PAGE);
     let client = shared.pool.get().await?;
@@ -45,7 +47,7 @@ pub(in crate::postgres) async fn task_ids(shared: &Shared, filter: TaskFilter, p
     Ok(TaskIdPage::of(rows.iter().map(id).collect(), limit))
 }
 
-/// The statement that finds the numbers of tasks, the newest first.
+/// Returns the query for the numbers of a page.
 fn numbers(filter: &TaskFilter, before: Option<TaskId>, limit: usize) -> (String, Condition) {
     let mut condition = Condition::of(filter);
     if let Some(before) = before {
@@ -60,10 +62,12 @@ fn numbers(filter: &TaskFilter, before: Option<TaskId>, limit: usize) -> (String
     (statement, condition)
 }
 
+/// Decodes a task number.
 fn id(row: &Row) -> TaskId {
     TaskId(row.get(0))
 }
 
+/// Returns the number of tasks that match a filter.
 pub(in crate::postgres) async fn count(shared: &Shared, filter: TaskFilter) -> Result<u64> {
     let condition = Condition::of(&filter);
     let text = condition.text();

@@ -1,4 +1,7 @@
-//! What is asked of the store.
+//! Reads of the store.
+//!
+//! A read that depends on rules runs the model over loaded rows ([`model_reads`]); the others are
+//! queries.
 
 pub(in crate::postgres) mod events;
 mod filter;

@@ -1,4 +1,4 @@
-//! Reads that the memory store's code answers over what is loaded.
+//! Reads that the model answers over loaded rows.
 
 use std::collections::BTreeSet;
 
@@ -23,24 +23,28 @@ use crate::postgres::sql::SYNC;
 use crate::postgres::working_set::applied::Covered;
 use crate::postgres::working_set::contents::WorkingSet;
 
-/// How often what a read looks for is loaded at the most.
+/// The most rounds of loading in one read. Each round lets the read get further, so only a defect
+/// reaches this.
 const ROUNDS: usize = 10_000;
 
+/// Returns a task's record.
 pub(in crate::postgres) async fn task(shared: &Shared, task: TaskId) -> Result<Option<TaskRecord>> {
     look_first(shared, BTreeSet::from([LoadRequest::Task(task)]), move |working_set, _| working_set.record(task)).await
 }
 
+/// Returns the reasons why a task waits.
 pub(in crate::postgres) async fn why(shared: &Shared, task: TaskId) -> Result<Option<Vec<WaitReason>>> {
     look_first(shared, BTreeSet::from([LoadRequest::Task(task)]), move |working_set, now| working_set.why(task, now))
         .await
 }
 
+/// Returns the task that a claim would get next.
 pub(in crate::postgres) async fn peek(shared: &Shared, claim: Claim) -> Result<Option<TaskRecord>> {
     look_first(shared, BTreeSet::from([LoadRequest::SubQueues]), move |working_set, now| working_set.peek(&claim, now))
         .await
 }
 
-/// Answers from what is loaded, and loads until it can be answered.
+/// Runs a read over a working set, and loads what it requests until it succeeds.
 pub(in crate::postgres) async fn look<T>(
     shared: &Shared,
     answer: impl FnMut(&mut WorkingSet, Now) -> Covered<T>,
@@ -48,6 +52,7 @@ pub(in crate::postgres) async fn look<T>(
     look_first(shared, BTreeSet::new(), answer).await
 }
 
+/// Runs a read like [`look`], and loads its `first` requests in the first round trip.
 async fn look_first<T>(
     shared: &Shared,
     first: BTreeSet<LoadRequest>,
@@ -60,8 +65,8 @@ async fn look_first<T>(
     Ok(answer)
 }
 
-/// Ends a transaction that has read. What it saw may be ahead of the disk, and nobody is told of
-/// that before a crash of the server could no longer undo it.
+/// Ends a reading transaction. If it saw changes that are not on disk yet, waits for the disk: a
+/// crash of the server could still undo them.
 pub(in crate::postgres) async fn end(client: &OwnedConnection, shared: &Shared, is_unflushed: bool) -> Result<()> {
     client.batch_execute("COMMIT").await.map_err(classified)?;
     if is_unflushed && must_wait(shared) {
@@ -70,8 +75,8 @@ pub(in crate::postgres) async fn end(client: &OwnedConnection, shared: &Shared, 
     Ok(())
 }
 
-/// What a single statement answers, which needs no transaction around it. What it saw is on disk
-/// then, as with [`end`].
+/// Returns the rows of a single statement, which needs no transaction. What it saw is on disk then,
+/// as with [`end`].
 pub(in crate::postgres) async fn ask(
     client: &OwnedConnection,
     shared: &Shared,
@@ -83,7 +88,8 @@ pub(in crate::postgres) async fn ask(
     if !must_wait(shared) {
         return rows.await;
     }
-    // Sent at once, and answered behind it: by then all that it saw is in the server's log.
+    // Both queries are sent at once. The second runs after the first, so everything that the first
+    // one saw is in the server's log by then.
     let (rows, is_unflushed) = join(rows, is_unflushed(client)).await;
     let rows = rows?;
     if is_unflushed? {
@@ -92,12 +98,14 @@ pub(in crate::postgres) async fn ask(
     Ok(rows)
 }
 
+/// Returns true if reads must wait for the disk. With a lower durability, acknowledged writes may
+/// be lost as well.
 fn must_wait(shared: &Shared) -> bool {
     shared.options.durability == Durability::Full
 }
 
-/// Answers in a transaction of its own, which is begun and not ended here, and says whether it was
-/// ahead of the disk.
+/// Runs a read in a transaction that is begun here and ended by the caller. The flag is true if the
+/// read saw changes that are not on disk yet.
 pub(in crate::postgres) async fn within<T>(
     client: &OwnedConnection,
     shared: &Shared,

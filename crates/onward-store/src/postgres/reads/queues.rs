@@ -1,4 +1,4 @@
-//! The queues and their sizes.
+//! Reads of queues and their sizes.
 
 use std::collections::BTreeSet;
 
@@ -14,6 +14,7 @@ use crate::postgres::connect::error::classified;
 use crate::postgres::shared::Shared;
 use crate::postgres::working_set::reads::state_of;
 
+/// Returns all queues with their counts, from one snapshot.
 pub(in crate::postgres) async fn queues(shared: &Shared) -> Result<Vec<QueueRecord>> {
     let client = shared.pool.get().await?;
     let (mut queues, is_unflushed) =
@@ -42,10 +43,12 @@ pub(in crate::postgres) async fn queues(shared: &Shared) -> Result<Vec<QueueReco
     Ok(queues.into_values().collect())
 }
 
+/// Runs a query in the snapshot.
 async fn ask(client: &OwnedConnection, shared: &Shared, statement: &str) -> Result<Vec<Row>> {
     client.query_typed(&shared.sql.text(statement), &[]).await.map_err(classified)
 }
 
+/// Sets the count of one state.
 fn set(record: &mut QueueRecord, state: TaskState, tasks: u64) {
     match state {
         TaskState::Blocked => record.blocked = tasks,

@@ -1,4 +1,4 @@
-//! How tasks ended, by kind and by day.
+//! Statistics of ended tasks, by kind and by day.
 
 use std::time::Duration;
 
@@ -15,9 +15,11 @@ use crate::postgres::connect::error::classified;
 use crate::postgres::shared::{Shared, wall};
 use crate::rules::history::{beginning, first_day};
 
+/// The query for the statistics of all kinds.
 pub(in crate::postgres) const STATISTICS: &str = "SELECT kind, completed, failed, dead, cancelled, expired, attempts, wait, run, \
      run_maximum, io_tasks, io::text[] FROM {s}.statistics ORDER BY kind";
 
+/// Returns the statistics of all kinds.
 pub(in crate::postgres) async fn statistics(shared: &Shared) -> Result<Vec<KindStatistics>> {
     let client = shared.pool.get().await?;
     let rows = ask(&client, shared, STATISTICS, &[]).await?;
@@ -25,6 +27,7 @@ pub(in crate::postgres) async fn statistics(shared: &Shared) -> Result<Vec<KindS
     rows.iter().map(kind).collect()
 }
 
+/// Decodes a row of [`STATISTICS`].
 pub(in crate::postgres) fn kind(row: &Row) -> Result<KindStatistics> {
     let time = |at: usize| Duration::from_micros(count(row, at));
     let io: Vec<String> = row.try_get(11).map_err(classified)?;
@@ -47,15 +50,18 @@ pub(in crate::postgres) fn kind(row: &Row) -> Result<KindStatistics> {
     })
 }
 
+/// Decodes a count.
 fn count(row: &Row, at: usize) -> u64 {
     row.get::<_, i64>(at).cast_unsigned()
 }
 
+/// Decodes the counts of ended tasks, which begin at a column.
 pub(in crate::postgres) fn ended(row: &Row, first: usize) -> EndedCounts {
     let count = |at: usize| count(row, first + at);
     EndedCounts { completed: count(0), failed: count(1), dead: count(2), cancelled: count(3), expired: count(4) }
 }
 
+/// Returns the daily counts of the last days.
 pub(in crate::postgres) async fn history(shared: &Shared, days: u32) -> Result<Vec<QueueDay>> {
     let client = shared.pool.get().await?;
     let latest = "SELECT max(day) FROM {s}.day";

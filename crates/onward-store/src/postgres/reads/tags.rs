@@ -1,4 +1,4 @@
-//! Which tags there are.
+//! Reads of tags: keys, and values of a key.
 
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -13,6 +13,7 @@ use crate::postgres::connect::error::classified;
 use crate::postgres::load::query::number;
 use crate::postgres::shared::Shared;
 
+/// Returns a page of a key's values, each with the number of matching tasks.
 pub(in crate::postgres) async fn values(
     shared: &Shared,
     key: String,
@@ -50,6 +51,7 @@ pub(in crate::postgres) async fn values(
     Ok(TagValuePage::of(rows.iter().map(value).collect::<Result<_>>()?, limit))
 }
 
+/// Returns a page of tag keys with a prefix.
 pub(in crate::postgres) async fn keys(shared: &Shared, prefix: String, page: TagPage) -> Result<TagKeyPage> {
     let limit = page.limit.clamp(1, bounds::PAGE);
     let prefix = prefix.into_bytes();
@@ -70,6 +72,7 @@ pub(in crate::postgres) async fn keys(shared: &Shared, prefix: String, page: Tag
     Ok(TagKeyPage::of(rows.iter().map(text).collect::<Result<_>>()?, limit))
 }
 
+/// Decodes a text.
 fn text(row: &Row) -> Result<String> {
     let bytes: Vec<u8> = row.try_get(0).map_err(classified)?;
     String::from_utf8(bytes).map_err(|_| Error::corrupt("a tag of the store is not text; restore a backup"))

@@ -1,5 +1,7 @@
-//! Writing tasks that are alike: what they have in common goes to the server once, and what that
-//! makes of it is made once.
+//! Writing columnar batches: common values are sent once, and the server parses them once.
+//!
+//! Sending one value instead of an array saves its encoding here, and on the server its decoding
+//! and, for the body, the parsing of JSON for each row.
 
 use tokio_postgres::types::{ToSql, Type};
 
@@ -7,21 +9,25 @@ use crate::postgres::commit::write_rows::{Statements, Values};
 use crate::postgres::speculation::columnar_batch::ColumnarBatch;
 use crate::postgres::working_set::task_row::TaskRow;
 
-/// The columns of rows to be put into a table: each a value that all have in common, or one for
-/// each row.
+/// The columns of the rows for an `INSERT`: each is a value that all rows have in common, or an
+/// array with one value per row.
 #[derive(Default)]
 struct Columns<'a> {
+    /// The names of the columns.
     names: Vec<&'static str>,
-    /// What is selected for each.
+    /// The expression selected for each column.
     sources: Vec<String>,
-    /// Those that differ, and the parameters that they come in.
+    /// The columns with an array.
     differ: Vec<&'static str>,
+    /// The parameters of these arrays.
     arrays: Vec<String>,
+    /// The values of all parameters.
     values: Values<'a>,
 }
 
 impl<'a> Columns<'a> {
-    /// Columns that all have in common. A body is read once, not for each row.
+    /// Adds the columns that all rows share. The subquery makes the server parse the body once,
+    /// instead of once per row.
     fn of_all(row: &'a TaskRow) -> Self {
         let mut columns = Self::default();
         columns.same("state", row.state, Type::INT2);
@@ -40,22 +46,25 @@ impl<'a> Columns<'a> {
         columns
     }
 
+    /// Adds a parameter and returns its placeholder.
     fn parameter(&mut self, value: impl ToSql + Sync + Send + 'a, sort: Type) -> String {
         self.values.push((Box::new(value), sort));
         format!("${}", self.values.len())
     }
 
+    /// Adds a column with its expression.
     fn column(&mut self, name: &'static str, source: String) {
         self.names.push(name);
         self.sources.push(source);
     }
 
+    /// Adds a column with one value for all rows.
     fn same(&mut self, name: &'static str, value: impl ToSql + Sync + Send + 'a, sort: Type) {
         let source = self.parameter(value, sort);
         self.column(name, source);
     }
 
-    /// A column of values that are mostly not the same; where they are, one of them goes.
+    /// Adds a column with a value per row, or with a single one if all values are equal.
     fn each<T: ToSql + Sync + Send + PartialEq + Copy + 'a>(
         &mut self,
         name: &'static str,
@@ -69,6 +78,7 @@ impl<'a> Columns<'a> {
         }
     }
 
+    /// Adds a column with an array.
     fn array<T: ToSql + Sync + Send + 'a>(&mut self, name: &'static str, values: Vec<T>, array: Type) {
         let parameter = self.parameter(values, array);
         self.arrays.push(parameter);
@@ -76,7 +86,8 @@ impl<'a> Columns<'a> {
         self.column(name, format!("u.{name}"));
     }
 
-    /// What tells the tasks of a lot apart.
+    /// Adds the columns in which the tasks of a batch differ. The number is always an array:
+    /// `unnest` needs at least one.
     fn of_each(&mut self, group: &'a ColumnarBatch) {
         self.array("id", group.ids(), Type::INT8_ARRAY);
         self.each("task_group", group.groups(), Type::TEXT, Type::TEXT_ARRAY);
@@ -89,6 +100,7 @@ impl<'a> Columns<'a> {
         self.each("end_number", group.end_numbers(), Type::INT8, Type::INT8_ARRAY);
     }
 
+    /// Sends the `INSERT`.
     fn insert_into(self, statements: &mut Statements<'a>, table: &str) {
         let statement = format!(
             "INSERT INTO {{s}}.{table} ({}) SELECT {} FROM unnest({}) AS u ({})",
@@ -101,18 +113,19 @@ impl<'a> Columns<'a> {
     }
 }
 
+/// Inserts a batch into one of the tables `task` and `history`.
 fn insert_into<'a>(statements: &mut Statements<'a>, table: &str, group: &'a ColumnarBatch) {
     let mut columns = Columns::of_all(&group.row);
     columns.of_each(group);
     columns.insert_into(statements, table);
 }
 
-/// Puts new live tasks in.
+/// Inserts new live tasks.
 pub(in crate::postgres) fn insert<'a>(statements: &mut Statements<'a>, groups: &'a [ColumnarBatch]) {
     groups.iter().for_each(|group| insert_into(statements, "task", group));
 }
 
-/// Changes what the beginning of an attempt changes.
+/// Updates the columns that the start of an attempt changes.
 pub(in crate::postgres) fn start<'a>(statements: &mut Statements<'a>, groups: &'a [ColumnarBatch]) {
     for group in groups {
         statements.send(
@@ -128,8 +141,8 @@ pub(in crate::postgres) fn start<'a>(statements: &mut Statements<'a>, groups: &'
     }
 }
 
-/// Moves tasks that end. Their payloads are small and come along: to put a row into one table is
-/// less work than to bring it there from another.
+/// Moves tasks that end to the history. Their payloads are small and are sent again: an `INSERT` of
+/// values costs the server less than moving a row between tables.
 pub(in crate::postgres) fn finish<'a>(statements: &mut Statements<'a>, groups: &'a [ColumnarBatch]) {
     groups.iter().for_each(|group| insert_into(statements, "history", group));
     let ids: Vec<i64> = groups.iter().flat_map(ColumnarBatch::ids).collect();

@@ -1,5 +1,7 @@
-//! Rows that are written while the rest of their batch is decided: the server need not wait for the
-//! program, nor the program for the server.
+//! Eager writes: rows that are final are sent while the rest of their batch is decided, so that the
+//! server and the program work at the same time.
+//!
+//! All of it belongs to one transaction, so no reader sees these rows before the commit.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -18,54 +20,62 @@ use crate::postgres::sql::Sql;
 use crate::postgres::working_set::change_set::ChangeSet;
 use crate::postgres::working_set::decision::SentTasks;
 
-/// What is on its way of a batch that is being decided.
+/// The statements in flight of a batch that is still being decided.
 pub(in crate::postgres) struct EagerWrites<'c> {
     client: &'c ServerConnection<'c>,
     sql: &'c Sql,
+    /// The statements, in the order in which they were sent.
     sent: Vec<MaybeDone<Sent<'c>>>,
+    /// The tasks that were sent, in the version that was sent. The final change set is relative to
+    /// them.
     pub(in crate::postgres) written: SentTasks,
+    /// False for small batches, and for the second try of a batch.
     is_allowed: bool,
 }
 
 impl<'c> EagerWrites<'c> {
-    /// For calls, where they are many writes.
+    /// Allows eager writes if the calls have enough writes for two steps.
     pub(in crate::postgres) fn of(client: &'c ServerConnection<'c>, sql: &'c Sql, calls: &[&[Write]]) -> Self {
         let is_allowed = calls.iter().map(|call| call.len()).sum::<usize>() >= 2 * bounds::DECIDED_AT_ONCE;
         Self { is_allowed, ..Self::never(client, sql) }
     }
 
-    /// Everything is decided before anything is written.
+    /// Forbids eager writes: everything is decided before anything is sent.
     pub(in crate::postgres) fn never(client: &'c ServerConnection<'c>, sql: &'c Sql) -> Self {
         Self { client, sql, sent: Vec::new(), written: SentTasks::default(), is_allowed: false }
     }
 
+    /// Returns true if rows may be sent before everything is decided.
     pub(in crate::postgres) fn is_allowed(&self) -> bool {
         self.is_allowed
     }
 
-    /// Has rows of before go with what is asked for next, behind it.
+    /// Adds the rows of a plan. They are sent with the next request, because nothing polls them
+    /// before.
     pub(in crate::postgres) fn adopt(&mut self, rows: Vec<ChangeSet>, written: SentTasks) {
         let saving = rows.into_iter().map(|rows| maybe_done(self.saving(rows)));
         self.sent = saving.collect();
         self.written = written;
     }
 
-    /// Sends rows. What came of them is heard in the end.
+    /// Sends rows without waiting for their result, which [`Self::written`] returns in the end.
     pub(in crate::postgres) async fn send(&mut self, rows: ChangeSet) {
         let mut saving = maybe_done(self.saving(rows));
-        // They are on their way when this is first polled, and who carries them gets a turn.
+        // The first poll sends the rows. Yielding lets the connection's task write them to the
+        // socket.
         let _ = (&mut saving).now_or_never();
         self.sent.push(saving);
         tokio::task::yield_now().await;
     }
 
+    /// Builds the future that sends rows.
     fn saving(&self, rows: ChangeSet) -> Sent<'c> {
         let (client, sql) = (self.client, self.sql);
         Box::pin(async move { save_rows(client, sql, &rows).await })
     }
 
-    /// Whether what is wanted can be loaded after this was written as before it: what looks at
-    /// nothing that was written, but by numbers of tasks that are known.
+    /// Returns true if requests load the same after the rows sent so far as before them. That holds
+    /// for rows found by number, key or sub-queue; counts and orders include what was sent.
     pub(in crate::postgres) fn can_still_load(&self, requests: &BTreeSet<LoadRequest>) -> bool {
         let is_unaffected = |request: &LoadRequest| {
             matches!(
@@ -76,22 +86,23 @@ impl<'c> EagerWrites<'c> {
         self.sent.is_empty() || (!self.written.has_new() && requests.iter().all(is_unaffected))
     }
 
-    /// Waits until what was sent is written.
+    /// Waits for everything sent, and returns the first error in order.
     pub(in crate::postgres) async fn written(&mut self) -> Result<(), Error> {
         join_all(std::mem::take(&mut self.sent).into_iter().map(saved)).await.into_iter().collect()
     }
 
-    /// Waits for something that was asked for before or after what was sent.
+    /// Waits for a reply while the statements sent before it make progress.
     pub(in crate::postgres) async fn await_in_order<T>(&mut self, one: impl Future<Output = T>) -> T {
         await_in_order(&mut self.sent, one).await
     }
 
-    /// What was sent, and which tasks these are.
+    /// Returns the statements in flight, to be awaited together with the commit.
     pub(in crate::postgres) fn into_sent(self) -> Vec<Sent<'c>> {
         self.sent.into_iter().map(saved).collect()
     }
 }
 
+/// Returns the statement's future, or its result if it is done.
 fn saved(sent: MaybeDone<Sent<'_>>) -> Sent<'_> {
     match sent {
         MaybeDone::Future(sent) => sent,

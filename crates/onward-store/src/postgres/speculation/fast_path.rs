@@ -1,11 +1,11 @@
-//! Turns that only append events to histories, as steps of an orchestration do: one statement, and
-//! nothing is read before it.
+//! The fast path: turns that only append events to histories, as orchestration steps do, take one
+//! statement, and nothing is read before it.
 //!
-//! They are decided over what the writer keeps since its last batch, before anybody knows whether
-//! that is still so. The statement finds that out: it takes the store's lock, compares the number
-//! of the last transaction that wrote, and writes where that is the writer's own. Else it leaves no
-//! trace, and the turns are decided the ordinary way. As it is one statement, it is one
-//! transaction, whatever stands before the server.
+//! They are decided over the row cache, before anything shows if the cache is still valid. The
+//! statement verifies that: it takes the store's lock, compares `last_write` with the number of the
+//! writer's own last transaction, and writes only if they are equal. Otherwise it leaves no trace,
+//! and the turns are decided in an ordinary transaction. As one statement it is one transaction,
+//! whatever pooler stands before the server.
 
 use std::collections::BTreeSet;
 
@@ -29,13 +29,15 @@ use crate::postgres::working_set::contents::WorkingSet;
 use crate::postgres::working_set::decision::SentTasks;
 use crate::postgres::working_set::expected_requests::requests_of;
 
-/// What it finds out it finds out behind the lock, for who holds that is about to change it: each
-/// look depends on the lock. Nobody is waited for, because whoever has the lock writes, and what
-/// was decided is then of no use; and so no lock on a table is held while another is waited for.
+/// Appends turns if no other writer has committed.
 ///
-/// What is looked at is seen as it was before the lock, but for the sequence, which has no
-/// versions. Nothing has been committed since, if its number is that of the writer's last
-/// transaction, which it has heard of.
+/// Every comparison depends on the lock (`WHERE is_had`), because its holder is about to change the
+/// numbers. The statement does not wait for the lock: its holder commits, and the decision is void
+/// then. So no table lock is held while another lock is waited for, and no deadlock can arise.
+///
+/// The statement's snapshot is older than the lock, but a sequence has no versions. If `last_write`
+/// has the number of the writer's last transaction, which it knows to be committed, then nothing
+/// was committed since, and the snapshot is current.
 const APPEND_TURNS: &str = "WITH lock AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(hashtextextended('onward {s}', 0)) AS is_had), \
      same AS MATERIALIZED (SELECT true AS it FROM lock WHERE is_had \
        AND (SELECT last_value FROM {s}.last_write WHERE is_had) = $1 \
@@ -46,17 +48,17 @@ const APPEND_TURNS: &str = "WITH lock AS MATERIALIZED (SELECT pg_try_advisory_xa
      marker AS (UPDATE {s}.writer w SET batch = $3 + 1, at = now() FROM same WHERE w.id = $2) \
      SELECT setval('{s}.last_write', $1 + 1), CASE WHEN $11 THEN set_config('synchronous_commit', 'off', true) END FROM same";
 
-/// Turns that are decided, if nobody else has written.
+/// Turns that are decided, on the condition that no other writer has committed.
 struct Decided {
     working_set: WorkingSet,
     applied: Applied,
     change_set: ChangeSet,
-    /// The number of the last transaction that wrote.
+    /// The number of the last writing transaction, which the statement compares.
     write: i64,
 }
 
-/// Applies calls that do nothing but append events to histories of which the writer knows
-/// everything. `None` if it cannot be done so, and then nothing was done.
+/// Applies calls that only append events to histories that the row cache covers. Returns `None` if
+/// that is not possible; then nothing was written.
 pub(in crate::postgres) async fn try_fast_path(
     client: &OwnedConnection,
     shared: &Shared,
@@ -80,12 +82,14 @@ pub(in crate::postgres) async fn try_fast_path(
         }
         Ok(false) => None,
         Err(error) => {
+            // The statement may have taken effect or not, so nothing that is cached is certain.
             state.forget();
             Some(outcome_of(error, applied, commit_id))
         }
     }
 }
 
+/// Classifies an error of the statement as for any commit.
 fn outcome_of(error: DriverError, applied: Applied, commit_id: CommitId) -> CommitOutcome {
     if leaves_commit_unknown(&error) {
         return CommitOutcome::Unknown { applied, commit_id, error: classified(error) };
@@ -94,13 +98,15 @@ fn outcome_of(error: DriverError, applied: Applied, commit_id: CommitId) -> Comm
     CommitOutcome::Failed { error: classified(error), again }
 }
 
-/// Whether a write may do nothing but append events. Neither the time nor another task has a part
-/// in it.
+/// Returns true if a write may do nothing but append events. Neither the time nor any other task
+/// affects such a write.
 fn only_appends(write: &Write) -> bool {
     let Write::Turn(turn) = write else { return false };
     turn.next == AfterTurn::Continue && turn.submits.is_empty() && turn.cancels.is_empty() && turn.tags.is_empty()
 }
 
+/// Decides the calls over the row cache. Returns `None` if the cache does not cover them, or if
+/// they change more than histories.
 fn decide(shared: &Shared, calls: &[&[Write]], state: &WriterState) -> Result<Option<Decided>> {
     let mut requests = Vec::new();
     calls.iter().copied().flatten().for_each(|write| requests_of(write, &mut requests));
@@ -122,7 +128,8 @@ fn decide(shared: &Shared, calls: &[&[Write]], state: &WriterState) -> Result<Op
     Ok(only_appends_turns.then_some(Decided { working_set, applied, change_set, write }))
 }
 
-/// Answers whether it was written: not where somebody else has written meanwhile.
+/// Sends the statement. Returns false if nothing was written, because another writer has the lock
+/// or has committed.
 async fn send(
     client: &OwnedConnection,
     shared: &Shared,

@@ -1,5 +1,7 @@
-//! Whether writes concern what runs elsewhere: who else keeps in mind what it runs has to hear of
-//! that.
+//! Invalidation: decides if a transaction changes anything that runs in another writer's session.
+//!
+//! Such a transaction sets the sequence `last_invalidation`, so that the other writer stops
+//! trusting its row cache for the tasks that it runs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,17 +13,19 @@ use crate::postgres::working_set::applied::Applied;
 use crate::postgres::working_set::contents::WorkingSet;
 
 impl WorkingSet {
-    /// When a session was opened, if it is open.
+    /// Returns the time at which a session was opened, if it is open.
     pub(crate) fn opened_at(&self, session: SessionId) -> Option<Timestamp> {
         self.state().sessions.get(&session).map(|session| session.opened_at)
     }
 
-    /// Whether writes have changed a task that runs, in a session that is none of `own_sessions`,
-    /// or anything that has to do with it.
+    /// Returns true if writes changed a task that runs in a session other than `own_sessions`, or
+    /// changed any of its relations.
     pub(in crate::postgres) fn invalidates(&self, applied: &Applied, own_sessions: &BTreeSet<SessionId>) -> bool {
         let (before, after) = (self.state(), applied.after());
         let runs_in_other_session =
             |task: &&Arc<Task>| task.session.is_some_and(|session| !own_sessions.contains(&session));
+        // Unchanged tasks share their allocation before and after, so most comparisons are of
+        // pointers.
         let is_changed = |task: &Arc<Task>| {
             !after.tasks.share(task.id).is_some_and(|now| Arc::ptr_eq(now, task))
                 || relations(before, task) != relations(after, task)
@@ -32,13 +36,14 @@ impl WorkingSet {
 }
 
 impl Applied {
-    /// When a session was opened, if it is open after the writes.
+    /// Returns the time at which a session was opened, if it is open after the writes.
     pub(crate) fn opened_at(&self, session: SessionId) -> Option<Timestamp> {
         self.after().sessions.get(&session).map(|session| session.opened_at)
     }
 }
 
-/// Everything that may say of a task that it has to do with others, but for children.
+/// Returns every relation of a task except its children, for comparison: dependencies, batches and
+/// its unique key.
 fn relations<'s>(state: &'s State, task: &Task) -> impl PartialEq + use<'s> {
     let id = task.id;
     let all = (id, TaskId(i64::MIN))..=(id, TaskId(i64::MAX));
@@ -53,6 +58,7 @@ fn relations<'s>(state: &'s State, task: &Task) -> impl PartialEq + use<'s> {
     )
 }
 
+/// Returns true if a task has got a child. Existing children never get another parent.
 fn has_new_child(id: TaskId, before: &State, after: &State) -> bool {
     after.tasks.iter().any(|task| task.new.parent == Some(id) && before.tasks.share(task.id).is_none())
 }

@@ -1,7 +1,8 @@
-//! Speculation: what a writer uses and decides before it knows that it may, and how it finds out.
+//! Speculation: a writer uses what it remembers, and decides calls, before it knows if that is
+//! still valid; it verifies this before it commits.
 //!
-//! A writer remembers tasks and numbers of its last transaction. Each task that it remembers is in
-//! one of three states:
+//! A writer remembers tasks and counters from its last transaction. Each task in its row cache is
+//! in one of three states:
 //!
 //! ```text
 //!            loaded, or written in an own transaction
@@ -23,15 +24,15 @@
 //!   ([`row_cache`]). The row is used as it is.
 //! * **Unverified**: another writer has committed since. A task that runs in one of the writer's
 //!   [`own_sessions`] is still valid as long as the sequence `last_invalidation` has the number
-//!   with which the task was verified last; who sets it, [`invalidation`] decides. Any other task
-//!   is compared with its row ([`validation`]).
+//!   with which the task was last verified. [`invalidation`] decides which transactions set it. Any
+//!   other task is compared with its row ([`validation`]).
 //! * **Invalid**: neither holds. The row is loaded in one more round trip.
 //!
-//! All of this is found out under the store's lock, in the first round trip of a transaction
-//! (`commit/begin.rs`). A new connection empties the row cache. A server that has lost the writer's
-//! last commit in a crash makes it forget everything but which sessions it has opened.
+//! All of this is checked under the store's lock, in the first round trip of a transaction
+//! (`commit/begin.rs`). A new connection empties the row cache. If the server lost the writer's
+//! last commit in a crash, the writer forgets everything except which sessions it has opened.
 //!
-//! Calls that are decided ahead go through states of the same names:
+//! Calls that are decided speculatively go through states of the same names:
 //!
 //! * **Unverified**: while the server writes one batch, [`batch_builder`] collects the next and
 //!   [`plan`] decides its first writes over the row cache. Nothing of it is sent.
@@ -40,15 +41,15 @@
 //! * **Invalid**: one of these does not hold. The transaction is rolled back, and all of its calls
 //!   are decided again without a plan.
 //!
-//! [`fast_path`] has one statement do the same: it takes the lock, compares the numbers, and writes
-//! nothing where they differ.
+//! [`fast_path`] does the same in one statement: it takes the lock, compares the numbers, and
+//! writes nothing if they differ.
 //!
-//! The others save time without presuming anything. [`eager_writes`] sends rows that are final
-//! while the rest of their batch is decided, in the same transaction. [`ordered_polling`] waits for
-//! one reply of the server while earlier ones arrive. [`columnar_batch`] finds tasks that differ in
-//! few columns, and [`columnar_write`] sends what they have in common once.
+//! The other modules save time without presuming anything. [`eager_writes`] sends rows that are
+//! final while the rest of their batch is decided, in the same transaction. [`ordered_polling`]
+//! waits for one reply of the server while earlier ones arrive. [`columnar_batch`] finds tasks that
+//! differ in few columns, and [`columnar_write`] sends their common values once.
 //!
-//! Why, and what each gains: `docs/design/0013-postgresql-row-cache.md` and
+//! For the reasons and the gain of each see `docs/design/0013-postgresql-row-cache.md` and
 //! `docs/design/0014-postgresql-speculation.md`.
 
 pub(super) mod batch_builder;

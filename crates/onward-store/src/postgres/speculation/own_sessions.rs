@@ -1,14 +1,14 @@
-//! Tasks in sessions that a writer has opened itself: they are what they were, though others have
-//! written, as long as nobody has interfered.
+//! Own sessions: tasks that run in sessions that the writer has opened itself stay valid, although
+//! other writers have committed, as long as none has invalidated them.
 //!
-//! Whoever changes a task that runs in a session of another writer, or anything that has to do with
-//! it, sets the sequence `last_invalidation` to the number of its transaction, under the lock. Most
-//! who write beside a node concern nothing that it runs: they submit, and end what they run
-//! themselves.
+//! A writer that changes a task that runs in another writer's session, or any of its relations,
+//! sets the sequence `last_invalidation` to the number of its transaction, under the lock. Most
+//! concurrent writes concern nothing that other nodes run: they submit tasks, and end tasks that
+//! they run themselves.
 //!
-//! A session is a writer's own if it has opened it, and if the store has one with that number that
-//! was opened at that time: a number that was given in a transaction that the server lost in a
-//! crash is given again.
+//! A session is a writer's own if the writer has opened it, and if the store's session of that
+//! number was opened at the same time. The number alone is not enough: the server reuses a number
+//! if it lost the transaction in a crash.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,15 +21,15 @@ use crate::postgres::speculation::row_cache::RowCache;
 use crate::postgres::working_set::applied::Applied;
 use crate::postgres::working_set::contents::WorkingSet;
 
-/// The sessions that a writer has opened.
+/// The sessions that a writer has opened, with their opening times.
 #[derive(Debug, Clone, Default)]
 pub(in crate::postgres) struct OwnSessions {
     opened: Arc<BTreeMap<SessionId, Timestamp>>,
 }
 
 impl OwnSessions {
-    /// With those that a transaction has opened: it gave the numbers behind `before`, up to `last`.
-    /// Those that are over make room, and then the oldest ones.
+    /// Returns the list with the sessions that a transaction opened: it assigned the numbers after
+    /// `before`, up to `last`. Closed sessions are dropped first, then the oldest ones.
     pub(in crate::postgres) fn with_those_of(&self, applied: &Applied, before: i64, last: i64) -> Self {
         let mut own = self.clone();
         if before == last {
@@ -44,14 +44,14 @@ impl OwnSessions {
         own
     }
 
-    /// Those of them that are open.
+    /// Returns the own sessions that are open.
     pub(in crate::postgres) fn open_in(&self, working_set: &WorkingSet) -> BTreeSet<SessionId> {
         let is_open = |(session, at): &(&SessionId, &Timestamp)| working_set.opened_at(**session) == Some(**at);
         self.opened.iter().filter(is_open).map(|(session, _)| *session).collect()
     }
 
-    /// Whether a task that is wanted runs in one of these, and nobody has interfered since it was
-    /// sure.
+    /// Returns true if a requested task runs in an own session, and no invalidation is known since
+    /// it was verified. The caller checks again under the lock.
     pub(in crate::postgres) fn may_be_valid(
         &self,
         request: &LoadRequest,
@@ -62,8 +62,8 @@ impl OwnSessions {
     }
 }
 
-/// Whether a task that is wanted runs in one of the writer's own sessions that are open, and nobody
-/// has interfered since it was sure.
+/// Returns true if a requested task runs in one of the open `own` sessions, and no transaction has
+/// invalidated it since it was verified.
 pub(in crate::postgres) fn is_valid_in_own_session(
     request: &LoadRequest,
     row_cache: &RowCache,
@@ -73,6 +73,7 @@ pub(in crate::postgres) fn is_valid_in_own_session(
     is_still_valid(request, row_cache, invalidation, |session| own.contains(session))
 }
 
+/// Compares the last invalidation with the one at which the cached task was verified.
 fn is_still_valid(
     request: &LoadRequest,
     row_cache: &RowCache,

@@ -1,10 +1,10 @@
-//! Calls that are decided, as far as that can be, before the transaction begins in which they are
-//! written: while the server writes the one before it.
+//! Speculative planning: calls are decided, as far as possible, while the server writes the
+//! transaction before theirs.
 //!
-//! They are decided over what the writer will keep if that transaction is committed and nobody else
-//! writes, as of the time that the server's clock is about to show. Whether it was so shows at the
-//! beginning of their own transaction, under the lock; if not, what was decided is forgotten, and
-//! what was sent of it is rolled back.
+//! They are decided over the row cache as it will be if that transaction commits and no other
+//! writer does, and for the time that the server's clock is about to show. Their own transaction
+//! verifies this at its beginning, under the lock. If it does not hold, the plan is dropped, and
+//! everything sent of it is rolled back.
 
 use crate::api::error::Result;
 use crate::api::write::Write;
@@ -20,22 +20,24 @@ use crate::postgres::working_set::contents::WorkingSet;
 use crate::postgres::working_set::counters::Counters;
 use crate::postgres::working_set::decision::{Decision, SentTasks};
 
-/// Calls of which the first writes are decided.
+/// Calls whose first writes are decided speculatively.
 #[derive(Debug)]
 pub(in crate::postgres) struct Plan {
-    /// The number of the transaction that is to be the last before theirs, and the numbers that it
-    /// gives.
+    /// The number of the transaction that the plan presumes to be the last one, and the store's
+    /// counters after it.
     write: i64,
     counters: Counters,
+    /// The time at which the calls are decided.
     working_set: WorkingSet,
     now: Now,
     decision: Box<Decision>,
-    /// What is settled of them, as rows.
+    /// The rows of tasks that are final, by step.
     rows: Vec<ChangeSet>,
+    /// The tasks of these rows.
     written: SentTasks,
 }
 
-/// Over what calls were decided, and how far, once their rows are sent.
+/// The premises of a plan and its state, once its rows are sent.
 #[derive(Debug)]
 pub(in crate::postgres) struct SentPlan {
     write: i64,
@@ -45,8 +47,8 @@ pub(in crate::postgres) struct SentPlan {
 }
 
 impl Plan {
-    /// Nothing is decided yet, by a writer that will know so much after its last transaction.
-    /// `None` if that is too little to decide anything by.
+    /// Begins a plan for a writer that will have the state `after`. Returns `None` if that state is
+    /// too little to decide anything, or if other writers are expected to commit.
     pub(in crate::postgres) fn begin(shared: &Shared, after: &WriterState) -> Result<Option<Box<Self>>> {
         let (Some((write, counters)), Some((_, items)), Some(time)) = (after.write, &after.items, after.time) else {
             return Ok(None);
@@ -54,6 +56,8 @@ impl Plan {
         if !after.is_alone() {
             return Ok(None);
         }
+        // The server's clock never goes back, so the plan must not be earlier than the transaction
+        // before it.
         let about = shared.about_now();
         let now = if about.wall < time.wall { time } else { about };
         let working_set =
@@ -63,14 +67,13 @@ impl Plan {
         Ok(Some(Box::new(Self { write, counters, working_set, now, decision, rows, written })))
     }
 
-    /// Whether it is of a writer that knows this.
+    /// Returns true if the plan was made for a writer in this state.
     pub(super) fn is_after(&self, after: &WriterState) -> bool {
         after.write == Some((self.write, self.counters))
     }
 
-    /// Takes a call that is to be decided behind the others. Answers whether everything is here
-    /// that it will surely look for before it claims anything: else it cannot be decided together
-    /// with them.
+    /// Accepts a call behind the others. Returns false if the row cache lacks something that the
+    /// call is certain to read before its first claim. The call cannot be planned then.
     pub(in crate::postgres) fn accept(&mut self, after: &WriterState, call: &[Write]) -> bool {
         let requests = requests_before_claims(call);
         if !requests.iter().all(|request| after.row_cache.covers(request)) {
@@ -81,9 +84,9 @@ impl Plan {
         self.decision.resume_over(&mut self.working_set)
     }
 
-    /// Decides a few more writes of these calls, up to the first that claims: what that looks at is
-    /// not here. Answers whether there is more to be decided; `None` where something was looked for
-    /// that is not here, so that all of it is to be decided again.
+    /// Decides a few more writes, up to the first claim, whose waiting tasks are not loaded.
+    /// Returns true if there is more to plan, and `None` if a write has read something that is not
+    /// loaded. The whole plan is void then.
     pub(in crate::postgres) fn advance(&mut self, calls: &[&[Write]]) -> Result<Option<bool>> {
         if self.decision.is_over(calls) || self.decision.claims_next(calls) {
             return Ok(Some(false));
@@ -92,12 +95,12 @@ impl Plan {
         if self.working_set.has_requests() {
             return Ok(None);
         }
-        // New tasks are not settled: a claim that comes yet may begin them.
+        // New tasks are not final: a later claim of the batch can start them.
         self.rows.extend(self.decision.settled(&self.working_set, &mut self.written, false)?);
         Ok(Some(true))
     }
 
-    /// Has the rows of what is settled go with what is asked for next.
+    /// Adds the rows that are final to the next requests.
     pub(in crate::postgres) fn send_by(self, eager_writes: &mut EagerWrites<'_>) -> Box<SentPlan> {
         let Self { write, counters, working_set, now, decision, rows, written } = self;
         eager_writes.adopt(rows, written);
@@ -111,8 +114,10 @@ impl Plan {
 }
 
 impl SentPlan {
-    /// Whether calls were decided behind the last transaction that has written, over these numbers,
-    /// and at a time not long ago.
+    /// Returns true if the premises hold: the plan's transaction is the last one, the counters are
+    /// the same, and the plan's time is recent.
+    ///
+    /// Leases depend on the time, so a plan that is too old would grant leases that are too short.
     pub(in crate::postgres) fn holds_for(&self, write: i64, server_numbers: &ServerNumbers) -> bool {
         let (then, now) = (self.start.now.wall, server_numbers.now.wall);
         (write, server_numbers.counters) == (self.write, self.counters)

@@ -1,4 +1,5 @@
-//! What a writer keeps of the tasks that run, so that what finishes them need not be loaded again.
+//! The row cache: running tasks that a writer remembers, so that their ends need not load them
+//! again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,37 +12,41 @@ use crate::number_map::NumberMap;
 use crate::postgres::working_set::applied::Applied;
 use crate::postgres::working_set::contents::WorkingSet;
 
-/// Tasks that run and have nothing to do with others: nobody waits for them, they wait for nobody,
-/// are in no batch, have no children, and no message waits for them; and how many run in all. It
-/// is brought up to date with what each batch changes. Once somebody else has written, nothing of
-/// it is sure: how many run is forgotten, and tasks are what they were if [nobody has
-/// interfered](Self::validity_of), or if [their rows are](Self::written_by).
+/// Running tasks without relations, and the number of running tasks in the store.
+///
+/// A task without relations has no dependencies, dependents, batch, children or unread messages.
+/// Each batch updates the cache with its changes. After another writer has committed, the cache is
+/// unverified: the counts are dropped, and a task is used only if [no transaction has invalidated
+/// it](Self::validity_of) or if [its row is unchanged](Self::written_by).
 #[derive(Debug, Default)]
 pub(crate) struct RowCache {
     tasks: NumberMap<TaskId, CachedTask>,
-    /// Those of them that have a key, by that.
+    /// The tasks with a unique key, by that key.
     keys: HashMap<(Name, String), TaskId>,
-    /// How many each session runs of those that are sure.
+    /// The number of verified tasks by session.
     held: BTreeMap<SessionId, u64>,
-    /// How many tasks run in the store, as far as anybody has asked.
+    /// The number of running tasks in the store; `None` until a batch has needed it.
     running: Option<RunningCounts>,
-    /// How often others have written between two batches.
+    /// The number of times that other writers have committed between two batches.
     foreign_commits: u64,
 }
 
+/// A task in the cache.
 #[derive(Debug)]
 struct CachedTask {
     task: Arc<Task>,
-    /// The transaction of this writer that has written its row last; `None` if that is not known.
+    /// The writer's own transaction that wrote the row last; `None` if unknown.
     written_by: Option<i64>,
-    /// The last interference that the writer had heard of when it was sure.
+    /// The last invalidation that the writer knew of when the task was verified.
     invalidation: i64,
-    /// It is sure as long as there are no more interruptions than these.
+    /// The cache's `foreign_commits` when the task was verified. The task is verified while they
+    /// are equal.
     foreign_commits: u64,
 }
 
 impl RowCache {
-    /// Whether what is wanted need not be loaded, if nobody else has written since the last batch.
+    /// Returns true if a request need not be loaded, provided that no other writer has committed
+    /// since the last batch.
     pub(crate) fn covers(&self, request: &LoadRequest) -> bool {
         match request {
             LoadRequest::Task(id) => self.tasks.get(id).is_some_and(|cached| self.is_verified(cached)),
@@ -51,38 +56,39 @@ impl RowCache {
         }
     }
 
-    /// Which transaction has written the row of a task last, if that is all that need be known of
-    /// the row: where it is so still, and the task has nothing to do with others still, nothing of
-    /// it need be loaded.
+    /// Returns the own transaction that wrote a task's row last. If the row is still from that
+    /// transaction, and the task still has no relations, the cached task is valid.
     pub(super) fn written_by(&self, id: TaskId) -> Option<i64> {
         self.tasks.get(&id)?.written_by
     }
 
-    /// In which session a task runs, and with which interference it was sure: it is so still if the
-    /// session is the writer's and there has been none since.
+    /// Returns the session in which a task runs, and the invalidation at which it was verified. The
+    /// task is valid if the session is the writer's own and there was no invalidation since.
     pub(super) fn validity_of(&self, id: TaskId) -> Option<(SessionId, i64)> {
         let cached = self.tasks.get(&id)?;
         Some((cached.task.session?, cached.invalidation))
     }
 
+    /// Returns true if no other writer has committed since the task was loaded or written.
     fn is_verified(&self, cached: &CachedTask) -> bool {
         cached.foreign_commits == self.foreign_commits
     }
 
-    /// Somebody else has written since the last batch.
+    /// Records that another writer has committed since the last batch. No task is verified from
+    /// then on.
     pub(in crate::postgres) fn others_committed(&mut self) {
         self.foreign_commits += 1;
         self.held.clear();
         self.running = None;
     }
 
-    /// Whether everything that a session runs is here.
+    /// Returns true if the cache has every task that a session runs.
     fn has_all_tasks_of(&self, session: SessionId) -> bool {
         let Some(running) = &self.running else { return false };
         self.held.get(&session).copied().unwrap_or_default() == running.by(session)
     }
 
-    /// Gives what is wanted and here, and is known to be so still, to a part of the store.
+    /// Copies requested entries to a working set. The caller has checked that they are valid.
     pub(crate) fn copy_to(&self, requests: &BTreeSet<LoadRequest>, working_set: &mut WorkingSet) {
         for request in requests {
             match request {
@@ -92,7 +98,8 @@ impl RowCache {
                 LoadRequest::RunningCounts | LoadRequest::RunningSessions => {
                     self.running.iter().for_each(|running| working_set.running_as_cached(running.clone()));
                 }
-                // Who is to stop is not kept.
+                // A task with a requested cancellation is never cached, so the cached tasks of a
+                // session show that there is none.
                 LoadRequest::CancelRequested(_) => working_set.mark_loaded(request.clone()),
                 _ => {}
             }
@@ -100,8 +107,8 @@ impl RowCache {
         working_set.count_unloaded();
     }
 
-    /// Follows what a batch has changed in a transaction, if its number is known, with this last
-    /// interference.
+    /// Applies the changes of a batch, which was written by `transaction`, if its number is known.
+    /// `invalidation` is the last invalidation as of that transaction.
     pub(crate) fn update(
         &mut self,
         working_set: &WorkingSet,
@@ -112,6 +119,8 @@ impl RowCache {
         let (before, after) = (working_set.state(), applied.after());
         self.count(working_set, before, after);
         let mut written_before: NumberMap<TaskId, i64> = NumberMap::default();
+        // All tasks of the batch leave the cache. Those that still run and have no relations return
+        // below.
         for task in before.tasks.shared().chain(after.tasks.shared()) {
             written_before.extend(self.forget(task.id).and_then(|cached| Some((task.id, cached.written_by?))));
         }
@@ -127,7 +136,8 @@ impl RowCache {
         }
     }
 
-    /// What is not sure makes room: nobody may ever ask for it, for others may have ended it.
+    /// Drops unverified tasks if the cache is full. Their rows may never be requested again,
+    /// because another node may have ended them.
     fn make_room(&mut self, tasks: usize) {
         let verified = self.held.values().sum::<u64>();
         if self.tasks.len().saturating_add(tasks) > bounds::KEPT_TASKS && verified < self.tasks.len() as u64 {
@@ -137,6 +147,7 @@ impl RowCache {
         }
     }
 
+    /// Updates the counts by the difference that the batch made.
     fn count(&mut self, working_set: &WorkingSet, before: &State, after: &State) {
         let coverage = working_set.running_in_store().cloned().or_else(|| self.running.take());
         self.running = coverage.map(|mut running| {
@@ -146,8 +157,8 @@ impl RowCache {
         });
     }
 
-    /// Who waits for a task, or is an item of one, may change where the task itself is not looked
-    /// at.
+    /// Drops the tasks whose relations may have changed without a change of the task itself:
+    /// dependents, batch items, key holders and parents.
     fn forget_related(&mut self, before: &State, after: &State) {
         for state in [before, after] {
             for (one, other) in state.dependencies.dependents.iter().chain(&state.batches.items) {
@@ -163,9 +174,10 @@ impl RowCache {
         }
     }
 
+    /// Removes a task and returns it.
     fn forget(&mut self, id: TaskId) -> Option<CachedTask> {
         let cached = self.tasks.remove(&id)?;
-        // Another may have got the key since.
+        // Another task may hold the key by now.
         if let Some(key) = key_of(&cached.task).filter(|key| self.keys.get(key) == Some(&id)) {
             self.keys.remove(&key);
         }
@@ -177,6 +189,7 @@ impl RowCache {
         Some(cached)
     }
 
+    /// Adds a running task, unless the cache is full.
     fn insert(&mut self, task: &Arc<Task>, written_by: Option<i64>, invalidation: i64) {
         let Some(session) = task.session else { return };
         if self.tasks.len() >= bounds::KEPT_TASKS {
@@ -186,7 +199,7 @@ impl RowCache {
         *self.held.entry(session).or_default() += 1;
         let mut task = Arc::clone(task);
         if task.instance.as_ref().is_some_and(|instance| !instance.chunks.is_empty()) {
-            // What was appended is in the store, as if this had been loaded.
+            // The store has the appended chunks, as if the task had just been loaded.
             let instance = Arc::make_mut(&mut task).instance.as_mut();
             instance.into_iter().for_each(|instance| Arc::make_mut(instance).chunks.clear());
         }
@@ -195,12 +208,13 @@ impl RowCache {
     }
 }
 
+/// Returns a task's unique key.
 fn key_of(task: &Task) -> Option<(Name, String)> {
     task.new.unique.as_ref().map(|unique| (task.new.kind.clone(), unique.key.clone()))
 }
 
-/// Whether a task that runs has nothing to do with others, has its key itself, has taken in all
-/// that came for it, is not to stop, and is small.
+/// Returns true if a running task may be cached. It must have no relations, hold its own key, have
+/// consumed all messages, not be asked to stop, and be small.
 fn has_no_relations(state: &State, task: &Task) -> bool {
     let id = task.id;
     let (first, last) = ((id, TaskId(i64::MIN)), (id, TaskId(i64::MAX)));
@@ -210,6 +224,8 @@ fn has_no_relations(state: &State, task: &Task) -> bool {
         || state.batches.batch_of.contains_key(&id);
     let has_own_key = key_of(task)
         .is_none_or(|key| state.keys.taken.get(&key).is_some_and(|taken| taken.by == id && taken.until.is_none()));
+    // No child is certain only for a task that is new in this batch, or whose children were looked
+    // up.
     let is_childless =
         state.tasks.coverage.loaded().is_some_and(|loaded| id.0 > loaded.last_task || loaded.children.contains(&id));
     !is_related
@@ -220,7 +236,7 @@ fn has_no_relations(state: &State, task: &Task) -> bool {
         && bytes_of(task) <= bounds::KEPT_TASK_BYTES
 }
 
-/// What of a task may be large.
+/// Returns the size of the parts of a task that may be large.
 fn bytes_of(task: &Task) -> usize {
     let bytes = |bytes: &Option<bytes::Bytes>| bytes.as_ref().map_or(0, bytes::Bytes::len);
     let shown = task.instance.as_ref().map_or(0, |instance| {

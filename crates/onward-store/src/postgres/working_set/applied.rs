@@ -1,4 +1,4 @@
-//! What writes did to a working set.
+//! The effects of writes on a working set.
 
 use std::collections::BTreeSet;
 
@@ -15,23 +15,30 @@ use crate::postgres::working_set::contents::WorkingSet;
 use crate::postgres::working_set::decision::{Decision, SentTasks};
 use crate::postgres::working_set::small_state::SmallState;
 
-/// What writes did.
+/// The effects of decided writes: their outcomes, and the state after them.
 #[derive(Debug)]
 pub(in crate::postgres) struct Applied {
+    /// The outcomes of each call's writes.
     pub(crate) outcomes: Vec<Vec<Outcome>>,
+    /// The kinds of changes, for the notification of other processes.
     pub(crate) hint: Hint,
+    /// The ended tasks, for waiting callers.
     pub(crate) notifications: Vec<TaskNotification>,
+    /// The store's [stamp](Self::stamp) after the writes.
     pub(in crate::postgres) stamp: i64,
+    /// The entries of the log, as in [`ChangeSet`].
     pub(in crate::postgres) log: Vec<(i64, i64, String)>,
+    /// The first entry of the log that is still kept.
     pub(in crate::postgres) forget_before: i64,
+    /// The loaded state after the writes.
     pub(in crate::postgres) after: State,
 }
 
-/// What was asked for, or what is to be loaded before it can be answered.
+/// A value, or the requests to load before it can be computed.
 pub(in crate::postgres) type Covered<T> = std::result::Result<T, BTreeSet<LoadRequest>>;
 
 impl WorkingSet {
-    /// Decides calls, one after another.
+    /// Decides calls in order, without loading anything on the way.
     #[cfg(test)]
     pub(crate) fn run(&self, calls: &[&[Write]], now: Now) -> Result<Covered<Applied>> {
         let mut decision = self.decision(now);
@@ -39,21 +46,22 @@ impl WorkingSet {
         Ok(decision.end(self))
     }
 
-    /// Begins to decide calls.
+    /// Begins a decision of calls at the time `now`.
     pub(crate) fn decision(&self, now: Now) -> Decision {
         Decision::new(&self.state, now)
     }
 
-    /// Whether anything was looked for that is not loaded.
+    /// Returns true if a write or read has looked for something that is not loaded.
     pub(crate) fn has_requests(&self) -> bool {
         self.state.tasks.coverage.has_requests()
     }
 
+    /// Returns the open requests, and forgets them.
     pub(in crate::postgres) fn take_requests(&self) -> BTreeSet<LoadRequest> {
         self.state.tasks.coverage.take_requests()
     }
 
-    /// What writes have changed, but for what was written of it already.
+    /// Returns the rows that writes have changed, relative to the rows that were `written` already.
     pub(crate) fn change_set(&self, applied: &mut Applied, written: &SentTasks) -> Result<ChangeSet> {
         let mut change_set = ChangeSet::between(&self.state, &applied.after, written)?;
         change_set.log = std::mem::take(&mut applied.log);
@@ -61,40 +69,42 @@ impl WorkingSet {
         Ok(change_set)
     }
 
-    /// The [stamp](Applied::stamp) of the store as it was loaded.
+    /// Returns the [stamp](Applied::stamp) of the store as it was loaded.
     pub(in crate::postgres) fn stamp(&self) -> i64 {
         stamp(&self.state)
     }
 }
 
 impl Applied {
-    /// What was loaded, as it is after the writes.
+    /// Returns the loaded state as it is after the writes.
     pub(in crate::postgres) fn after(&self) -> &State {
         &self.after
     }
 
-    /// One queue of the latest day on which a task has ended.
+    /// Returns the latest day on which a task has ended, and one of its queues.
     pub(crate) fn latest_day(&self) -> Option<(i64, String)> {
         let ((day, queue), _) = self.after.daily_counts.days.last_key_value()?;
         Some((*day, queue.to_string()))
     }
 
-    /// Everything that is not a task, as it is after the writes. Takes it out of this.
+    /// Moves the small state, as it is after the writes, out of this value.
     pub(crate) fn items(&mut self) -> SmallState {
         SmallState::left_by(std::mem::take(&mut self.after))
     }
 
-    /// A number that is another one after every write that changes a task.
+    /// Returns a number that differs after every write that changes a task.
     pub(in crate::postgres) fn stamp(&self) -> i64 {
         self.stamp
     }
 }
 
+/// Returns the stamp of a state: entries of the log and task numbers only ever rise.
 pub(in crate::postgres) fn stamp(state: &State) -> i64 {
     state.entry - 1 + state.last_task
 }
 
-/// How many tasks claims among writes ask for together.
+/// Returns the number of tasks that writes may claim or remove in total: these need waiting or
+/// ended tasks loaded.
 pub(in crate::postgres) fn claimed_by(writes: &[Write]) -> usize {
     let one = |write: &Write| match write {
         Write::Claim(claim) => claim.limit.min(bounds::CLAIM),

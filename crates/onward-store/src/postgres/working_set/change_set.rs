@@ -1,4 +1,4 @@
-//! What writes have changed, as rows.
+//! The change set: the effects of writes as rows.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,102 +19,130 @@ use crate::postgres::working_set::small_state::{SmallStateChanges, SmallStateRow
 use crate::postgres::working_set::task_row::{ChangedRow, InstanceRow, TaskRow};
 use crate::rules::history::first_day;
 
-/// Who has a key, and until when it is kept after the end of a task.
+/// The holder of a unique key, and the time until which the key stays taken after the holder's end.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyRow {
+    /// The kind, within which keys are unique.
     pub(crate) kind: String,
+    /// The key.
     pub(crate) key: Vec<u8>,
+    /// The holder.
     pub(crate) task: i64,
+    /// The time in microseconds; `None` while the holder is live.
     pub(crate) until: Option<i64>,
 }
 
-/// Some events of a history.
+/// A chunk of consecutive events in an orchestration's history.
 #[derive(Debug, Clone)]
 pub(crate) struct TurnRow {
+    /// The orchestration.
     pub(crate) task: i64,
+    /// The number of the first event.
     pub(crate) first: i64,
+    /// The number of events.
     pub(crate) events: i64,
+    /// The encoded events.
     pub(crate) chunk: Bytes,
 }
 
-/// A message that waits for an orchestration.
+/// An unread message for an orchestration.
 #[derive(Debug, Clone)]
 pub(crate) struct MessageRow {
+    /// The orchestration.
     pub(crate) task: i64,
+    /// The message's number, counted per orchestration from 1.
     pub(crate) number: i64,
+    /// The encoded message.
     pub(crate) body: Vec<u8>,
 }
 
-/// How many tasks ended on a day, by queue.
+/// The number of tasks of a queue that ended on a day.
 #[derive(Debug, Clone)]
 pub(crate) struct DayCounts {
+    /// The day, counted from 1970-01-01 UTC.
     pub(crate) day: i64,
+    /// The queue.
     pub(crate) queue: String,
+    /// The tasks by final state; an addition to the counts in the store.
     pub(crate) ended: EndedCounts,
 }
 
-/// Rows to be written.
+/// The rows to write for a batch. Columnar fields have the tasks that many others resemble.
 #[derive(Debug, Default)]
 pub(crate) struct ChangeSet {
-    /// Live tasks that are new.
+    /// New live tasks.
     pub(crate) live: Vec<TaskRow>,
-    /// Live tasks of which an attempt begins, and nothing else has changed.
+    /// Live tasks that changed only by the start of an attempt.
     pub(in crate::postgres) started: Vec<ChangedRow>,
-    /// Live tasks of which what their submitters said is as it was.
+    /// Live tasks whose submission is unchanged.
     pub(in crate::postgres) changed: Vec<ChangedRow>,
-    /// Orchestrations of which a turn has appended events, and that run on.
+    /// Orchestrations that continue, and that changed only in their instance.
     pub(in crate::postgres) advanced: Vec<InstanceRow>,
-    /// Live tasks of which anything may have changed.
+    /// Live tasks in which anything may have changed.
     pub(in crate::postgres) rewritten: Vec<TaskRow>,
-    /// Tasks that were live and have ended, of which what their submitters said is as it was.
+    /// Tasks that have just ended, and whose submission is unchanged.
     pub(in crate::postgres) finished: Vec<ChangedRow>,
-    /// Other tasks that have ended: new ones, and such of which anything may have changed.
+    /// Other ended tasks: new ones, and those in which anything may have changed.
     pub(crate) ended: Vec<TaskRow>,
-    /// What is as `live`, as `started` and as `finished`, of tasks that are alike.
+    /// The columnar batches that belong to `live`, `started` and `finished`.
     pub(in crate::postgres) live_columnar: Vec<ColumnarBatch>,
     pub(in crate::postgres) started_columnar: Vec<ColumnarBatch>,
     pub(in crate::postgres) finished_columnar: Vec<ColumnarBatch>,
-    /// Tasks among `rewritten` that had ended before.
+    /// The tasks in `rewritten` that had ended before.
     pub(in crate::postgres) revived: Vec<i64>,
-    /// Tasks among `ended` that were live before.
+    /// The tasks in `history` that were live before.
     pub(crate) moved: Vec<i64>,
+    /// Live tasks to delete.
     pub(in crate::postgres) removed_live: Vec<i64>,
+    /// Ended tasks to delete.
     pub(in crate::postgres) removed_ended: Vec<i64>,
     /// Events that were appended to histories.
     pub(crate) turns: Vec<TurnRow>,
-    /// Tasks whose history is to be forgotten first.
+    /// Orchestrations whose old history is deleted before events are appended.
     pub(in crate::postgres) dropped_turns: Vec<i64>,
-    /// Messages that came.
+    /// New messages.
     pub(crate) messages: Vec<MessageRow>,
-    /// Tasks, and up to which number their messages were taken in.
+    /// Orchestrations, each with the number up to which its messages were consumed.
     pub(in crate::postgres) taken_messages: Vec<(i64, i64)>,
-    /// Tags that tasks have no longer which are still there.
+    /// Tags to delete, of tasks that stay.
     pub(in crate::postgres) gone_tags: Vec<(i64, Vec<u8>)>,
+    /// Tags to insert.
     pub(crate) tags: Vec<(i64, Vec<u8>)>,
+    /// Unique keys with a new holder or time.
     pub(crate) keys: Vec<KeyRow>,
+    /// Unique keys to delete.
     pub(in crate::postgres) freed_keys: Vec<(String, Vec<u8>)>,
+    /// New dependencies: a task and the one that waits for it.
     pub(crate) waits: Vec<(i64, i64)>,
+    /// Dependencies that are settled.
     pub(in crate::postgres) ended_waits: Vec<(i64, i64)>,
+    /// New items of batches: an item and its batch.
     pub(crate) batch_items: Vec<(i64, i64)>,
+    /// Items that have left their batch.
     pub(in crate::postgres) ended_batch_items: Vec<i64>,
+    /// New rows of the small state.
     pub(crate) items: Vec<SmallStateRow>,
-    /// Items that are there under their names already.
+    /// Rows of the small state that already exist.
     pub(in crate::postgres) changed_small_state: Vec<SmallStateRow>,
+    /// Rows of the small state to delete, by sort and name.
     pub(in crate::postgres) removed_small_state: Vec<(String, String)>,
-    /// Number, number of the next task, changes.
+    /// Entries of the log: the entry's number, the next task's number, and the changes.
     pub(crate) log: Vec<(i64, i64, String)>,
+    /// The first entry of the log to keep; 0 to delete none.
     pub(crate) forget_before: i64,
+    /// Additions to the statistics of kinds.
     pub(crate) statistics: Vec<KindStatistics>,
+    /// Additions to the daily counts.
     pub(crate) days: Vec<DayCounts>,
-    /// Days before this one are no longer asked for, if that has changed.
+    /// The first day to keep, if it has changed.
     pub(crate) first_day: Option<i64>,
-    /// The numbers given last, before and now.
+    /// The store's counters before and after the writes.
     pub(in crate::postgres) counters_before: Counters,
     pub(crate) counters: Counters,
 }
 
 impl ChangeSet {
-    /// What has changed, but for what was written of it.
+    /// Returns the difference between two states, without what was already `written`.
     pub(in crate::postgres) fn between(before: &State, after: &State, written: &SentTasks) -> Result<Self> {
         let mut change_set = Self::default();
         change_set.tasks(before, after, written)?;
@@ -126,9 +154,9 @@ impl ChangeSet {
         Ok(change_set)
     }
 
-    /// Whether it does nothing but append events to histories.
+    /// Returns true if the change set only appends events to histories.
     pub(in crate::postgres) fn only_appends(&self) -> bool {
-        // Without `..`, so that whoever adds a sort of rows says here whether it is one of those.
+        // No `..`: a new field must be classified here.
         let Self {
             advanced: _,
             turns,
@@ -180,11 +208,13 @@ impl ChangeSet {
         is_all && !turns.is_empty() && after == before
     }
 
-    /// Whether anything that is not a task has changed.
+    /// Returns true if the small state has changed.
     pub(in crate::postgres) fn changes_small_state(&self) -> bool {
         !self.items.is_empty() || !self.changed_small_state.is_empty() || !self.removed_small_state.is_empty()
     }
 
+    /// Compares the tasks of two states. Both are sorted by number, so one pass over them is
+    /// enough.
     fn tasks(&mut self, before: &State, after: &State, written: &SentTasks) -> Result<()> {
         let mut candidates = ColumnarCandidates::new();
         let mut before = before.tasks.shared().peekable();
@@ -193,14 +223,14 @@ impl ChangeSet {
                 self.removed(written.get(gone.id).unwrap_or(gone));
             }
             let old = before.next_if(|old| old.id == task.id);
-            // What did not change was not written either, and that is most of what is loaded.
+            // Unchanged tasks share their allocation, and most of what is loaded is unchanged.
             if old.is_some_and(|old| Arc::ptr_eq(old, task)) {
                 continue;
             }
             let sent = written.get(task.id);
             match sent.or(old) {
                 Some(old) if Arc::ptr_eq(old, task) => {}
-                // What was decided again is another copy.
+                // A second decision makes equal copies of the tasks that were sent.
                 Some(old) if sent.is_some() && old == task => {}
                 old => self.task(old.map(Arc::as_ref), task, &mut candidates)?,
             }
@@ -210,7 +240,7 @@ impl ChangeSet {
         self.add_columnar(candidates)
     }
 
-    /// Forgets a task that the store has as it is here.
+    /// Deletes a task from the table that it is in.
     fn removed(&mut self, task: &Task) {
         let removed = if task.state.is_ended() { &mut self.removed_ended } else { &mut self.removed_live };
         removed.push(task.id.0);
@@ -220,14 +250,14 @@ impl ChangeSet {
         }
     }
 
-    /// Forgets tasks that were written and are gone again.
+    /// Deletes tasks that were sent as new rows and do not exist after all.
     fn remove_sent(&mut self, after: &State, written: &SentTasks) {
         for task in written.new_tasks().filter(|task| after.tasks.share(task.id).is_none()) {
             self.removed(task);
         }
     }
 
-    /// Takes the end of a task, if that is all that has changed of it.
+    /// Adds a task if its end is its only change. Returns true if it did.
     pub(super) fn accept_end(
         &mut self,
         old: &Task,
@@ -242,7 +272,7 @@ impl ChangeSet {
         Ok(is_end)
     }
 
-    /// Takes a new task, if it is one that shall run.
+    /// Adds a new task if it is live and no orchestration. Returns true if it did.
     pub(super) fn accept_new(&mut self, task: &Arc<Task>, candidates: &mut ColumnarCandidates) -> Result<bool> {
         let is_plain = !task.state.is_ended() && task.instance.is_none();
         if is_plain {
@@ -251,6 +281,7 @@ impl ChangeSet {
         Ok(is_plain)
     }
 
+    /// Adds a new or changed task with the cheapest sort of row that covers its change.
     fn task(&mut self, old: Option<&Task>, task: &Arc<Task>, candidates: &mut ColumnarCandidates) -> Result<()> {
         self.turns(old, task);
         self.messages(old, task)?;
@@ -263,8 +294,7 @@ impl ChangeSet {
         }
     }
 
-    /// A task of which its submitter's words are as they were, and what it remembers as an
-    /// orchestration is not.
+    /// Adds a task whose submission is unchanged and whose instance has changed.
     fn turned_task(&mut self, old: &Task, task: &Task) -> Result<()> {
         match &task.instance {
             Some(instance) if only_advances(old, task) => self.advanced.push(InstanceRow::of(task.id, instance)?),
@@ -276,6 +306,7 @@ impl ChangeSet {
         Ok(())
     }
 
+    /// Adds a new task and its tags.
     fn new_task(&mut self, task: &Arc<Task>, candidates: &mut ColumnarCandidates) -> Result<()> {
         self.tags.extend(task.new.tags.iter().map(|(key, value)| (task.id.0, tag(key, value))));
         if task.state.is_ended() {
@@ -286,9 +317,11 @@ impl ChangeSet {
         Ok(())
     }
 
+    /// Adds a task whose submission and instance are unchanged.
     fn changed_task(&mut self, old: &Task, task: &Arc<Task>, candidates: &mut ColumnarCandidates) -> Result<()> {
         if task.retained_until().is_some() {
-            // Until when it is kept is not among what the end of most tasks writes.
+            // The narrow rows of ended tasks lack the column for the time until which a task is
+            // retained.
             self.rewritten_task(old, task)?;
         } else if task.state.is_ended() && task.new.payload.len() <= RESENT_BYTES {
             candidates.finished.add(task);
@@ -302,7 +335,7 @@ impl ChangeSet {
         Ok(())
     }
 
-    /// Tasks that are like many others are written with them; each other has a row of its own.
+    /// Makes columnar batches of similar tasks, and single rows of all others.
     pub(in crate::postgres) fn add_columnar(&mut self, candidates: ColumnarCandidates) -> Result<()> {
         let rewritten = |task: &Task| TaskRow::of(task, true);
         self.live_columnar = split(candidates.new, &mut self.live, rewritten)?;
@@ -311,6 +344,7 @@ impl ChangeSet {
         Ok(())
     }
 
+    /// Adds a whole row, without the payload if that is unchanged.
     fn rewritten_task(&mut self, old: &Task, task: &Task) -> Result<()> {
         let row = TaskRow::of(task, !is_same(&old.new.payload, &task.new.payload))?;
         let had_ended = old.state.is_ended();
@@ -324,12 +358,13 @@ impl ChangeSet {
         Ok(())
     }
 
+    /// Adds the events that the batch appended to a history.
     fn turns(&mut self, old: Option<&Task>, task: &Task) {
         let Some(instance) = &task.instance else { return };
         let before = old.and_then(|old| old.instance.as_deref());
         let begins_again = before.is_some_and(|before| before.generation != instance.generation);
         self.dropped_turns.extend(begins_again.then_some(task.id.0));
-        // What was loaded has no chunks: all there are were appended since.
+        // A loaded instance has no chunks, so all chunks were appended since.
         self.turns.extend(instance.chunks.iter().map(|chunk| TurnRow {
             task: task.id.0,
             first: chunk.first.cast_signed(),
@@ -338,16 +373,17 @@ impl ChangeSet {
         }));
     }
 
+    /// Adds the changes of a mailbox.
     fn messages(&mut self, old: Option<&Task>, task: &Task) -> Result<()> {
         let Some(instance) = &task.instance else { return Ok(()) };
         let before = old.and_then(|old| old.instance.as_deref());
         let (received, taken) = before.map_or((0, 0), |before| (before.received, before.taken));
         self.taken_messages.extend((instance.taken > taken).then_some((task.id.0, instance.taken.cast_signed())));
-        // What had come before is a row already.
+        // Messages up to `received` are rows already.
         self.put_messages(task.id.0, instance.mailbox.iter().filter(|message| message.number > received))
     }
 
-    /// Adds messages that came for an orchestration.
+    /// Adds new messages of an orchestration.
     fn put_messages<'a>(&mut self, task: i64, messages: impl IntoIterator<Item = &'a Message>) -> Result<()> {
         for message in messages {
             self.messages.push(MessageRow {
@@ -359,7 +395,7 @@ impl ChangeSet {
         Ok(())
     }
 
-    /// Only orchestrations change theirs.
+    /// Adds the changes of an orchestration's tags. Tags of other tasks never change.
     fn changed_tags(&mut self, old: Option<&Task>, task: &Task) {
         let Some(old) = old.filter(|old| task.instance.is_some() && old.new.tags != task.new.tags) else { return };
         let only_of = |one: &Task, other: &Task| -> Vec<(i64, Vec<u8>)> {
@@ -371,6 +407,7 @@ impl ChangeSet {
         self.tags.extend(only_of(task, old));
     }
 
+    /// Compares the unique keys of two states.
     fn keys(&mut self, before: &State, after: &State) {
         for (key, taken) in &after.keys.taken {
             let TakenKey { by, until } = *taken;
@@ -384,6 +421,7 @@ impl ChangeSet {
         self.freed_keys = freed.map(|(kind, key)| (kind.to_string(), key.clone().into_bytes())).collect();
     }
 
+    /// Compares the dependencies and the items of batches of two states.
     fn links(&mut self, before: &State, after: &State) {
         let pairs = |pairs: Vec<&(TaskId, TaskId)>| pairs.into_iter().map(|(one, other)| (one.0, other.0)).collect();
         let (old, new) = (&before.dependencies.dependents, &after.dependencies.dependents);
@@ -397,6 +435,7 @@ impl ChangeSet {
         self.ended_batch_items = old.difference(&new).map(|(item, _)| item.0).collect();
     }
 
+    /// Adds statistics, daily counts and the store's counters.
     fn counts(&mut self, before: &State, after: &State) {
         self.statistics = after.statistics.values().cloned().collect();
         let days = after.daily_counts.days.iter().filter(|(_, ended)| ended.total() > 0);
@@ -419,7 +458,8 @@ impl ChangeSet {
     }
 }
 
-/// Those that are like many others; each other gets a row.
+/// Adds a row for each task without enough similar ones, and returns the columnar batches of the
+/// others.
 fn split<Row>(
     sort: SimilarTasks,
     rows: &mut Vec<Row>,
@@ -432,14 +472,18 @@ fn split<Row>(
     Ok(similar)
 }
 
-/// What happens to most tasks of a batch.
+/// Tasks with one of the three changes that most tasks of a batch undergo.
 pub(in crate::postgres) struct ColumnarCandidates {
+    /// New tasks.
     new: SimilarTasks,
+    /// Tasks whose attempt begins.
     started: SimilarTasks,
+    /// Tasks that end.
     finished: SimilarTasks,
 }
 
 impl ColumnarCandidates {
+    /// Creates a pending_batch without tasks.
     pub(in crate::postgres) fn new() -> Self {
         Self {
             new: SimilarTasks::for_new(),
@@ -449,7 +493,7 @@ impl ColumnarCandidates {
     }
 }
 
-/// Whether what an orchestration remembers is as it was.
+/// Returns true if an orchestration's instance is unchanged.
 fn has_same_instance(old: &Task, task: &Task) -> bool {
     match (&old.instance, &task.instance) {
         (None, None) => true,
@@ -458,12 +502,12 @@ fn has_same_instance(old: &Task, task: &Task) -> bool {
     }
 }
 
-/// Whether an orchestration is as it was but for what it remembers.
+/// Returns true if an orchestration has changed only in its instance.
 fn only_advances(old: &Task, task: &Task) -> bool {
     old.instance.is_some() && *old == Task { instance: old.instance.clone(), ..task.clone() }
 }
 
-/// Whether the columns are as they were that say what a submitter said.
+/// Returns true if the columns that a submission sets are unchanged.
 fn has_same_submission(old: &Task, task: &Task) -> bool {
     let (one, other) = (&old.new, &task.new);
     one.priority == other.priority
@@ -477,8 +521,8 @@ fn has_same_submission(old: &Task, task: &Task) -> bool {
         && is_same(&one.payload, &other.payload)
 }
 
-/// Whether a task, whose submitter's words are as they were, is where it was in every order but
-/// that of those that run and that expire.
+/// Returns true if a task with an unchanged submission has also kept its sort keys, except those of
+/// running and of expiring tasks.
 fn only_starts(old: &Task, task: &Task) -> bool {
     old.run_at == task.run_at
         && old.must_be_finished_by() == task.must_be_finished_by()
@@ -486,16 +530,17 @@ fn only_starts(old: &Task, task: &Task) -> bool {
         && old.result == task.result
 }
 
-/// Whether bytes are the same; those that share their memory, as nearly all do, are not looked at.
+/// Compares bytes. Nearly all share their memory, and are equal without a comparison.
 fn is_same(one: &Bytes, other: &Bytes) -> bool {
     (one.as_ptr() == other.as_ptr() && one.len() == other.len()) || one == other
 }
 
+/// Returns a queue's name as a column.
 fn name(queue: &crate::api::name::Name) -> String {
     queue.to_string()
 }
 
-/// A tag as it is kept: no key has the sign between.
+/// Returns a tag as a column. No key contains `=`, so the encoding is unambiguous.
 pub(crate) fn tag(key: &str, value: &str) -> Vec<u8> {
     format!("{key}={value}").into_bytes()
 }

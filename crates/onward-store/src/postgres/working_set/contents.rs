@@ -1,4 +1,4 @@
-//! A part of a store, and what writes do to it.
+//! The contents of a working set, and how loaded rows are added.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,34 +17,40 @@ use crate::postgres::working_set::counters::Counters;
 use crate::postgres::working_set::small_state::SmallState;
 use crate::postgres::working_set::task_row::{LoadedTask, Relations, set_messages};
 
-/// What is loaded of a store, as it is there.
+/// The loaded part of a store, as it was when it was loaded.
+///
+/// Writes do not change it: a [decision](crate::postgres::working_set::decision) works on a copy,
+/// so that it can begin again after more was loaded.
 #[derive(Debug)]
 pub(in crate::postgres) struct WorkingSet {
+    /// The loaded tasks, the small state, and the coverage.
     pub(in crate::postgres) state: State,
-    /// How many tasks run in the store.
+    /// The number of running tasks in the store, if it was requested.
     running: Option<RunningCounts>,
-    /// How many have ended in the store that did not say how long they are kept, if somebody asked.
+    /// The number of ended tasks without a retention of their own in the store, if it was
+    /// requested.
     ended: Option<u64>,
-    /// How many live tasks queues have in the store.
+    /// The number of live tasks in the store, by queue, as far as requested.
     live: BTreeMap<Name, u64>,
-    /// What was taken since somebody asked for that to be noted.
+    /// The rows added since [`Self::record_loads`].
     recorded: Option<LoadedMeanwhile>,
 }
 
-/// What was loaded while writes were being decided.
+/// The rows that were added while writes were being decided.
 #[derive(Debug, Default)]
 pub(in crate::postgres) struct LoadedMeanwhile {
+    /// Tasks.
     pub(in crate::postgres) tasks: Vec<Arc<Task>>,
-    /// Their keys.
+    /// Their unique keys.
     pub(in crate::postgres) keys: Vec<((Name, String), TakenKey)>,
-    /// Whether there is more to it than tasks that have to do with nothing else: what was decided
-    /// before may have looked for that.
+    /// True if other rows than tasks without relations were added. A write decided before may have
+    /// looked for these without success.
     pub(in crate::postgres) is_related: bool,
 }
 
 impl WorkingSet {
-    /// Of a store with these numbers, one queue of the latest day on which a task ended, and
-    /// everything that is not a task.
+    /// Creates a working set of a store with these counters, the latest day with one of its queues,
+    /// and the small state.
     pub(crate) fn new(
         counters: Counters,
         latest: Option<(i64, String)>,
@@ -67,7 +73,7 @@ impl WorkingSet {
         Ok(Self { state, running: None, ended: None, live: BTreeMap::new(), recorded: None })
     }
 
-    /// Takes a task, unless it is here already.
+    /// Adds a task with its relations, unless it is loaded.
     pub(crate) fn task(&mut self, LoadedTask { task, relations }: LoadedTask) -> TaskId {
         let id = task.id;
         if self.state.tasks.share(id).is_some() {
@@ -98,6 +104,7 @@ impl WorkingSet {
         id
     }
 
+    /// Adds the holder of a unique key, and records it if the key was not known before.
     fn take_key(&mut self, key: (Name, String), taken: TakenKey) {
         let is_loaded = self.state.tasks.coverage.loaded().is_some_and(|loaded| loaded.keys.contains(&key));
         if let Some(recorded) =
@@ -108,7 +115,7 @@ impl WorkingSet {
         self.state.keys.taken.insert(key, taken);
     }
 
-    /// Takes a task that runs, and that has nothing to do with others, unless it is here already.
+    /// Adds a running task without relations from the row cache, unless it is loaded.
     pub(in crate::postgres) fn add_cached(&mut self, task: Arc<Task>) {
         let id = task.id;
         if self.state.tasks.share(id).is_some() {
@@ -127,32 +134,32 @@ impl WorkingSet {
         });
     }
 
-    /// Notes from now on what is loaded.
+    /// Records from now on which rows are added.
     pub(crate) fn record_loads(&mut self) {
         self.recorded = Some(LoadedMeanwhile::default());
     }
 
-    /// What was loaded since then.
+    /// Returns the rows that were added since recording began, and stops recording.
     pub(super) fn take_loaded_meanwhile(&mut self) -> LoadedMeanwhile {
         self.recorded.take().unwrap_or_default()
     }
 
-    /// Notes that more was loaded than tasks.
+    /// Records that other rows than tasks were added.
     fn record_relations(&mut self) {
         self.recorded.iter_mut().for_each(|recorded| recorded.is_related = true);
     }
 
-    /// What is loaded, as it was.
+    /// Returns the loaded state, before any write.
     pub(in crate::postgres) fn state(&self) -> &State {
         &self.state
     }
 
-    /// How many tasks ran in the store, if somebody asked.
+    /// Returns the number of running tasks in the store, if it was requested.
     pub(in crate::postgres) fn running_in_store(&self) -> Option<&RunningCounts> {
         self.running.as_ref()
     }
 
-    /// Takes the first messages that wait for an orchestration; `are_all` if there are no more.
+    /// Adds the first unread messages of an orchestration; `are_all` is true if there are no more.
     pub(crate) fn messages(&mut self, id: TaskId, messages: &[Vec<u8>], are_all: bool) -> Result<()> {
         let mut outcome = Ok(());
         self.record_relations();
@@ -165,13 +172,15 @@ impl WorkingSet {
         outcome
     }
 
+    /// Changes the record of what is loaded.
     pub(in crate::postgres) fn change_loaded(&mut self, change: impl FnOnce(&mut Loaded)) {
         if let Some(loaded) = self.state.tasks.coverage.loaded_mut() {
             change(loaded);
         }
     }
 
-    /// Notes that tasks were looked for by their numbers, with these links of those that are gone.
+    /// Records that tasks were looked up by number, and adds the relations that name tasks that no
+    /// longer exist.
     pub(in crate::postgres) fn looked_for(&mut self, ids: &[i64], waits: &[(i64, i64)], batch_items: &[(i64, i64)]) {
         self.record_relations();
         waits.iter().for_each(|(on, dependent)| self.state.dependencies.add(TaskId(*on), TaskId(*dependent)));
@@ -179,7 +188,7 @@ impl WorkingSet {
         self.change_loaded(|loaded| loaded.tasks.extend(ids.iter().copied().map(TaskId)));
     }
 
-    /// Notes that everything that a want asks for is here.
+    /// Records that everything that a request asks for is loaded.
     pub(crate) fn mark_loaded(&mut self, request: LoadRequest) {
         self.change_loaded(|loaded| match request {
             LoadRequest::Key(kind, key) => drop(loaded.keys.insert((kind, key))),
@@ -191,6 +200,7 @@ impl WorkingSet {
         });
     }
 
+    /// Adds the holder of a unique key.
     pub(crate) fn key(&mut self, row: KeyRow) -> Result<()> {
         self.record_relations();
         let key =
@@ -200,26 +210,28 @@ impl WorkingSet {
         Ok(())
     }
 
-    /// Takes how many tasks run by session, queue, kind and group.
+    /// Adds the numbers of running tasks by session, queue, kind and group.
     pub(crate) fn running(&mut self, running: &RunningCountRows) {
         self.running = Some(counted(running));
     }
 
-    /// Takes how many tasks run, as it was counted before.
+    /// Adds the numbers of running tasks from the row cache.
     pub(in crate::postgres) fn running_as_cached(&mut self, running: RunningCounts) {
         self.running = Some(running);
     }
 
-    /// Takes which sessions run any.
+    /// Adds the sessions that run tasks.
     pub(crate) fn running_sessions(&mut self, running_sessions: RunningSessions) {
         self.change_loaded(|loaded| loaded.running_sessions = Some(running_sessions));
     }
 
+    /// Adds the number of live tasks of a queue.
     pub(crate) fn live(&mut self, queue: Name, count: u64) {
         self.live.insert(queue, count);
     }
 
-    /// Takes the first `limit` tasks of an order.
+    /// Adds the first `limit` tasks of an order. With fewer tasks than that, the order is loaded
+    /// completely.
     pub(crate) fn order(&mut self, request: &LoadRequest, tasks: Vec<LoadedTask>, limit: usize) {
         let is_all = tasks.len() < limit;
         let last = tasks.into_iter().map(|task| self.task(task)).last();
@@ -238,11 +250,12 @@ impl WorkingSet {
         });
     }
 
+    /// Adds the number of ended tasks without a retention of their own.
     pub(crate) fn ended(&mut self, count: u64) {
         self.ended = Some(count);
     }
 
-    /// Works out what of the counts is not loaded, after everything of a round was taken.
+    /// Computes how much of each count is not loaded. Called after all rows of a round were added.
     pub(crate) fn count_unloaded(&mut self) {
         let running = self.running.clone().map(|mut running| {
             running.take_all(self.state.tasks.loaded_running());
@@ -269,6 +282,7 @@ impl WorkingSet {
     }
 }
 
+/// Sums up the rows of a count.
 fn counted(running: &RunningCountRows) -> RunningCounts {
     let mut counts = RunningCounts::default();
     for ((session, queue, kind, group), count) in running {
@@ -277,6 +291,7 @@ fn counted(running: &RunningCountRows) -> RunningCounts {
     counts
 }
 
+/// Returns the end of the loaded part of an order: everything, or the sort key of the last task.
 fn up_to<K>(last: Option<Arc<Task>>, sort_key: impl FnOnce(&Task) -> Option<K>) -> LoadedUpTo<K> {
     last.and_then(|last| sort_key(&last)).map_or(LoadedUpTo::Everything, LoadedUpTo::Key)
 }

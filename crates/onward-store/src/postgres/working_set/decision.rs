@@ -1,5 +1,5 @@
-//! Calls that are decided step by step, so that what is settled of them can be written while the
-//! rest is decided.
+//! A decision: calls are decided step by step, so that final rows can be written while the rest is
+//! decided.
 
 use std::sync::Arc;
 
@@ -16,51 +16,58 @@ use crate::postgres::working_set::change_set::{ChangeSet, ColumnarCandidates};
 use crate::postgres::working_set::contents::WorkingSet;
 use crate::postgres::working_set::log_entry::encode;
 
-/// Tasks whose rows were written before everything was decided, as they were written.
+/// The tasks whose rows were sent before everything was decided, as they were sent.
 #[derive(Debug, Default)]
 pub(crate) struct SentTasks {
+    /// The tasks by number.
     tasks: NumberMap<TaskId, Arc<Task>>,
-    /// Those of them that did not exist before.
+    /// The tasks that are new.
     new: Vec<TaskId>,
 }
 
 impl SentTasks {
-    /// Whether there are tasks among them that did not exist before.
+    /// Returns true if new tasks were sent.
     pub(in crate::postgres) fn has_new(&self) -> bool {
         !self.new.is_empty()
     }
 
+    /// Returns a task as it was sent.
     pub(in crate::postgres) fn get(&self, id: TaskId) -> Option<&Arc<Task>> {
         self.tasks.get(&id)
     }
 
+    /// Returns the new tasks.
     pub(super) fn new_tasks(&self) -> impl Iterator<Item = &Arc<Task>> {
         self.new.iter().filter_map(|id| self.tasks.get(id))
     }
 }
 
-/// Calls of which the first writes are decided. Who has them decided names the same calls each
-/// time, and may add more behind them.
+/// The state of a decision over calls. The caller passes the same calls to each method, and may
+/// append more.
 #[derive(Debug)]
 pub(crate) struct Decision {
-    /// The next write: of which call, and which of that.
+    /// The next write: the call's index, and the write's index in it.
     at: (usize, usize),
     /// No write between `at` and this one claims: the search for a claim continues here.
     no_claim_before: (usize, usize),
+    /// The state after the writes that are decided.
     state: State,
+    /// The outcomes so far, by call.
     outcomes: Vec<Vec<Outcome>>,
+    /// The entries of the log so far.
     log: Vec<(i64, i64, String)>,
+    /// The first entry of the log to keep.
     forget_before: i64,
-    /// How much of the notifications has been looked at, and up to which number the new tasks.
+    /// The number of notifications, and the last new task, that [`Self::settled`] has examined.
     seen: (usize, i64),
 }
 
 impl Decision {
-    /// Nothing is decided yet.
+    /// Begins a decision. Nothing is decided yet.
     pub(in crate::postgres) fn new(before: &State, now: Now) -> Self {
         let mut state = before.clone();
         state.now = now;
-        // Something happens to most of what is loaded.
+        // Most loaded tasks change.
         state.changes.reserve(state.tasks.loaded_count());
         let seen = (state.notifications.len(), state.last_task);
         Self {
@@ -74,13 +81,13 @@ impl Decision {
         }
     }
 
-    /// Decides at most so many more writes, and no claim behind others; answers whether any are
-    /// left then.
+    /// Decides at most `writes` more writes, and stops before a claim unless that is the first one.
+    /// Returns true if writes are left.
     pub(crate) fn advance(&mut self, calls: &[&[Write]], mut writes: usize) -> Result<bool> {
         let mut is_first = true;
         while let Some(call) = calls.get(self.at.0) {
             let left = call.get(self.at.1..).unwrap_or_default();
-            // What was decided before a claim is sent before it, for a claim takes long.
+            // A claim takes long, so the rows that are final before it are sent first.
             let most = left.iter().skip(usize::from(is_first)).take(writes).take_while(|write| !claims(write)).count();
             let (now, later) = left.split_at(left.len().min(writes).min(most + usize::from(is_first)));
             is_first &= now.is_empty();
@@ -102,16 +109,17 @@ impl Decision {
         Ok(false)
     }
 
-    /// Whether the next write claims: it looks at what waits.
+    /// Returns true if the next write claims, for which it needs the waiting tasks.
     pub(in crate::postgres) fn claims_next(&self, calls: &[&[Write]]) -> bool {
         self.next(calls).is_some_and(claims)
     }
 
-    /// Whether everything is decided.
+    /// Returns true if everything is decided.
     pub(crate) fn is_over(&self, calls: &[&[Write]]) -> bool {
         self.next(calls).is_none()
     }
 
+    /// Returns the next write. Calls without writes are skipped.
     fn next<'c>(&self, calls: &[&'c [Write]]) -> Option<&'c Write> {
         let (call, write) = self.at;
         let left = calls.get(call..).unwrap_or_default();
@@ -138,15 +146,14 @@ impl Decision {
         true
     }
 
-    /// Knows from now on what a part of the store knows, of which everything that is here was
-    /// taken.
+    /// Adopts the coverage of a working set whose rows are all in this decision's state.
     pub(in crate::postgres) fn adopt_coverage(&mut self, working_set: &WorkingSet) {
         self.state.tasks.coverage = working_set.state().tasks.coverage.clone();
     }
 
-    /// Goes on over what was loaded meanwhile. Answers whether that can be: not where what has come
-    /// may have been looked for already without a note of it, as who has to do with whom; then
-    /// everything is to be decided again.
+    /// Continues over the rows that were added in the meantime. Returns false if an earlier write
+    /// may have looked for them without a recorded request, as for relations. Then the calls must
+    /// be decided again from the beginning.
     pub(in crate::postgres) fn resume_over(&mut self, working_set: &mut WorkingSet) -> bool {
         let loaded_meanwhile = working_set.take_loaded_meanwhile();
         loaded_meanwhile.tasks.into_iter().for_each(|task| self.state.tasks.insert_shared(task));
@@ -155,10 +162,11 @@ impl Decision {
         !loaded_meanwhile.is_related
     }
 
+    /// Ends a call: its changes become one entry of the log.
     fn end_call(&mut self) -> Result<()> {
         self.at = (self.at.0 + 1, 0);
         let state = &mut self.state;
-        // The newest entry of before stays.
+        // The newest entry from before this call is always kept.
         self.forget_before = self.forget_before.max(std::mem::take(&mut state.forget_before).min(state.entry - 1));
         if !state.changes.is_empty() {
             self.log.push((state.entry, state.last_task + 1, encode(&state.changes)?));
@@ -168,9 +176,11 @@ impl Decision {
         Ok(())
     }
 
-    /// Rows of tasks that have ended by now, and `with_new` of new ones, as where no claim follows:
-    /// they are likely to stay as they are, and what changes all the same is written once more.
-    /// None where anything that was decided so far has to be decided again.
+    /// Returns the rows of tasks that have ended so far, and with `with_new` those of new tasks,
+    /// which are final only if no claim follows.
+    ///
+    /// These rows are unlikely to change again; one that does is written a second time. Returns
+    /// `None` if there are none, or if a request is open: then everything decided so far is void.
     pub(crate) fn settled(
         &mut self,
         working_set: &WorkingSet,
@@ -209,7 +219,7 @@ impl Decision {
         Ok((written.tasks.len() > count).then_some(change_set))
     }
 
-    /// What came of all of it, or what is to be loaded before that can be said.
+    /// Returns the effects of all calls, or the requests that must be loaded before they are known.
     pub(crate) fn end(self, working_set: &WorkingSet) -> Covered<Applied> {
         let requests = working_set.take_requests();
         if !requests.is_empty() {
@@ -221,6 +231,7 @@ impl Decision {
     }
 }
 
+/// Returns true if a write claims or removes tasks.
 fn claims(write: &Write) -> bool {
     claimed_by(std::slice::from_ref(write)) > 0
 }

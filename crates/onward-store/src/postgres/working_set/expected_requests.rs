@@ -1,4 +1,4 @@
-//! What writes will look for, so far as it can be seen from them.
+//! The requests that writes are certain to make, as far as the writes alone show.
 
 use crate::api::completion::CompletionToken;
 use crate::api::dependency::Dependency;
@@ -7,8 +7,8 @@ use crate::api::task::{Lease, NewTask, TaskId};
 use crate::api::write::Write;
 use crate::model::LoadRequest;
 
-/// What is to be loaded before writes are decided. What they look for beyond that is loaded when
-/// they do.
+/// Adds the requests to load before `write` is decided. Anything else that it looks for is loaded
+/// when it does, at the price of another round trip.
 pub(in crate::postgres) fn requests_of(write: &Write, requests: &mut Vec<LoadRequest>) {
     match write {
         Write::Submit(new) => submitted(new, requests),
@@ -74,11 +74,12 @@ pub(in crate::postgres) fn requests_of(write: &Write, requests: &mut Vec<LoadReq
     }
 }
 
+/// Returns the task of a lease.
 fn of_lease(lease: Lease) -> TaskId {
     lease.task
 }
 
-/// What time brings.
+/// Adds the requests for everything that the time may have made due.
 fn due(requests: &mut Vec<LoadRequest>) {
     requests.extend([
         LoadRequest::Scheduled,
@@ -88,6 +89,7 @@ fn due(requests: &mut Vec<LoadRequest>) {
     ]);
 }
 
+/// Adds the requests of a submission: its key, its parent and its dependencies.
 fn submitted(new: &NewTask, requests: &mut Vec<LoadRequest>) {
     requests.extend(new.unique.as_ref().map(|unique| LoadRequest::Key(new.kind.clone(), unique.key.clone())));
     requests.extend(new.parent.map(LoadRequest::Task));

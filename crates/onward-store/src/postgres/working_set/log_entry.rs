@@ -1,4 +1,4 @@
-//! What happened to tasks, as text: one for each call.
+//! The log's entries: the changes of one call's tasks as text.
 
 use std::time::Duration;
 
@@ -11,30 +11,33 @@ use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
 use crate::model::LoggedChange;
 
-/// How much text a change is, mostly.
+/// The usual size of a change, in bytes.
 const CHANGE_BYTES: usize = 64;
 
-/// A change: when, which task, its kind and queue, what, and up to two numbers. Field order and
+/// A change: time, task, kind, queue, code, and up to two numbers. The order of the fields and the
 /// codes are part of the schema.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ChangeRow(i64, i64, Name, Name, u8, u64, u64);
 
+/// Encodes the changes of one entry.
 pub(crate) fn encode(changes: &[LoggedChange]) -> Result<String> {
     let unwritten =
         |error: &dyn std::fmt::Display| Error::io(format!("the log of the store cannot be written: {error}"));
-    // Room for all of it at once: it is long, and what grows is copied.
+    // One allocation for the whole text, which is long; growing would copy it.
     let mut text = Vec::with_capacity(changes.len().saturating_mul(CHANGE_BYTES));
     let mut serializer = serde_json::Serializer::new(&mut text);
     serializer.collect_seq(changes.iter().map(row)).map_err(|error| unwritten(&error))?;
     String::from_utf8(text).map_err(|error| unwritten(&error))
 }
 
+/// Returns the row of a change.
 fn row(logged: &LoggedChange) -> ChangeRow {
     let (code, first, second) = code(logged.change);
     let (kind, queue) = (logged.kind.clone(), logged.queue.clone());
     ChangeRow(logged.at.as_microseconds(), logged.task.0, kind, queue, code, first, second)
 }
 
+/// Returns a change's code and numbers; [`decode`] is the inverse.
 fn code(change: Change) -> (u8, u64, u64) {
     match change {
         Change::Submitted => (0, 0, 0),
@@ -58,17 +61,18 @@ fn code(change: Change) -> (u8, u64, u64) {
     }
 }
 
+/// Returns a duration as a number of the row.
 fn microseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Reads the changes of one entry of the log.
+/// Decodes the changes of one entry of the log.
 pub(crate) fn read_changes(text: &str) -> Result<Vec<ChangeRow>> {
     serde_json::from_str(text)
         .map_err(|error| Error::corrupt(format!("the log of the store cannot be read: {error}; restore a backup")))
 }
 
-/// The event that a change is.
+/// Returns the event for a change.
 pub(crate) fn decode(row: ChangeRow, cursor: EventCursor) -> Result<Event> {
     let ChangeRow(at, task, kind, queue, code, first, second) = row;
     let attempt = u32::try_from(first).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! What of the sub-queues is loaded.
+//! The loaded parts of the sub-queues.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,28 +10,33 @@ use crate::postgres::working_set::contents::WorkingSet;
 use crate::postgres::working_set::task_row::LoadedTask;
 use crate::rules::order::SortKey;
 
-/// Waiting tasks by sub-queue, in each by their places, at most `limit` of a sub-queue.
+/// Waiting tasks by sub-queue and sort key, at most `limit` of each sub-queue.
 #[derive(Debug)]
 pub(in crate::postgres) struct SubQueueRows {
+    /// The tasks, those of a sub-queue one after another.
     pub(crate) tasks: Vec<LoadedTask>,
+    /// The limit: a sub-queue with fewer tasks has no more.
     pub(crate) limit: usize,
 }
 
-/// A sub-queue of which nothing is loaded: what its tasks have in common, and the place of the
+/// A sub-queue without loaded tasks: the values that its tasks share, and the sort key of the
 /// first.
 #[derive(Debug)]
 pub(in crate::postgres) struct SubQueueHead {
+    /// The sub-queue.
     pub(crate) sub_queue: SubQueue,
+    /// The sort key of its first task.
     pub(crate) sort_key: SortKey,
 }
 
 impl WorkingSet {
-    /// Whether all that waits is loaded, if anybody asked for what waits.
+    /// Returns true if every waiting task is loaded, and `None` if waiting tasks were not
+    /// requested.
     pub(in crate::postgres) fn all_waiting_loaded(&self) -> Option<bool> {
         self.state.tasks.coverage.loaded()?.sub_queues.as_ref().map(PartialSubQueues::is_empty)
     }
 
-    /// Takes everything that waits.
+    /// Adds every waiting task of the store.
     pub(in crate::postgres) fn all_waiting(&mut self, tasks: Vec<LoadedTask>) {
         for task in tasks {
             self.task(task);
@@ -39,8 +44,8 @@ impl WorkingSet {
         self.change_loaded(|loaded| loaded.sub_queues = Some(PartialSubQueues::default()));
     }
 
-    /// Takes the first tasks of sub-queues, and those sub-queues of which there are none: of the
-    /// others of their queue and kind everything is here up to the first of these.
+    /// Adds the first tasks of some sub-queues, and the `heads` of those without loaded tasks. A
+    /// loaded sub-queue is complete up to the first head of the same queue and kind.
     pub(crate) fn sub_queues(&mut self, sub_queues: SubQueueRows, heads: Vec<SubQueueHead>) {
         let mut bounds: BTreeMap<(Name, Name), SortKey> = BTreeMap::new();
         for SubQueueHead { sub_queue, sort_key } in &heads {
@@ -57,6 +62,8 @@ impl WorkingSet {
             let last = self.state.tasks.share(*tasks.last()?)?;
             let is_full = tasks.len() >= sub_queues.limit;
             let bound = || bounds.get(&(sub_queue.queue.clone(), sub_queue.kind.clone())).copied();
+            // A full sub-queue is known up to its last task; a shorter one up to the bound, or to
+            // its end.
             let behind = if is_full { last.sort_key() } else { bound()? };
             Some((sub_queue, (behind, Arc::clone(last))))
         });
@@ -68,7 +75,7 @@ impl WorkingSet {
         self.change_loaded(|loaded| loaded.sub_queues = Some(PartialSubQueues::of(more)));
     }
 
-    /// Takes the first tasks of one sub-queue.
+    /// Adds the first tasks of one sub-queue.
     pub(crate) fn sub_queue(&mut self, sub_queue: &SubQueue, rows: SubQueueRows) {
         let count = rows.tasks.len();
         let last = rows.tasks.into_iter().map(|task| self.task(task)).last();

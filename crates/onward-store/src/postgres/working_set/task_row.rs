@@ -1,4 +1,4 @@
-//! A task as a row.
+//! Rows of tasks.
 
 use std::sync::Arc;
 
@@ -16,50 +16,62 @@ use crate::api::task::{
 use crate::api::timestamp::Timestamp;
 use crate::model::{AwaitedCompletion, End, Task};
 
-/// A task as a store keeps it: what is looked for in columns, the rest in `body`.
+/// A row of a task. Values that queries search are columns; the rest is in `body`.
 #[derive(Debug, Clone)]
 pub(crate) struct TaskRow {
     pub(crate) id: i64,
+    /// The code of the state.
     pub(crate) state: i16,
     pub(crate) queue: String,
     pub(crate) kind: String,
-    /// Empty for none.
+    /// The group; empty for none.
     pub(crate) group: String,
-    /// Empty for none.
+    /// The affinity key; empty for none.
     pub(crate) affinity_key: String,
+    /// The position within the sub-queue.
     pub(crate) sort_key: i64,
     pub(crate) priority: i16,
+    /// The due time, like all times in microseconds.
     pub(crate) run_at: i64,
+    /// The time at which it expires; `None` if it does not.
     pub(crate) expires_at: Option<i64>,
-    /// By when it must be finished from elsewhere; of an ended one until when it is kept, if it
-    /// said how long that is.
+    /// The time by which a task must be completed externally. For an ended task, the time until
+    /// which it is retained, if it has a retention of its own.
     pub(in crate::postgres) overdue_at: Option<i64>,
+    /// The session that runs it.
     pub(crate) session: Option<i64>,
+    /// True if it is asked to stop.
     pub(crate) cancel_requested: bool,
     pub(crate) parent: Option<i64>,
     pub(crate) submitted_at: i64,
+    /// The unique key.
     pub(crate) key: Option<Vec<u8>>,
-    /// What the store has is kept where this is `None`.
+    /// The payload; `None` keeps the stored one.
     pub(crate) payload: Option<Bytes>,
     pub(crate) result: Option<Bytes>,
     pub(crate) finished_at: Option<i64>,
+    /// The number of the task's end, by which ended tasks are sorted.
     pub(in crate::postgres) end_number: Option<i64>,
+    /// The entry of the log with the end.
     pub(in crate::postgres) ended_in: Option<i64>,
+    /// Everything without a column, as JSON.
     pub(crate) body: String,
-    /// What is kept of an orchestration, but its history and its messages.
+    /// The encoded state of an orchestration, without its history and its messages.
     pub(crate) instance: Option<Vec<u8>>,
     /// True for an orchestration.
     pub(crate) orchestration: bool,
 }
 
-/// What changes of a task while what its submitter said stays as it is.
+/// The columns that change while the submission stays the same.
 #[derive(Debug, Clone)]
 pub(in crate::postgres) struct ChangedRow {
     pub(crate) id: i64,
     pub(crate) state: i16,
+    /// The position within the sub-queue, which a retry may change.
     pub(crate) sort_key: i64,
     pub(crate) run_at: i64,
     pub(crate) expires_at: Option<i64>,
+    /// A time as in [`TaskRow::overdue_at`].
     pub(in crate::postgres) overdue_at: Option<i64>,
     pub(crate) session: Option<i64>,
     pub(crate) cancel_requested: bool,
@@ -68,42 +80,48 @@ pub(in crate::postgres) struct ChangedRow {
     pub(in crate::postgres) end_number: Option<i64>,
     pub(in crate::postgres) ended_in: Option<i64>,
     pub(crate) body: String,
-    /// What is kept of an orchestration, if that has changed.
+    /// The encoded state of an orchestration, if it has changed.
     pub(crate) instance: Option<Vec<u8>>,
 }
 
-/// An orchestration of which nothing has changed but what is kept of it as one.
+/// The row of an orchestration that has changed only in its instance.
 #[derive(Debug, Clone)]
 pub(in crate::postgres) struct InstanceRow {
     pub(crate) id: i64,
     pub(crate) instance: Vec<u8>,
 }
 
-/// What is known of a task beside its row.
+/// The relations of a task, which are in other rows than its own.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(in crate::postgres) struct Relations {
+    /// The tasks that it waits for.
     pub(crate) waits_for: Vec<i64>,
+    /// The tasks that wait for it.
     pub(crate) dependents: Vec<i64>,
+    /// The batch that it is an item of.
     pub(crate) batch: Option<i64>,
+    /// The items, if it is a batch.
     pub(crate) batch_items: Vec<i64>,
-    /// Whether any task is its child.
+    /// True if any task is its child.
     pub(in crate::postgres) has_children: bool,
-    /// Who has its key, and until when that is kept.
+    /// The holder of its unique key, and the time until which the key stays taken.
     pub(crate) key: Option<(i64, Option<i64>)>,
-    /// The first few messages that wait for it.
+    /// The first unread messages.
     pub(crate) messages: Vec<Vec<u8>>,
 }
 
-/// A task as it was loaded. It is made of its row as soon as that is there: rows are large, and
-/// many wait for the last of them.
+/// A loaded task. It is decoded as soon as its row arrives: rows are large, and would pile up until
+/// the last one has arrived.
 #[derive(Debug)]
 pub(in crate::postgres) struct LoadedTask {
+    /// The task, shared with the row cache.
     pub(in crate::postgres) task: Arc<Task>,
-    /// `None` where nothing is known of it beside its row.
+    /// The relations; `None` if there are none.
     pub(in crate::postgres) relations: Option<Box<Relations>>,
 }
 
 impl LoadedTask {
+    /// Decodes a task from its row.
     pub(crate) fn of(row: TaskRow, relations: Relations) -> Result<Self> {
         let mut task = row.into_task()?;
         set_messages(&mut task, &relations.messages)?;
@@ -112,21 +130,22 @@ impl LoadedTask {
         Ok(Self { task: Arc::new(task), relations })
     }
 
+    /// Returns the task's number.
     pub(crate) fn id(&self) -> TaskId {
         self.task.id
     }
 }
 
 impl Relations {
-    /// Whether other tasks have to do with it, but for a key and for children.
+    /// Returns true if the task is related to other tasks, not counting its key and its children.
     pub(in crate::postgres) fn is_related(&self) -> bool {
-        // Without `..`, so that whoever adds a link says here whether it is one of those.
+        // No `..`: a new relation must be classified here.
         let Self { waits_for, dependents, batch, batch_items, has_children: _, key: _, messages: _ } = self;
         !waits_for.is_empty() || !dependents.is_empty() || batch.is_some() || !batch_items.is_empty()
     }
 }
 
-/// What is loaded of a mailbox; more replaces less.
+/// Replaces the loaded messages of an orchestration. A longer list replaces a shorter one.
 pub(super) fn set_messages(task: &mut Task, messages: &[Vec<u8>]) -> Result<()> {
     if let Some(instance) = &mut task.instance {
         let messages = messages.iter().map(|message| decode_message(message));
@@ -135,46 +154,61 @@ pub(super) fn set_messages(task: &mut Task, messages: &[Vec<u8>]) -> Result<()> 
     Ok(())
 }
 
-/// What has no column. Field names are part of the schema.
+/// The values without a column. Field names are part of the schema.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Body {
-    /// What its submitter said, where that is more than the columns have; without the payload.
+    /// The submission without its payload, if the columns do not cover it.
     #[serde(skip_serializing_if = "Option::is_none")]
     new: Option<NewTask>,
+    /// The attempts that count toward the retry limit.
     #[serde(skip_serializing_if = "is_default")]
     attempts: u32,
+    /// The claims; with the session they are the fence.
     #[serde(skip_serializing_if = "is_default")]
     claims: u32,
+    /// The lost leases.
     #[serde(skip_serializing_if = "is_default")]
     lost: u32,
+    /// The start of the last attempt, in microseconds.
     #[serde(skip_serializing_if = "is_default")]
     started_at: Option<i64>,
+    /// The time at which it would expire if it were not claimed.
     #[serde(skip_serializing_if = "is_default")]
     expiry_before_claim: Option<i64>,
+    /// The errors of attempts.
     #[serde(skip_serializing_if = "is_default")]
     errors: Vec<AttemptError>,
+    /// The progress that the handler last reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<Progress>,
+    /// The recorded I/O.
     #[serde(skip_serializing_if = "is_default")]
     io: Option<Io>,
+    /// The checkpoint.
     #[serde(skip_serializing_if = "is_default")]
     checkpoint: Option<Bytes>,
+    /// The external completion that is awaited.
     #[serde(skip_serializing_if = "Option::is_none")]
     awaited: Option<AwaitedCompletion>,
+    /// The queue to which it moves after its attempt.
     #[serde(skip_serializing_if = "is_default")]
     move_to: Option<Name>,
+    /// The number of its items, if it is a batch.
     #[serde(skip_serializing_if = "is_default")]
     items: u32,
+    /// The task to submit when it ends, under the same unique key.
     #[serde(skip_serializing_if = "Option::is_none")]
     follower: Option<Box<NewTask>>,
 }
 
+/// Returns true for a default value, which is omitted from the body.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
 impl ChangedRow {
+    /// Encodes the columns that may change.
     pub(crate) fn of(task: &Task) -> Result<Self> {
         let microseconds = |at: Option<Timestamp>| at.map(Timestamp::as_microseconds);
         Ok(Self {
@@ -195,20 +229,21 @@ impl ChangedRow {
         })
     }
 
-    /// With what is kept of an orchestration.
+    /// Adds the encoded state of an orchestration.
     pub(super) fn and_instance(self, instance: &Instance) -> Result<Self> {
         Ok(Self { instance: Some(encode_instance(instance)?), ..self })
     }
 }
 
 impl InstanceRow {
+    /// Encodes an orchestration's state.
     pub(in crate::postgres) fn of(task: TaskId, instance: &Instance) -> Result<Self> {
         Ok(Self { id: task.0, instance: encode_instance(instance)? })
     }
 }
 
 impl TaskRow {
-    /// The row of a task; without its payload, if the store has that already.
+    /// Encodes a task, without its payload if the store has it already.
     pub(crate) fn of(task: &Task, with_payload: bool) -> Result<Self> {
         let new = &task.new;
         let changed = ChangedRow::of(task)?;
@@ -240,12 +275,13 @@ impl TaskRow {
         })
     }
 
+    /// Decodes a task without its relations and messages.
     pub(crate) fn into_task(self) -> Result<Task> {
         let body: Body = serde_json::from_str(&self.body).map_err(|error| damaged(self.id, error))?;
         let state = TaskState::from_code(self.state.into()).ok_or_else(|| damaged(self.id, "its state is unknown"))?;
         let plain = self.plain()?;
         let new = match body.new {
-            // The columns may be newer.
+            // The columns take precedence: they may be newer than the body.
             Some(new) => NewTask { queue: plain.queue, priority: plain.priority, payload: plain.payload, ..new },
             None => plain,
         };
@@ -280,7 +316,7 @@ impl TaskRow {
         })
     }
 
-    /// What the columns say of what the submitter said.
+    /// Decodes the part of the submission that columns cover.
     fn plain(&self) -> Result<NewTask> {
         let mut new = NewTask::of(Name::new(&self.kind)?);
         new.queue = Name::new(&self.queue)?;
@@ -295,13 +331,14 @@ impl TaskRow {
     }
 }
 
+/// Returns a unique key with the default policy.
 fn plain_key(key: String) -> UniqueKey {
     UniqueKey { key, on_duplicate: OnDuplicate::default(), keep_for: std::time::Duration::ZERO }
 }
 
-/// Whether the columns have all that the submitter said.
+/// Returns true if the columns cover the whole submission.
 fn is_plain(new: &NewTask) -> bool {
-    // Without `..`, so that whoever adds a field says here whether a column has it.
+    // No `..`: a new field must be classified here.
     let NewTask {
         kind: _,
         queue: _,
@@ -341,9 +378,10 @@ fn is_plain(new: &NewTask) -> bool {
         && !orchestration
 }
 
-/// Whether a task's columns, its numbers and its times are all there is of it.
+/// Returns true if the columns, numbers and times cover a task completely, so that it fits a
+/// columnar batch.
 pub(in crate::postgres) fn is_brief(task: &Task) -> bool {
-    // Without `..`, so that whoever adds a field says here whether it is one of those.
+    // No `..`: a new field must be classified here.
     let Task {
         new,
         errors,
@@ -377,6 +415,7 @@ pub(in crate::postgres) fn is_brief(task: &Task) -> bool {
     has_said_nothing && is_by_itself && is_plain(new)
 }
 
+/// Encodes the values without a column.
 fn body(task: &Task) -> Result<String> {
     let new = &task.new;
     let microseconds = |at: Option<Timestamp>| at.map(Timestamp::as_microseconds);
@@ -399,15 +438,17 @@ fn body(task: &Task) -> Result<String> {
     serde_json::to_string(&body).map_err(|error| Error::io(format!("task {} cannot be written: {error}", task.id)))
 }
 
+/// Returns a name as a column; empty for none.
 pub(in crate::postgres) fn text(name: Option<&Name>) -> String {
     name.map(ToString::to_string).unwrap_or_default()
 }
 
-/// The name that a column has; none if that is empty.
+/// Decodes a name from a column; an empty one is none.
 pub(in crate::postgres) fn name(text: &str) -> Result<Option<Name>> {
     if text.is_empty() { Ok(None) } else { Name::new(text).map(Some) }
 }
 
+/// The error for a row that cannot be decoded.
 #[cold]
 fn damaged(task: i64, what: impl std::fmt::Display) -> Error {
     Error::corrupt(format!("the row of task {task} cannot be read: {what}; restore a backup"))

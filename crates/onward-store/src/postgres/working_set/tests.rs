@@ -1,4 +1,4 @@
-//! What is looked for of a store of which a part is loaded.
+//! Tests of the requests that writes make over a partly loaded store.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn ended(number: i64) -> LoadedTask {
     LoadedTask::of(TaskRow::of(&task, true).unwrap(), Relations::default()).unwrap()
 }
 
-/// A store of a million ended tasks, of which three are loaded.
+/// Returns a store of a million ended tasks, of which three are loaded.
 fn long_history() -> WorkingSet {
     let counters = Counters { last_task: 1_000_000, ends: 1_000_000, last_entry: 1_000_000, ..Counters::default() };
     let items = SmallState::of(std::iter::empty()).unwrap();
@@ -40,7 +40,8 @@ fn pruned(working_set: &WorkingSet, keep: Option<u64>, limit: usize) -> Covered<
     Ok(applied.outcomes[0][0].clone())
 }
 
-/// Else each of the many small writes that prune a long history would load most of it.
+/// Without this bound, each of the many small writes that prune a long history would load most of
+/// it.
 #[test]
 fn a_prune_looks_one_task_beyond_its_limit_and_counts_for_who_keeps_some_alone() {
     assert_eq!(pruned(&long_history(), None, 2), Ok(Outcome::Removed { tasks: 2, more: true }));

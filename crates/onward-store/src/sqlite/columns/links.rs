@@ -1,7 +1,7 @@
-//! Bits of `task.links`, which tell what other tables have of a task, so that most tasks look into
-//! none.
+//! Bits of `task.links`. They state which other tables have rows of a task, so that most tasks need
+//! no lookup.
 
-/// Among the links of a task: others depend on it, or did.
+/// Set if other tasks depend on the task, or did.
 pub(in crate::sqlite) const DEPENDENTS: u8 = 1;
 
 /// It has children.
@@ -10,7 +10,7 @@ pub(in crate::sqlite) const CHILDREN: u8 = 2;
 /// It waits for its children, or did, and has a checkpoint.
 pub(in crate::sqlite) const CHECKPOINT: u8 = 4;
 
-/// It waits to be finished from elsewhere.
+/// Set if the task waits for external completion.
 pub(in crate::sqlite) const AWAITED: u8 = 8;
 
 /// It goes to another queue when its attempt is over.

@@ -9,6 +9,7 @@ use crate::api::schedule::{LastFiring, NewSchedule, NextFiring, ScheduleError, S
 use crate::api::task::{NewTask, TaskId};
 use crate::api::timestamp::Timestamp;
 
+/// The columns in the order in which [`record`] reads them.
 const COLUMNS: &str = "definition, payload, revision, paused, next_at, next_due, pending_at, last_at, last_fired_at, last_task, \
     error, error_at, fired, skipped, missed, failed, created_at";
 
@@ -27,6 +28,7 @@ pub(in crate::sqlite) fn read(
     Ok(records)
 }
 
+/// Decodes a row of [`COLUMNS`].
 fn record(row: &Row<'_>) -> Result<ScheduleRecord> {
     let moment = |index| -> Result<Option<Timestamp>> {
         Ok(row.get::<_, Option<i64>>(index)?.map(Timestamp::from_microseconds))
@@ -55,6 +57,8 @@ fn record(row: &Row<'_>) -> Result<ScheduleRecord> {
     })
 }
 
+/// Decodes a schedule's definition. The payload has a column of its own, because JSON would need an
+/// encoding for it.
 fn definition(row: &Row<'_>) -> Result<NewSchedule> {
     let text = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
     let mut schedule: NewSchedule = serde_json::from_str(text)

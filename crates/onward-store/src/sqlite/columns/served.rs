@@ -6,6 +6,7 @@ use rusqlite::Row;
 use crate::api::error::{Error, Result};
 use crate::api::served::Served;
 
+/// Encodes a selection; `None` if it is everything.
 pub(in crate::sqlite) fn write(serves: &Served) -> Result<Option<String>> {
     if serves.is_everything() {
         return Ok(None);
@@ -14,6 +15,7 @@ pub(in crate::sqlite) fn write(serves: &Served) -> Result<Option<String>> {
     Ok(Some(text.map_err(|error| Error::invalid("what a session serves cannot be written").caused_by(error))?))
 }
 
+/// Decodes a selection.
 pub(in crate::sqlite) fn read(row: &Row<'_>, column: usize) -> Result<Served> {
     let text: Option<String> = row.get(column)?;
     let Some(text) = text else { return Ok(Served::default()) };

@@ -19,45 +19,63 @@ use crate::rules::retry::RetryPolicy;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(in crate::sqlite) struct TaskOptions {
+    /// The time after which the task expires unless it has started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::sqlite) ttl: Option<Ttl>,
+    /// The longest time of an attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::sqlite) timeout: Option<Duration>,
+    /// The longest time between two heartbeats.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::sqlite) heartbeat_timeout: Option<Duration>,
+    /// The time by which the task must have ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::sqlite) deadline: Option<Timestamp>,
+    /// The time for which the task is kept after its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::sqlite) retention: Option<Duration>,
+    /// The retry policy, if it is not the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::sqlite) retry: Option<RetryPolicy>,
+    /// The time for which a schedule submitted the task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::sqlite) scheduled_at: Option<Timestamp>,
+    /// The time for which the unique key stays taken after the end.
     #[serde(skip_serializing_if = "Duration::is_zero")]
     pub(in crate::sqlite) keep_key_for: Duration,
+    /// The tags; the tables for searches may lag behind.
     #[serde(skip_serializing_if = "Tags::is_empty")]
     pub(in crate::sqlite) tags: Tags,
+    /// The parent task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::sqlite) parent: Option<TaskId>,
+    /// The reaction to a failed dependency.
     #[serde(skip_serializing_if = "OnDependencyFailure::is_default")]
     pub(in crate::sqlite) on_dependency_failure: OnDependencyFailure,
+    /// The expected bytes.
     #[serde(skip_serializing_if = "Io::is_none")]
     pub(in crate::sqlite) expected_io: Io,
+    /// The recorded bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::sqlite) io: Option<Io>,
+    /// The options for joining a batch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::sqlite) aggregate: Option<Aggregate>,
     /// The number of items that a batch has adopted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::sqlite) items: Option<NonZeroU32>,
+    /// The affinity key.
     pub(in crate::sqlite) affinity: Option<Name>,
+    /// True for an orchestration.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(in crate::sqlite) orchestration: bool,
+    /// The activity whose result the task reports to its orchestration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::sqlite) report: Option<u64>,
 }
 
 impl TaskOptions {
+    /// Returns the options of a submission.
     pub(in crate::sqlite) fn of(task: &NewTask) -> Self {
         Self {
             ttl: task.ttl,

@@ -9,13 +9,21 @@ use crate::sqlite::commit::committer::CommitRequest;
 /// Counts since the store was opened.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct CommitSizes {
+    /// Commits that had at least one call.
     commits: AtomicU64,
+    /// Calls in all commits.
     calls: AtomicU64,
+    /// Submitted tasks.
     submitted: AtomicU64,
+    /// Claimed tasks.
     claimed: AtomicU64,
+    /// Ended attempts.
     ended: AtomicU64,
+    /// Commits that submitted at least one task.
     submitting: AtomicU64,
+    /// Commits that claimed at least one task.
     claiming: AtomicU64,
+    /// Commits that ended at least one attempt.
     ending: AtomicU64,
 }
 
@@ -41,6 +49,8 @@ pub struct CommitCounts {
 }
 
 impl CommitSizes {
+    /// Adds a commit. A rejected submit or completion counts like an accepted one, because it costs
+    /// as much.
     pub(in crate::sqlite) fn record(&self, requests: &[CommitRequest], outcomes: &[Vec<Outcome>]) {
         let mut counts = CommitCounts::default();
         for request in requests {
@@ -57,6 +67,8 @@ impl CommitSizes {
         self.ending.fetch_add(u64::from(counts.ended > 0), Ordering::Relaxed);
     }
 
+    /// Returns the counts so far. They are read one by one, so a commit in progress may show in
+    /// some of them only.
     pub(in crate::sqlite) fn counts(&self) -> CommitCounts {
         CommitCounts {
             commits: self.commits.load(Ordering::Relaxed),
@@ -72,6 +84,7 @@ impl CommitSizes {
 }
 
 impl CommitCounts {
+    /// Counts a write by its kind.
     fn add_write(&mut self, write: &Write) {
         match write {
             Write::Submit(_) => self.submitted += 1,
@@ -83,6 +96,7 @@ impl CommitCounts {
         }
     }
 
+    /// Counts the tasks that a claim returned.
     fn add_outcome(&mut self, outcome: &Outcome) {
         match outcome {
             Outcome::Claimed(claimed) => self.claimed += claimed.tasks.len() as u64,

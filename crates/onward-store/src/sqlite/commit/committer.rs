@@ -33,9 +33,11 @@ use crate::sqlite::store::sqlite_errors::in_file;
 /// One caller's writes and the channel for their outcomes.
 #[derive(Debug)]
 pub(in crate::sqlite) struct CommitRequest {
+    /// The writes, in order.
     pub(in crate::sqlite) writes: Vec<Write>,
     /// True if the tags must be in the tables when the request is completed.
     pub(in crate::sqlite) tags: bool,
+    /// The channel to the caller.
     pub(super) reply: oneshot::Sender<Result<Vec<Outcome>>>,
 }
 
@@ -44,6 +46,7 @@ pub(in crate::sqlite) struct CommitRequest {
 pub(in crate::sqlite) struct Replies(Vec<(CommitRequest, Result<Vec<Outcome>>)>);
 
 impl Replies {
+    /// Sends each caller its outcomes.
     pub(in crate::sqlite) fn send(self) {
         for (request, outcomes) in self.0 {
             // A caller that no longer waits has dropped its end; its writes stand.
@@ -54,17 +57,25 @@ impl Replies {
 
 /// The state that a commit needs exclusively: the writing connection, the cache and the files.
 pub(in crate::sqlite) struct Committer {
+    /// The only connection on which this process writes for callers.
     pub(in crate::sqlite) connection: WritingConnection,
+    /// The clock of all decisions.
     pub(in crate::sqlite) clock: Arc<dyn Clock>,
+    /// The largest payload or result, in bytes.
     pub(in crate::sqlite) payload_limit: usize,
+    /// The number of tasks that may wait in memory before they move to the tables.
     pub(in crate::sqlite) memory_tasks: MemoryTasks,
+    /// The other processes on the file, if there can be any.
     pub(in crate::sqlite) peers: Option<PeerProcesses>,
     /// `None` for a store in memory, and for a file that has no name yet.
     pub(in crate::sqlite) file: Option<StoreFiles>,
     /// `None` for a store in memory, which has no write-ahead log.
     pub(in crate::sqlite) checkpoint_trigger: Option<Arc<CheckpointTrigger>>,
+    /// The sum of all hints, for subscribers to changes.
     pub(in crate::sqlite) hints: watch::Sender<Hint>,
+    /// The notifications of ended tasks.
     pub(in crate::sqlite) notifications: NotificationSender,
+    /// The sizes of commits so far.
     pub(in crate::sqlite) sizes: Arc<CommitSizes>,
     /// True if callers of this process write to the file on their own connections. Once set, it
     /// stays.
@@ -77,6 +88,8 @@ pub(in crate::sqlite) struct Committer {
     pub(in crate::sqlite) notified_entries: Arc<NotificationWatermark>,
     /// `None` after a rollback: the cache may be wrong, and is read again.
     cache: Option<Cache>,
+    /// SQLite's data version at the last commit. Another value means that another process has
+    /// written.
     data_version: i64,
     /// True if other processes may write to the store: a store in memory has only this one.
     is_file: bool,
@@ -102,19 +115,28 @@ impl fmt::Debug for Committer {
 
 /// The parts of which a [`Committer`] is made.
 pub(in crate::sqlite) struct CommitterParts {
+    /// The connection that becomes the writing connection.
     pub(in crate::sqlite) connection: Connection,
+    /// The clock of all decisions.
     pub(in crate::sqlite) clock: Arc<dyn Clock>,
+    /// The largest payload or result, in bytes.
     pub(in crate::sqlite) payload_limit: usize,
     /// The number of tasks that may wait in memory before they move to the tables.
     pub(in crate::sqlite) memory_tasks: MemoryTasks,
+    /// The other processes on the file, if there can be any.
     pub(in crate::sqlite) peers: Option<PeerProcesses>,
+    /// The store's files; `None` for a store in memory.
     pub(in crate::sqlite) file: Option<StoreFiles>,
+    /// The channel for hints.
     pub(in crate::sqlite) hints: watch::Sender<Hint>,
+    /// The channel for notifications of ended tasks.
     pub(in crate::sqlite) notifications: NotificationSender,
+    /// The counter of commit sizes.
     pub(in crate::sqlite) sizes: Arc<CommitSizes>,
 }
 
 impl Committer {
+    /// Creates a committer with an empty cache, which the first commit fills.
     pub(in crate::sqlite) fn new(parts: CommitterParts) -> Self {
         let CommitterParts { connection, clock, payload_limit, memory_tasks, peers, file, hints, notifications, sizes } =
             parts;
@@ -204,6 +226,7 @@ impl Committer {
         lapsed
     }
 
+    /// Commits one request in a transaction of its own, after a shared one failed.
     fn commit_alone(&mut self, request: CommitRequest) -> (CommitRequest, Result<Vec<Outcome>>) {
         let outcomes = self.transact(std::iter::once(request.writes.as_slice()), request.tags);
         (request, outcomes.map(|outcomes| outcomes.into_iter().flatten().collect()))
@@ -287,8 +310,8 @@ impl Committer {
         self.file.as_mut().map_or(Ok(()), |file| file.check(&self.connection, CommitOutcome::NotWritten))
     }
 
-    /// Has the next checkpoint change the generation of the file, if the transaction has changed a
-    /// row since the connection had made `changes` changes.
+    /// Marks the next checkpoint to change the generation of the file, if the transaction has
+    /// changed a row since the connection had made `changes` changes.
     fn raise_generation(&self, changes: u64) -> Result<Option<i64>> {
         let is_to_be_raised = self.file.as_ref().is_some_and(StoreFiles::is_to_be_raised);
         if !is_to_be_raised || self.connection.total_changes() == changes {
@@ -318,6 +341,8 @@ impl Committer {
         file.check(&self.connection, CommitOutcome::Unknown)
     }
 
+    /// Begins a transaction, and waits for the write lock. The ticket makes processes take turns:
+    /// SQLite's lock has no order, so a busy process could starve the others.
     fn begin(&self) -> Result<()> {
         let begin = || self.connection.database().prepare_cached("BEGIN IMMEDIATE")?.execute([]).map(drop);
         let Some(peers) = &self.peers else { return Ok(begin()?) };
@@ -328,6 +353,8 @@ impl Committer {
         begin().map_err(|failure| ticket_lock.lock().name_holder(failure))
     }
 
+    /// Runs `work` in a transaction that has begun, and returns what it returned with the hint and
+    /// the notifications. It neither commits nor rolls back.
     fn with_transaction<T>(
         &mut self,
         work: impl FnOnce(&mut Transaction<'_>) -> Result<T>,
@@ -383,14 +410,17 @@ impl Committer {
         Ok(statement.query_row([], |row| row.get(0))?)
     }
 
+    /// Returns the wall time and the steady time.
     fn moment(&self) -> ClockReading {
         ClockReading { wall: self.clock.now().as_microseconds(), steady: microseconds(self.clock.steady()) }
     }
 
+    /// Returns the number of the next task; 0 if the cache is not read.
     fn next_task(&self) -> i64 {
         self.cache.as_ref().map_or(0, |cache| cache.next_task)
     }
 
+    /// Returns the number of the next log entry; 0 if the cache is not read.
     fn next_entry(&self) -> i64 {
         self.cache.as_ref().map_or(0, |cache| cache.next_log)
     }
@@ -540,6 +570,7 @@ impl Committer {
         Ok(())
     }
 
+    /// Returns true if callers of this process write on their own connections.
     fn callers_write(&self) -> bool {
         self.callers_write.load(Ordering::Acquire)
     }

@@ -64,6 +64,7 @@ impl Deref for WritingConnection {
 }
 
 impl WritingConnection {
+    /// Returns the connection with its statement cache.
     pub(in crate::sqlite) fn database(&self) -> Database<'_> {
         Database { connection: &self.connection, cache: Some(&self.cache) }
     }
@@ -83,6 +84,7 @@ impl WritingConnection {
 /// statements are in rusqlite's cache.
 #[derive(Clone, Copy)]
 pub(in crate::sqlite) struct Database<'c> {
+    /// The connection.
     connection: &'c Connection,
     /// Statements that borrow from `connection`.
     cache: Option<&'c StatementCache>,
@@ -118,6 +120,8 @@ impl<'c> Database<'c> {
         Ok(StatementGuard::Reused(ReusedStatement { statement: Some(statement), text, cache }))
     }
 
+    /// Takes a statement out of the cache, or compiles it. A statement in use is not in the cache,
+    /// so a second use at the same time compiles another one.
     fn take_or_compile(&self, cache: &StatementCache, sql: &str) -> rusqlite::Result<Statement<'static>> {
         let mut prepared = cache.prepared.borrow_mut();
         match prepared.iter().position(|(text, _)| *text == sql) {
@@ -126,6 +130,7 @@ impl<'c> Database<'c> {
         }
     }
 
+    /// Compiles a statement for the lifetime of the connection.
     fn compile(&self, sql: &str) -> rusqlite::Result<Statement<'static>> {
         let statement = self.connection.prepare_with_flags(sql, PrepFlags::SQLITE_PREPARE_PERSISTENT)?;
         // SAFETY: where there is a `cache`, both are of one `WritingConnection`, whose `Connection`
@@ -139,12 +144,15 @@ impl<'c> Database<'c> {
 
 /// A statement in use; it goes back to its cache when this guard is dropped.
 pub(in crate::sqlite) enum StatementGuard<'c> {
+    /// A statement of the writing connection's cache.
     Reused(ReusedStatement<'c>),
+    /// A statement of rusqlite's cache, on another connection.
     Cached(CachedStatement<'c>),
 }
 
 /// The methods of [`Statement`] under the same names.
 impl StatementGuard<'_> {
+    /// Runs a statement without rows, and returns the number of changed rows.
     pub(in crate::sqlite) fn execute(&mut self, values: impl Params) -> rusqlite::Result<usize> {
         match self {
             Self::Reused(reused) => reused.statement().execute(values),
@@ -152,6 +160,7 @@ impl StatementGuard<'_> {
         }
     }
 
+    /// Runs a query.
     pub(in crate::sqlite) fn query(&mut self, values: impl Params) -> rusqlite::Result<Rows<'_>> {
         match self {
             Self::Reused(reused) => reused.statement().query(values),
@@ -159,6 +168,7 @@ impl StatementGuard<'_> {
         }
     }
 
+    /// Runs a query, and maps its rows.
     pub(in crate::sqlite) fn query_map<T, F>(
         &mut self,
         values: impl Params,
@@ -173,6 +183,7 @@ impl StatementGuard<'_> {
         }
     }
 
+    /// Runs a query for one row. No row is an error.
     pub(in crate::sqlite) fn query_row<T>(
         &mut self,
         values: impl Params,
@@ -189,7 +200,9 @@ impl StatementGuard<'_> {
 pub(in crate::sqlite) struct ReusedStatement<'c> {
     /// `Some` until it is dropped.
     statement: Option<Statement<'static>>,
+    /// The statement's text, by which it is found again.
     text: Text,
+    /// The cache to which it returns.
     cache: &'c StatementCache,
 }
 

@@ -25,6 +25,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Returns the latest day on which a task ended, from the cache if it is known.
     fn latest_day(&mut self) -> Result<Option<i64>> {
         if self.cache.day.is_none() {
             let mut latest = self.connection.prepare_cached(prepared_statements::LATEST_DAY)?;

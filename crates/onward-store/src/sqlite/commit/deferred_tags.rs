@@ -18,11 +18,13 @@ use crate::sqlite::columns::task_options::TaskOptions;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::ready::index::ALL_IN_TABLES;
 
+/// The tags of tasks that the tables for searches lack so far.
 #[derive(Debug)]
 pub(in crate::sqlite) struct NewTags {
     /// Tags of tasks up to this number are in the tables; [`ALL_IN_TABLES`] if those of all are,
     /// because several processes write to the file.
     written_to: i64,
+    /// The tags by task.
     tasks: BTreeMap<i64, Tags>,
     /// The number of these tags.
     count: usize,
@@ -44,6 +46,7 @@ impl NewTags {
         Ok(tags)
     }
 
+    /// Adds the tags of a new task.
     pub(in crate::sqlite) fn add(&mut self, task: TaskId, tags: &Tags) {
         if !tags.is_empty() {
             self.count += tags.len();
@@ -75,6 +78,7 @@ impl NewTags {
         self.written_to == ALL_IN_TABLES
     }
 
+    /// Returns true if the tables have all tags.
     pub(in crate::sqlite) fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }

@@ -11,8 +11,8 @@ use crate::rules::orchestration;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::prepared_statements;
 
-/// Sub-queues with a group have numbers from this one up, so that the others can be told from them
-/// and walked without them.
+/// Sub-queues with a group have numbers from this one up, so that the others can be recognized and
+/// walked without them.
 pub(in crate::sqlite) const FIRST_GROUPED: i64 = 1 << 32;
 
 /// Lists of affinity keys have numbers from this one up: the number of the affinity key, and in the
@@ -34,17 +34,22 @@ pub(in crate::sqlite) fn sub_queue_of_list(list: i64) -> i64 {
 /// A sub-queue: tasks that are claimable or not together.
 #[derive(Debug, Clone)]
 pub(in crate::sqlite) struct SubQueue {
+    /// The queue's number.
     pub(in crate::sqlite) queue: i64,
+    /// The kind's number.
     pub(in crate::sqlite) kind: i64,
     /// Zero for none.
     pub(in crate::sqlite) group: i64,
     /// True for a sub-queue of orchestrations, which claims may leave out.
     pub(in crate::sqlite) orchestration: bool,
-    /// The sub-queue without a group of the same queue and kind, of orchestrations or of others as
-    /// this one.
+    /// The sub-queue without a group of the same queue and kind; both are of orchestrations or both
+    /// are not.
     ungrouped: i64,
+    /// The queue's name.
     pub(in crate::sqlite) queue_name: Name,
+    /// The kind's name.
     pub(in crate::sqlite) kind_name: Name,
+    /// The group's name.
     pub(in crate::sqlite) group_name: Option<Name>,
 }
 
@@ -52,23 +57,34 @@ pub(in crate::sqlite) struct SubQueue {
 /// is read: names and sub-queues never change, and deleted queues are few.
 #[derive(Debug, Default, Clone)]
 pub(in crate::sqlite) struct Names {
+    /// The numbers of queues.
     queues: foldhash::HashMap<Name, i64>,
+    /// The numbers of kinds.
     kinds: foldhash::HashMap<Name, i64>,
+    /// The numbers of groups.
     groups: foldhash::HashMap<Name, i64>,
+    /// The numbers of sub-queues by queue, kind, group and orchestration.
     sub_queues: FxHashMap<(i64, i64, i64, bool), i64>,
+    /// The sub-queues by number.
     by_number: FxHashMap<i64, SubQueue>,
     /// Sub-queues without a group.
     ungrouped_sub_queues: Vec<i64>,
+    /// The sub-queues of each group.
     sub_queues_of_group: FxHashMap<i64, Vec<i64>>,
+    /// The highest numbers, from which the next ones are assigned.
     last: LastNumbers,
+    /// The last lookup.
     last_sub_queue: Option<LastSubQueue>,
 }
 
 /// The highest numbers that are in the cache.
 #[derive(Debug, Clone, Copy)]
 struct LastNumbers {
+    /// The highest sub-queue without a group.
     ungrouped: i64,
+    /// The highest sub-queue with a group. These have a range of their own.
     grouped: i64,
+    /// The highest group.
     group: i64,
 }
 
@@ -118,6 +134,7 @@ impl Names {
         Ok(names)
     }
 
+    /// Returns a queue's number.
     pub(in crate::sqlite) fn queue(&self, name: &str) -> Option<i64> {
         self.queues.get(name).copied()
     }
@@ -127,6 +144,7 @@ impl Names {
         self.queues.iter().map(|(name, number)| (name, *number))
     }
 
+    /// Returns a kind's number.
     pub(in crate::sqlite) fn kind(&self, name: &str) -> Option<i64> {
         self.kinds.get(name).copied()
     }
@@ -166,6 +184,7 @@ impl Names {
         self.sub_queues_of_group.get(&group).map_or(&[], Vec::as_slice)
     }
 
+    /// Returns a group's number.
     pub(in crate::sqlite) fn group(&self, name: &str) -> Option<i64> {
         self.groups.get(name).copied()
     }
@@ -252,6 +271,7 @@ impl Names {
         Ok(number)
     }
 
+    /// Returns the sub-queue without a group, and adds it if it is missing.
     fn ensure_ungrouped(
         &mut self,
         connection: &Database<'_>,
@@ -271,6 +291,8 @@ impl Names {
         self.insert_sub_queue(connection, ungrouped, sub_queue)
     }
 
+    /// Returns the sub-queue of a group that belongs to an ungrouped one, and adds it if it is
+    /// missing.
     fn ensure_grouped(&mut self, connection: &Database<'_>, ungrouped: i64, group: &Name) -> Result<i64> {
         let number = self.ensure_group(connection, group)?;
         let Some(sub_queue) = self.by_number.get(&ungrouped) else { return Ok(ungrouped) };
@@ -283,6 +305,7 @@ impl Names {
         self.insert_sub_queue(connection, self.last.grouped + 1, sub_queue)
     }
 
+    /// Inserts a sub-queue into its table and the cache.
     fn insert_sub_queue(&mut self, connection: &Database<'_>, number: i64, sub_queue: SubQueue) -> Result<i64> {
         let row = params![number, sub_queue.queue, sub_queue.kind, sub_queue.group, sub_queue.orchestration];
         connection.prepare_cached(prepared_statements::ADD_SUB_QUEUE)?.execute(row)?;
@@ -290,6 +313,7 @@ impl Names {
         Ok(number)
     }
 
+    /// Returns a group's number, and adds the group if it is missing.
     pub(in crate::sqlite) fn ensure_group(&mut self, connection: &Database<'_>, name: &Name) -> Result<i64> {
         if let Some(number) = self.groups.get(name) {
             return Ok(*number);
@@ -302,6 +326,8 @@ impl Names {
         Ok(number)
     }
 
+    /// Returns a queue's number, and adds the queue if it is missing or restores it if it was
+    /// deleted.
     pub(in crate::sqlite) fn ensure_queue(&mut self, connection: &Database<'_>, name: &Name) -> Result<i64> {
         if let Some(number) = self.queues.get(name) {
             return Ok(*number);
@@ -314,6 +340,7 @@ impl Names {
         Ok(number)
     }
 
+    /// Returns a kind's number, and adds the kind if it is missing.
     pub(in crate::sqlite) fn ensure_kind(&mut self, connection: &Database<'_>, name: &Name) -> Result<i64> {
         if let Some(number) = self.kinds.get(name) {
             return Ok(*number);
@@ -332,11 +359,13 @@ impl Names {
         Ok(())
     }
 
+    /// Adds a group to the cache.
     fn add_group(&mut self, number: i64, name: Name) {
         self.groups.insert(name, number);
         self.last.group = self.last.group.max(number);
     }
 
+    /// Adds a sub-queue to the cache, under each of its keys.
     fn add_sub_queue(&mut self, number: i64, sub_queue: SubQueue) {
         self.sub_queues.insert((sub_queue.queue, sub_queue.kind, sub_queue.group, sub_queue.orchestration), number);
         if sub_queue.group == 0 {
@@ -350,6 +379,7 @@ impl Names {
     }
 }
 
+/// Reads names with numbers above `behind`.
 fn numbers(connection: &Database<'_>, sql: &'static str, behind: i64) -> Result<foldhash::HashMap<Name, i64>> {
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([behind])?;

@@ -32,7 +32,9 @@ use crate::sqlite::verbs::relations::dependents::UnpropagatedEnd;
 /// The reason why a verb stopped: it was rejected, or the store failed.
 #[derive(Debug)]
 pub(in crate::sqlite) enum VerbError {
+    /// The write was rejected; the transaction continues.
     Refused(Refusal),
+    /// The store failed; the transaction is rolled back.
     Failed(Error),
 }
 
@@ -54,21 +56,30 @@ impl From<rusqlite::Error> for VerbError {
     }
 }
 
+/// The result of a verb.
 pub(in crate::sqlite) type VerbResult<T> = std::result::Result<T, VerbError>;
 
 /// The state of one transaction.
 pub(in crate::sqlite) struct Transaction<'a> {
+    /// The connection of the transaction.
     pub(in crate::sqlite) connection: &'a Database<'a>,
+    /// The writer's cache. After a rollback it is dropped.
     pub(in crate::sqlite) cache: &'a mut Cache,
+    /// The wall time of all decisions.
     pub(in crate::sqlite) now: Timestamp,
     /// Steady time in microseconds.
     pub(in crate::sqlite) steady: i64,
+    /// The largest payload or result, in bytes.
     pub(in crate::sqlite) payload_limit: usize,
     /// The number of tasks that may wait in memory before they move to the tables.
     pub(in crate::sqlite) memory_tasks: MemoryTasks,
+    /// This process's name among the processes on the file; empty for a store in memory.
     pub(in crate::sqlite) process: &'a str,
+    /// The transitions, which become one log row.
     pub(in crate::sqlite) log: LogBuffer,
+    /// The changes of statistics by sub-queue and state.
     pub(in crate::sqlite) statistics: FxHashMap<(i64, TaskState), StatisticsChange>,
+    /// The kinds of changes so far.
     pub(in crate::sqlite) hint: Hint,
     /// The notifications of ended tasks, if the process has a listener.
     pub(in crate::sqlite) notifications: Option<Vec<TaskNotification>>,
@@ -84,33 +95,52 @@ pub(in crate::sqlite) struct Transaction<'a> {
 /// The amounts that a transaction adds to one row of `statistics`.
 #[derive(Debug, Default, Clone, Copy)]
 pub(in crate::sqlite) struct StatisticsChange {
+    /// Ended tasks.
     pub(in crate::sqlite) ended: i64,
+    /// Of these, the tasks in the history.
     pub(in crate::sqlite) in_history: i64,
+    /// Attempts of completed tasks.
     pub(in crate::sqlite) attempts: i64,
+    /// The sum of times from due to start, in microseconds.
     pub(in crate::sqlite) wait: i64,
+    /// The sum of times of last attempts, in microseconds.
     pub(in crate::sqlite) run: i64,
+    /// The longest last attempt, in microseconds.
     pub(in crate::sqlite) run_maximum: i64,
 }
 
 /// A live task without its payload.
 #[derive(Debug, Clone)]
 pub(in crate::sqlite) struct LiveTask {
+    /// The task's number.
     pub(in crate::sqlite) id: TaskId,
+    /// The sub-queue's number.
     pub(in crate::sqlite) sub_queue: i64,
+    /// The priority, which orders tasks together with the due time.
     pub(in crate::sqlite) priority: Priority,
+    /// True if the task is not due yet.
     pub(in crate::sqlite) scheduled: bool,
     /// True if the task waits for other tasks.
     pub(in crate::sqlite) blocked: bool,
+    /// The due time.
     pub(in crate::sqlite) run_at: i64,
+    /// The number of claims, which is the fence.
     pub(in crate::sqlite) claims: u32,
+    /// The number of attempts that count toward the retry limit.
     pub(in crate::sqlite) attempts: u32,
+    /// The number of leases that were lost.
     pub(in crate::sqlite) lost: u32,
     /// 1: asked to stop; 2: asked to stop, and its key belongs to another task.
     pub(in crate::sqlite) cancel_requested: u8,
+    /// The start of the last attempt before the present one.
     pub(in crate::sqlite) started_at: Option<i64>,
+    /// The time at which the task expires unless it has started.
     pub(in crate::sqlite) expires_at: Option<i64>,
+    /// The rarer options.
     pub(in crate::sqlite) options: TaskOptions,
+    /// The unique key.
     pub(in crate::sqlite) key: Option<String>,
+    /// The lease, while the task runs.
     pub(in crate::sqlite) running: Option<RunningAttempt>,
     /// The kinds of links that other tasks have to it: none for most.
     pub(in crate::sqlite) links: u8,
@@ -119,8 +149,11 @@ pub(in crate::sqlite) struct LiveTask {
 /// The session and the attempt that hold a running task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) struct RunningAttempt {
+    /// The session's number.
     pub(in crate::sqlite) session: i64,
+    /// The claim's number.
     pub(in crate::sqlite) claim: u32,
+    /// The start of the attempt.
     pub(in crate::sqlite) started_at: i64,
 }
 
@@ -147,6 +180,7 @@ impl LiveTask {
         }
     }
 
+    /// Decodes a row of `live_task.sql`.
     pub(in crate::sqlite) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let session: Option<i64> = row.get(13)?;
         let running = match session {
@@ -173,10 +207,12 @@ impl LiveTask {
         })
     }
 
+    /// Returns true if a lease is the current one.
     pub(in crate::sqlite) fn is_held_by(&self, lease: Lease) -> bool {
         self.running.is_some_and(|running| running.session == lease.session.0 && running.claim == lease.claim)
     }
 
+    /// Returns the task's state, which follows from other columns.
     pub(in crate::sqlite) fn state(&self) -> TaskState {
         match (self.running, self.scheduled) {
             (Some(_), _) => TaskState::Running,
@@ -186,6 +222,7 @@ impl LiveTask {
         }
     }
 
+    /// Returns the task as an entry of the ready index, without its key.
     pub(in crate::sqlite) fn entry(&self) -> Entry<'_> {
         Entry {
             id: self.id.0,
@@ -208,10 +245,15 @@ impl LiveTask {
 
 /// The state in memory of a transaction at the savepoint of an `All`.
 struct Savepoint {
+    /// The length of the log buffer.
     log: usize,
+    /// The changes of statistics.
     statistics: FxHashMap<(i64, TaskState), StatisticsChange>,
+    /// The kinds of changes.
     hint: Hint,
+    /// The number of the next task.
     next_task: i64,
+    /// The number of notifications.
     notified: usize,
 }
 
@@ -252,6 +294,7 @@ impl Transaction<'_> {
         Ok(outcome)
     }
 
+    /// Runs the verb of a write.
     fn act(&mut self, write: &Write) -> VerbResult<Outcome> {
         // A submit reads nothing of a completed task but its key, which is free by then. So the
         // completions may stay unwritten until another verb comes.
@@ -309,6 +352,10 @@ impl Transaction<'_> {
         }
     }
 
+    /// Applies all writes of a list or none.
+    ///
+    /// A list of independent submits can be checked as a whole before anything is written. Any
+    /// other list needs a savepoint, which costs two statements more.
     fn all(&mut self, writes: &[Write]) -> VerbResult<Outcome> {
         rules::all::check(writes)?;
         // Everything that can be rejected is known before anything is written, unless names run out
@@ -352,7 +399,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Takes back what writes of an `All` have done since the savepoint.
+    /// Undoes the writes of an `All` since the savepoint.
     fn undo_to(&mut self, savepoint: Savepoint) -> Result<()> {
         self.connection.prepare_cached("ROLLBACK TO all_writes")?.execute([])?;
         self.completions.clear();
@@ -368,6 +415,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Checks the submits of a list without writing anything.
     fn check_submits(&mut self, writes: &[Write]) -> VerbResult<()> {
         for (index, write) in writes.iter().enumerate() {
             if let Write::Submit(task) = write {
@@ -377,6 +425,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Applies the writes of a list in order, up to the first that is rejected.
     fn apply_each(&mut self, writes: &[Write]) -> VerbResult<Vec<Outcome>> {
         let mut outcomes = Vec::with_capacity(writes.len());
         for (index, write) in writes.iter().enumerate() {
@@ -385,6 +434,8 @@ impl Transaction<'_> {
         Ok(outcomes)
     }
 
+    /// Applies one write of a list. A submit may depend on the tasks of earlier submits in the
+    /// list, whose numbers are known only now.
     fn apply_in_all(&mut self, write: &Write, before: &[Outcome]) -> VerbResult<Outcome> {
         if let Write::Submit(new) = write
             && let Some(resolved) = rules::dependencies::resolved(new, before)?
@@ -436,6 +487,7 @@ impl Transaction<'_> {
         self.cache.limits.save_groups(self.connection, (self.cache.next_log - 1, self.moment()), counts)
     }
 
+    /// Returns the times of the transaction.
     fn moment(&self) -> ClockReading {
         ClockReading { wall: self.now.as_microseconds(), steady: self.steady }
     }
@@ -446,6 +498,8 @@ impl Transaction<'_> {
         self.save_counters()
     }
 
+    /// Writes the changes of statistics. The first end of a day copies the counts so far before it
+    /// changes them.
     fn write_statistics(&mut self) -> Result<()> {
         if self.statistics.is_empty() {
             return Ok(());
@@ -461,16 +515,19 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Adds a transition to the log.
     pub(in crate::sqlite) fn log(&mut self, task: TaskId, sub_queue: i64, change: Change) {
         self.log.push(task, sub_queue, change);
     }
 
+    /// Adds a notification, if the process has a listener.
     pub(in crate::sqlite) fn notify(&mut self, notification: TaskNotification) {
         if let Some(notified) = &mut self.notifications {
             notified.push(notification);
         }
     }
 
+    /// Reads a live task, from memory if it runs.
     pub(in crate::sqlite) fn live(&self, task: TaskId) -> Result<Option<LiveTask>> {
         if let Some(running) = self.cache.running_rows.get(task) {
             return Ok(Some(running.clone()));
@@ -507,7 +564,7 @@ pub(in crate::sqlite) fn id_values(ids: impl Iterator<Item = TaskId>) -> Rc<Vec<
     Rc::new(ids.map(|id| Value::Integer(id.0)).collect())
 }
 
-/// Returns the same refusal as that of a write of several writes.
+/// Returns the refusal with the position of the write that was rejected.
 pub(in crate::sqlite) fn in_all(index: usize, stop: VerbError) -> VerbError {
     match stop {
         VerbError::Refused(refusal) => VerbError::Refused(Refusal::InAll { index, refusal: Box::new(refusal) }),

@@ -12,10 +12,12 @@ use crate::api::task::{TaskId, TaskState};
 /// Changes of one commit, not yet written.
 #[derive(Debug, Default, Clone)]
 pub(in crate::sqlite) struct LogBuffer {
+    /// The encoded changes.
     bytes: Vec<u8>,
 }
 
 impl LogBuffer {
+    /// Appends a change.
     pub(in crate::sqlite) fn push(&mut self, task: TaskId, sub_queue: i64, change: Change) {
         let (code, first, second) = encode(change);
         self.bytes.push(code);
@@ -26,10 +28,12 @@ impl LogBuffer {
         }
     }
 
+    /// Returns true if there is no change.
     pub(in crate::sqlite) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
+    /// Returns the encoded changes.
     pub(in crate::sqlite) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -39,6 +43,7 @@ impl LogBuffer {
         self.bytes.len()
     }
 
+    /// Removes the changes after a position, at which a savepoint was set.
     pub(super) fn undo_to(&mut self, position: usize) {
         self.bytes.truncate(position);
     }
@@ -47,8 +52,11 @@ impl LogBuffer {
 /// A change as it is in the log.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct Logged {
+    /// The task.
     pub(in crate::sqlite) task: TaskId,
+    /// The task's sub-queue, from which its queue and kind follow.
     pub(in crate::sqlite) sub_queue: i64,
+    /// The change.
     pub(in crate::sqlite) change: Change,
 }
 
@@ -85,6 +93,7 @@ pub(in crate::sqlite) fn end_change(state: TaskState) -> Change {
     }
 }
 
+/// Returns a change's code and numbers. Codes are part of the file format.
 fn encode(change: Change) -> (u8, Option<u64>, Option<u64>) {
     match change {
         Change::Submitted => (0, None, None),
@@ -122,6 +131,7 @@ pub(in crate::sqlite) fn decode(mut bytes: &[u8]) -> Result<Vec<Logged>> {
     Ok(changes)
 }
 
+/// Decodes the change of a code, whose numbers follow in `bytes`.
 fn decode_change(code: u8, bytes: &mut &[u8]) -> Result<Change> {
     let attempt = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
     Ok(match code {
@@ -147,6 +157,7 @@ fn decode_change(code: u8, bytes: &mut &[u8]) -> Result<Change> {
     })
 }
 
+/// Appends a number, seven bits a byte, the lowest first.
 fn put(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push((number as u8) | 0x80);
@@ -155,6 +166,7 @@ fn put(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
+/// Takes a number off the front.
 fn take(bytes: &mut &[u8]) -> Result<u64> {
     let mut number = 0u64;
     for shift in (0..64).step_by(7) {
@@ -168,6 +180,7 @@ fn take(bytes: &mut &[u8]) -> Result<u64> {
     Err(damaged())
 }
 
+/// The error for a log row that cannot be decoded.
 #[cold]
 fn damaged() -> Error {
     Error::corrupt("a row of the store's log cannot be read; the file is damaged; restore a backup")

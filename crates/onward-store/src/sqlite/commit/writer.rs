@@ -32,9 +32,12 @@ const BATCHES_ON_THE_SPOT: usize = 4;
 /// `ALONE`-th of its commits waits for other callers.
 const ALONE: u32 = 8;
 
+/// The group commit of a store, and the thread that it ends with.
 #[derive(Debug)]
 pub(in crate::sqlite) struct Writer {
+    /// The state that callers and the thread share.
     shared: Arc<GroupCommit>,
+    /// The committing thread; `None` after it was joined.
     thread: Option<JoinHandle<()>>,
     /// True if commits sync, and are left to the thread.
     syncs: bool,
@@ -42,18 +45,25 @@ pub(in crate::sqlite) struct Writer {
     places: Semaphore,
 }
 
+/// The shared state of a group commit.
 #[derive(Debug)]
 struct GroupCommit {
+    /// The committer. Its lock is the right to commit.
     committer: Arc<Mutex<Committer>>,
+    /// The requests that wait. Its lock is held only to push and to take.
     queue: Mutex<Queue>,
+    /// Wakes the thread.
     arrived: Condvar,
     /// The number of commits in a row that had the writes of one caller alone.
     unshared: AtomicU32,
 }
 
+/// The requests that wait for a commit.
 #[derive(Debug, Default)]
 struct Queue {
+    /// The requests in the order of their arrival.
     requests: VecDeque<CommitRequest>,
+    /// True if the store is being dropped: the thread ends once the queue is empty.
     closed: bool,
     /// The number of callers and threads that are committing and will look into the queue again
     /// before they stop.
@@ -63,6 +73,7 @@ struct Queue {
 }
 
 impl Writer {
+    /// Starts the thread.
     pub(in crate::sqlite) fn start(committer: Arc<Mutex<Committer>>, syncs: bool) -> Result<Self> {
         let shared = Arc::new(GroupCommit {
             committer,
@@ -81,6 +92,7 @@ impl Writer {
         Ok(Self { shared, thread: Some(thread), syncs, places: Semaphore::new(bounds::PENDING) })
     }
 
+    /// Locks the committer, and waits for a commit in progress.
     pub(in crate::sqlite) fn committer(&self) -> MutexGuard<'_, Committer> {
         self.shared.committer()
     }
@@ -95,6 +107,7 @@ impl Writer {
         self.commit(Vec::new(), true).await.map(drop)
     }
 
+    /// Commits writes together with those of other callers, and returns their outcomes.
     async fn commit(&self, writes: Vec<Write>, tags: bool) -> Result<Vec<Outcome>> {
         let _place = self.places.acquire().await.map_err(|_| Error::closed())?;
         let (reply, outcome) = oneshot::channel();
@@ -119,11 +132,14 @@ impl Writer {
 /// Wakes the thread if the caller is dropped between leaving its writes and committing them, so
 /// that they are committed anyway.
 struct Abandoned<'a> {
+    /// The group commit to wake.
     shared: &'a GroupCommit,
+    /// True while the caller has not committed yet.
     armed: bool,
 }
 
 impl Abandoned<'_> {
+    /// Ends the guard's duty.
     fn disarm(mut self) {
         self.armed = false;
     }
@@ -177,10 +193,12 @@ impl Drop for Writer {
 }
 
 impl GroupCommit {
+    /// Locks the committer, also after a panic in a commit.
     fn committer(&self) -> MutexGuard<'_, Committer> {
         self.committer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Locks the queue.
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -200,6 +218,8 @@ impl GroupCommit {
         Ok(is_seen_to)
     }
 
+    /// Wakes the thread if it waits. The lock is released first, or the thread would wake only to
+    /// wait for it.
     fn wake(&self, queue: MutexGuard<'_, Queue>) {
         let waits = queue.thread_waits;
         drop(queue);
@@ -238,6 +258,7 @@ impl GroupCommit {
         }
     }
 
+    /// Registers a committer, which looks into the queue again before it stops.
     fn begin(&self, queue: &mut Queue) -> Committing<'_> {
         queue.committing += 1;
         Committing(self)
@@ -276,6 +297,7 @@ impl GroupCommit {
         }
     }
 
+    /// Waits for requests. Returns `None` when the store is being dropped and the queue is empty.
     fn wait_for_job(&self) -> Option<Committing<'_>> {
         let mut queue = self.queue();
         while queue.requests.is_empty() && !queue.closed {

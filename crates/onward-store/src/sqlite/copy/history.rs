@@ -1,7 +1,7 @@
-//! Counts of ended tasks. The specification counts by kind, and by day and queue; a file counts by
-//! queue and kind together, and has what was counted when a day began. So each kind's count is
-//! shared out among the queues, as much to each as its days say, which any read of the file then
-//! tells.
+//! Counts of ended tasks. The specification counts by kind, and by day and queue. A file counts by
+//! queue and kind together, and stores the counts at the beginning of each day. So the count of
+//! each kind is divided among the queues in proportion to their days. Every read of the file then
+//! returns the counts of the specification.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,12 +15,14 @@ use crate::api::task::TaskState;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::Names;
 
+/// The states in which a task can end.
 const STATES: [TaskState; 5] =
     [TaskState::Completed, TaskState::Failed, TaskState::Dead, TaskState::Cancelled, TaskState::Expired];
 
 /// The numbers of tasks of a kind and a queue that ended in a state.
 type Counted = BTreeMap<(Name, Name, i64), u64>;
 
+/// Writes the statistics and the daily counts.
 pub(in crate::sqlite) fn write(connection: &Connection, names: &mut Names, waiting: &Waiting) -> Result<()> {
     let counted = share_out(waiting)?;
     for ((kind, queue, state), ended) in &counted {
@@ -43,6 +45,8 @@ const KEPT: &str = "
     ON CONFLICT (sub_queue, state) DO UPDATE SET in_history = excluded.in_history;
 ";
 
+/// Shares the counts of each kind out among the queues that the daily counts mention. The result
+/// has the sums of both.
 fn share_out(waiting: &Waiting) -> Result<Counted> {
     let mut counted = Counted::new();
     for state in STATES {
@@ -70,10 +74,12 @@ fn share_out(waiting: &Waiting) -> Result<Counted> {
     Ok(counted)
 }
 
+/// Returns the count of one state.
 fn of(mut ended: EndedCounts, state: TaskState) -> u64 {
     ended.of(state).map_or(0, |count| *count)
 }
 
+/// Adds a row with a count of ended tasks.
 fn add(connection: &Connection, sub_queue: i64, state: i64, ended: u64) -> Result<()> {
     let sql = "INSERT INTO statistics (sub_queue, state, ended, in_history, attempts, wait, run, run_maximum) VALUES (?, ?, ?, 0, 0, 0, 0, 0)";
     connection.prepare_cached(sql)?.execute(params![sub_queue, state, ended])?;

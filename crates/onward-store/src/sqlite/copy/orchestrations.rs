@@ -104,6 +104,7 @@ pub(in crate::sqlite) fn write(connection: &Connection, task: &Task) -> Result<(
     Ok(())
 }
 
+/// Writes an unread message.
 pub(super) fn write_message(connection: &Connection, message: &MessageRow) -> Result<()> {
     connection.prepare_cached("INSERT INTO message (task, number, body) VALUES (?, ?, ?)")?.execute(params![
         message.task,
@@ -113,6 +114,7 @@ pub(super) fn write_message(connection: &Connection, message: &MessageRow) -> Re
     Ok(())
 }
 
+/// Writes a chunk of a history.
 pub(super) fn write_turn(connection: &Connection, turn: &TurnRow) -> Result<()> {
     connection
         .prepare_cached("INSERT INTO turn (task, first, events, chunk) VALUES (?, ?, ?, ?)")?

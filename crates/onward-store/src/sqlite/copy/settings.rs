@@ -60,7 +60,7 @@ pub(in crate::sqlite) fn read(connection: &Connection, now: Timestamp, piece: &m
     Ok(())
 }
 
-/// Names of queues, kinds and groups; answers the queues, deleted ones too.
+/// Adds the names of queues, kinds and groups; returns the queues, including deleted ones.
 fn names(connection: &Connection, items: &mut Vec<SmallStateRow>) -> Result<BTreeMap<i64, Name>> {
     let mut queues = BTreeMap::new();
     for (sort, sql) in [
@@ -103,6 +103,7 @@ fn buckets(connection: &Connection, items: &mut Vec<SmallStateRow>) -> Result<()
     Ok(())
 }
 
+/// Reads the virtual times of groups, one row of the small state for each queue.
 fn shares(connection: &Connection, queues: &BTreeMap<i64, Name>, items: &mut Vec<SmallStateRow>) -> Result<()> {
     let sql = "SELECT s.queue, s.task_group, g.name, s.guaranteed, s.shared FROM fair_share s \
                LEFT JOIN task_group g ON g.id = s.task_group ORDER BY s.queue, s.task_group";

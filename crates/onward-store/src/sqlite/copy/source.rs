@@ -21,7 +21,7 @@ use crate::sqlite::store::connect::{connect_first, prepare};
 use crate::sqlite::store::open::SqliteOptions;
 use crate::sqlite::verbs::tasks::removal::ended_tasks;
 
-/// Puts tasks that ended in one call in the order in which they did, which the log alone tells.
+/// Sorts tasks that ended in one call by their ends, which only the log records.
 fn order_within_calls(connection: &Connection) -> Result<()> {
     let mut calls =
         connection.prepare("SELECT call, first, changes FROM temp.end_of_several JOIN log ON log.id = call")?;
@@ -40,8 +40,7 @@ fn order_within_calls(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Has the tables have the counts of groups as well, which a process that was alone may have kept
-/// back.
+/// Writes the counts of groups to the tables. A process that was alone may have deferred them.
 fn write_out_counts(connection: &Database<'_>, now: ClockReading) -> Result<()> {
     let names = Names::load(connection, None)?;
     let configuration = Queues::load(connection)?.configuration();
@@ -53,24 +52,38 @@ fn write_out_counts(connection: &Database<'_>, now: ClockReading) -> Result<()> 
 /// The part that is read next.
 #[derive(Debug, Clone, Copy)]
 enum Part {
+    /// Settings, counts and names, in one piece.
     Settings,
+    /// The unique keys of live tasks.
     ActiveKeys { after: i64 },
+    /// The unique keys that outlive their tasks.
     KeptKeys { after: i64 },
+    /// The dependencies.
     DependentOf { after: (i64, i64) },
+    /// The items of batches.
     BatchItems { after: i64 },
+    /// The live tasks.
     Live { after: i64 },
+    /// The ended tasks.
     Ended { after: i64 },
+    /// The histories of orchestrations.
     Turns { after: (i64, i64) },
+    /// The unread messages.
     Messages { after: (i64, i64) },
+    /// The log.
     Log { after: i64 },
+    /// The end.
     Nothing,
 }
 
 /// A store in a file to which no process writes in the meantime.
 #[derive(Debug)]
 pub(crate) struct SqliteSource {
+    /// The connection that reads.
     connection: Connection,
+    /// The clock of the store.
     clock: std::sync::Arc<dyn crate::clock::Clock>,
+    /// The part that is read next.
     part: Part,
 }
 
@@ -97,6 +110,7 @@ impl SqliteSource {
         Ok((Self { connection, clock, part: Part::Settings }, begun))
     }
 
+    /// Reads the next pairs of numbers.
     fn pairs<T>(&self, sql: &str, after: (i64, i64), row: impl Fn(i64, i64) -> T) -> Result<Vec<T>> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let rows = statement
@@ -104,6 +118,7 @@ impl SqliteSource {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// Reads the next unique keys, and returns the position of the last one.
     fn keys(&self, sql: &str, after: i64) -> Result<(Vec<KeyRow>, Option<i64>)> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let rows = statement.query_map([after, PIECE.cast_signed() as i64], |row| {
@@ -175,6 +190,7 @@ impl SqliteSource {
     }
 }
 
+/// Encodes tasks as rows.
 fn rows(tasks: IntoIter<crate::model::Task>) -> Result<Vec<crate::postgres::TaskRow>> {
     tasks.map(|task| crate::postgres::TaskRow::of(&task, true)).collect()
 }
@@ -198,19 +214,24 @@ impl Source for SqliteSource {
 const ACTIVE_KEYS: &str = "SELECT t.id, k.name, t.key, t.id, NULL FROM task t JOIN sub_queue l ON l.id = t.sub_queue JOIN kind k ON k.id = l.kind \
      WHERE t.id > ?1 AND t.key IS NOT NULL AND t.cancel_requested < 2 ORDER BY t.id LIMIT ?2";
 
+/// The query for unique keys that outlive their tasks.
 const KEPT_KEYS: &str = "SELECT e.task, k.name, e.key, e.task, e.until FROM retained_key e JOIN kind k ON k.id = e.kind WHERE e.task > ?1 \
      ORDER BY e.task LIMIT ?2";
 
+/// The query for dependencies.
 const WAITS: &str =
     "SELECT task, dependent FROM dependency WHERE (task, dependent) > (?1, ?2) ORDER BY task, dependent LIMIT ?3";
 
+/// The query for items of batches.
 const BATCH_ITEMS: &str = "SELECT task, batch FROM batch_item WHERE task > ?1 AND ?2 = 0 ORDER BY task LIMIT ?3";
 
+/// Counts all tasks, for the progress of the copy.
 fn count(connection: &Connection) -> Result<u64> {
     let all = "SELECT (SELECT count(*) FROM task) + (SELECT count(*) FROM history)";
     Ok(connection.query_row(all, [], |row| row.get(0))?)
 }
 
+/// Reads the numbers that the store assigned last.
 fn counters(connection: &Connection) -> Result<Counters> {
     let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     let last_log = "SELECT id, next_task FROM log ORDER BY id DESC LIMIT 1";

@@ -33,14 +33,21 @@ use crate::sqlite::store::open::SqliteOptions;
 /// A store that is being written.
 #[derive(Debug)]
 pub(crate) struct SqliteTarget {
+    /// The connection to the unfinished file.
     connection: Connection,
+    /// The options of the store.
     options: SqliteOptions,
+    /// The path of the finished store.
     to: PathBuf,
+    /// The names and their numbers so far.
     names: Names,
+    /// The numbers of affinity keys so far.
     affinity_key: HashMap<Name, i64>,
+    /// The numbers of tags so far.
     tags: HashMap<Vec<u8>, i64>,
     /// The rows that are written after the tasks.
     waiting: Waiting,
+    /// The guard that removes the file if it is not finished.
     unfinished: Unfinished,
 }
 
@@ -49,6 +56,7 @@ pub(crate) struct SqliteTarget {
 struct Unfinished(PathBuf);
 
 impl Unfinished {
+    /// Removes the file and those that SQLite keeps beside it.
     fn remove(&self) {
         for suffix in ["", "-wal", "-shm", "-journal"] {
             let mut file = self.0.clone().into_os_string();
@@ -72,6 +80,7 @@ impl SqliteTarget {
         Self::begin(to, options).map_err(|error| error.about(&name))
     }
 
+    /// Creates the unfinished file, under the store's path with the suffix `.partial`.
     fn begin(to: PathBuf, options: SqliteOptions) -> Result<Self> {
         check_place(&to, true)?;
         if to.exists() {
@@ -93,19 +102,23 @@ impl SqliteTarget {
         Ok(Self { connection, options, to, names, affinity_key, tags, waiting: Waiting::default(), unfinished })
     }
 
+    /// Runs a statement.
     fn execute(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
         self.connection.prepare_cached(sql)?.execute(values)?;
         Ok(())
     }
 
+    /// Returns the number of a task's sub-queue.
     fn sub_queue_of(&mut self, new: &NewTask) -> Result<i64> {
         self.sub_queue(&new.queue, &new.kind, new.group.as_ref(), new.orchestration)
     }
 
+    /// Returns a sub-queue's number, and adds the sub-queue if it is missing.
     fn sub_queue(&mut self, queue: &Name, kind: &Name, group: Option<&Name>, orchestration: bool) -> Result<i64> {
         self.names.ensure_sub_queue(&Database::from(&self.connection), queue, kind, group, orchestration)
     }
 
+    /// Writes a piece. Settings and counts wait until all tasks are written.
     fn write(&mut self, piece: ChangeSet) -> Result<()> {
         self.waiting.items.extend(piece.items);
         self.waiting.statistics.extend(piece.statistics);
@@ -125,6 +138,8 @@ impl SqliteTarget {
         piece.log.into_iter().try_for_each(|(entry, next, text)| self.log(entry, next, &text))
     }
 
+    /// Writes a unique key. A live task has its key in its own row, so only the holder's number is
+    /// kept for that.
     fn key(&mut self, row: KeyRow) -> Result<()> {
         let Some(until) = row.until else {
             return self.execute("INSERT INTO temp.key_owner (task) VALUES (?)", [row.task]);
@@ -135,6 +150,7 @@ impl SqliteTarget {
         self.execute(sql, params![kind, key, row.task, until])
     }
 
+    /// Writes a live task. A running one is an error: its lease is of no use in the new store.
     fn live(&mut self, row: TaskRow) -> Result<()> {
         let task = row.into_task()?;
         let waits = match task.state {
@@ -174,6 +190,7 @@ impl SqliteTarget {
         }
     }
 
+    /// Records that a sub-queue has tasks with an affinity key.
     fn enter_affinity_list(&mut self, affinity_key: Name, sub_queue: i64) -> Result<()> {
         let next = self.affinity_key.len().cast_signed() as i64 + 1;
         let number = *self.affinity_key.entry(affinity_key.clone()).or_insert(next);
@@ -184,6 +201,7 @@ impl SqliteTarget {
         self.execute(sql, [number << AFFINITY_SHIFT | sub_queue, sub_queue])
     }
 
+    /// Writes an ended task.
     fn ended(&mut self, row: TaskRow) -> Result<()> {
         let task = row.into_task()?;
         let sub_queue = self.sub_queue_of(&task.new)?;
@@ -218,7 +236,7 @@ impl SqliteTarget {
         )
     }
 
-    /// Writes what few tasks have, each in a table of its own; answers the links that say so.
+    /// Writes the details that few tasks have, each in its own table; returns the links to them.
     fn details(&self, task: &Task) -> Result<u8> {
         let id = task.id.0;
         let mut links = if task.items > 0 { BATCH } else { 0 };
@@ -255,6 +273,7 @@ impl SqliteTarget {
         Ok(links)
     }
 
+    /// Writes the progress that a task last reported.
     fn progress(&self, task: &Task) -> Result<()> {
         let Some(progress) = &task.progress else { return Ok(()) };
         let (done, total) = progress.bytes.map_or((None, None), |bytes| (Some(bytes.done), bytes.total));
@@ -272,6 +291,7 @@ impl SqliteTarget {
         )
     }
 
+    /// Writes a tag of a task, and adds the tag if it is new.
     fn tag(&mut self, task: i64, tag: Vec<u8>) -> Result<()> {
         let next = self.tags.len().cast_signed() as i64 + 1;
         let number = match self.tags.get(&tag) {
@@ -288,6 +308,7 @@ impl SqliteTarget {
         self.execute("INSERT INTO task_tag (tag, task) VALUES (?, ?)", [number, task])
     }
 
+    /// Writes an entry of the log in the encoding of SQLite's stores.
     fn log(&mut self, entry: i64, next_task: i64, text: &str) -> Result<()> {
         let mut buffer = LogBuffer::default();
         let mut at = None;
@@ -316,8 +337,8 @@ impl SqliteTarget {
     }
 }
 
-/// The numbers given last, where no row has them: a log that begins anew says nothing. No row where
-/// there need be none, since a prune keeps the newest.
+/// The numbers assigned last, which no other row holds when a log is empty. No row is written if it
+/// is not needed, because a prune keeps the newest.
 const NUMBERS: &str = "
     INSERT INTO log (id, at, next_task, changes)
     SELECT max(?1, coalesce((SELECT max(id) FROM log), 0) + 1), ?3, ?2, x''
@@ -325,8 +346,8 @@ const NUMBERS: &str = "
        OR ?2 > max(coalesce((SELECT next_task FROM log ORDER BY id DESC LIMIT 1), 1), coalesce((SELECT max(id) FROM task), 0) + 1)
 ";
 
-/// A task whose key another has is asked to stop for that, if it is live. Blocked tasks are counted
-/// as they come.
+/// A live task whose key belongs to another task is asked to stop. Blocked tasks are counted as
+/// they are inserted.
 const SETTLE: &str = "
     UPDATE task SET cancel_requested = 2 WHERE key IS NOT NULL AND id NOT IN (SELECT task FROM temp.key_owner);
     UPDATE task SET links = links | 1 WHERE id IN (SELECT task FROM dependency);
@@ -338,19 +359,23 @@ const SETTLE: &str = "
     WHERE name = 'tags_watermark';
 ";
 
+/// Returns the options of a task.
 fn options(task: &Task) -> TaskOptions {
     let items = std::num::NonZeroU32::new(task.items);
     TaskOptions { io: task.io, items, ..TaskOptions::of(&task.new) }
 }
 
+/// Returns the unique key of a task.
 fn key_of(task: &Task) -> Option<&str> {
     task.new.unique.as_ref().map(|unique| unique.key.as_str())
 }
 
+/// Returns a time as a column.
 fn micros(at: Option<Timestamp>) -> Option<i64> {
     at.map(Timestamp::as_microseconds)
 }
 
+/// Encodes a value as JSON.
 fn json<T: serde::Serialize>(value: &T) -> Result<String> {
     serde_json::to_string(value).map_err(|error| Error::io("a row cannot be written").caused_by(error))
 }
@@ -379,6 +404,7 @@ impl Target for SqliteTarget {
     }
 }
 
+/// Finishes the file: switches the write-ahead log off, closes the file and renames it.
 fn finish(connection: Connection, partial: &Path, to: &Path) -> Result<()> {
     connection.pragma_update(None, "journal_mode", "DELETE")?;
     connection.close().map_err(|(_, failure)| failure)?;

@@ -24,12 +24,16 @@ use crate::sqlite::commit::names::Names;
 /// The rows that are written after the tasks.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct Waiting {
+    /// The rows of the small state.
     pub(in crate::sqlite) items: Vec<SmallStateRow>,
+    /// The statistics of kinds.
     pub(in crate::sqlite) statistics: Vec<KindStatistics>,
+    /// The daily counts.
     pub(in crate::sqlite) days: Vec<DayCounts>,
 }
 
 impl Waiting {
+    /// Returns the rows of a sort.
     fn of<'a>(&'a self, sort: &'a str) -> impl Iterator<Item = &'a SmallStateRow> {
         self.items.iter().filter(move |item| item.sort == sort)
     }
@@ -125,6 +129,7 @@ impl Waiting {
     }
 }
 
+/// Returns the write that sets a limit to exactly these values.
 fn limit(scope: LimitScope, limit: Limit) -> SetLimit {
     // A queue's concurrency is one of its settings.
     let is_of_queue = matches!(scope, LimitScope::Queue(_));
@@ -139,6 +144,7 @@ fn limit(scope: LimitScope, limit: Limit) -> SetLimit {
     }
 }
 
+/// Writes the virtual times of a queue's groups.
 fn shares(connection: &Connection, names: &mut Names, queue: &Name, shares: SharesBody) -> Result<()> {
     let database = Database::from(connection);
     let queue = names.ensure_queue(&database, queue)?;
@@ -154,6 +160,7 @@ fn shares(connection: &Connection, names: &mut Names, queue: &Name, shares: Shar
     Ok(())
 }
 
+/// Writes a pending batch.
 fn pending_batch(connection: &Connection, names: &mut Names, line: &BatchKey, body: &PendingBatchBody) -> Result<()> {
     let (queue, kind, group) = line;
     let sub_queue = names.ensure_sub_queue(&Database::from(connection), queue, kind, group.as_ref(), false)?;
@@ -178,6 +185,7 @@ fn pending_batch(connection: &Connection, names: &mut Names, line: &BatchKey, bo
     Ok(())
 }
 
+/// Writes the ended tasks whose dependents are not updated yet.
 fn unpropagated_ends(connection: &Connection, line: VecDeque<UnpropagatedEnd>) -> Result<()> {
     for over in line {
         let code = over.ended.map_or(0, crate::api::task::TaskState::code);

@@ -19,9 +19,11 @@ use crate::sqlite::commit::transaction::id_values;
 use crate::sqlite::commit::transition_log::decode;
 use crate::sqlite::reads::{NamesOfSubQueue, SubQueueNames, errors, progress};
 
+/// The query for live tasks.
 const LIVE: &str = "SELECT id, sub_queue, scheduled, priority, run_at, claims, attempts, cancel_requested > 0, submitted_at, started_at, expires_at, \
      options, key, payload, lost, links FROM task WHERE id > ?1 ORDER BY id LIMIT ?2";
 
+/// The query for ended tasks, with the order of their ends.
 const ENDED: &str = "SELECT h.id, h.sub_queue, h.state, h.priority, h.run_at, h.claims, h.attempts, h.cancel_requested > 0, h.submitted_at, h.started_at, \
      h.expires_at, h.options, h.key, h.payload, h.finished_at, h.result, h.ended_in, o.number \
      FROM history h JOIN temp.end_order o ON o.task = h.id WHERE h.id > ?1 ORDER BY h.id LIMIT ?2";
@@ -69,10 +71,12 @@ pub(in crate::sqlite) fn ended(connection: &Connection, after: i64) -> Result<In
     Ok(tasks.into_iter())
 }
 
+/// Returns the number of tasks in a piece.
 fn limit() -> i64 {
     PIECE.cast_signed() as i64
 }
 
+/// Decodes an optional time.
 fn maybe(row: &Row<'_>, at: usize) -> Result<Option<Timestamp>> {
     Ok(row.get::<_, Option<i64>>(at)?.map(Timestamp::from_microseconds))
 }
@@ -92,6 +96,7 @@ fn task(row: &Row<'_>, sub_queues: &mut SubQueueNames<'_>) -> Result<Task> {
     Ok(task)
 }
 
+/// Returns a submission from its names, options and key.
 fn new_task(names: NamesOfSubQueue, options: TaskOptions, key: Option<String>) -> NewTask {
     let mut new = NewTask::of(names.kind);
     (new.queue, new.group) = (names.queue, names.group);
@@ -148,6 +153,7 @@ fn details(connection: &Connection, task: &mut Task, links: u8) -> Result<()> {
     Ok(())
 }
 
+/// Decodes JSON.
 fn json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
     serde_json::from_str(text)
         .map_err(|error| Error::corrupt("a row of the store cannot be read; restore a backup").caused_by(error))

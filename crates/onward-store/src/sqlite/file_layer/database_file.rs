@@ -13,22 +13,24 @@ use rusqlite::ffi;
 use super::log_file::LogFile;
 use super::page::{Pages, is_intact, is_sealed, seal};
 
-/// The number of the lock, in the memory that a database's users share, that who writes to the log
-/// holds (`WAL_WRITE_LOCK`).
+/// The number of the lock that the writer of the log holds (`WAL_WRITE_LOCK`), in the memory shared
+/// by a database's users.
 const WRITE_LOCK: c_int = 0;
 
 /// The methods of one open database file. The file's `pMethods` points to `own`, which is the first
 /// field. SQLite uses a file in one thread at a time.
 #[repr(C)]
 pub(super) struct Methods {
+    /// The table of methods, to which SQLite has a pointer.
     own: ffi::sqlite3_io_methods,
+    /// The methods of the system's VFS, which do the work.
     system: *const ffi::sqlite3_io_methods,
     /// True if checksums are verified.
     looks: bool,
     /// The known layout of the file's pages. A file without pages has none yet.
     pages: Cell<Option<Pages>>,
-    /// Up to where pages were written before the first one was, which says what they are: SQLite
-    /// may do so while it writes a file anew.
+    /// The end of the pages that were written before the first page, which identifies the format.
+    /// SQLite may write in this order while it rewrites a file.
     early: Cell<i64>,
     /// The buffer in which a page gets its checksum, since SQLite's buffer must not be written to.
     sealed: RefCell<Vec<u8>>,
@@ -73,7 +75,7 @@ pub(super) unsafe fn take_place(file: *mut ffi::sqlite3_file, looks: bool) {
 
 /// # Safety
 /// `file` is one on which [`take_place`] was done and [`close`] was not, and `close` is not called
-/// while the answer lives.
+/// while the returned reference lives.
 pub(super) unsafe fn methods<'a>(file: *mut ffi::sqlite3_file) -> &'a Methods {
     // SAFETY: `pMethods` was set by `take_place` to the first field of a `repr(C)` `Methods` in a
     // box, which is not freed before `close` and to which there never is a mutable reference.
@@ -233,8 +235,8 @@ unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, data: *const c_void, le
     code
 }
 
-/// `xShmLock`: the system's; what a transaction that ends has written to the log and not committed
-/// is forgotten before others may write there.
+/// `xShmLock`: calls the system's. When a transaction ends, its uncommitted bytes of the log are
+/// discarded before another process may write there.
 unsafe extern "C" fn lock_memory(file: *mut ffi::sqlite3_file, first: c_int, count: c_int, flags: c_int) -> c_int {
     // SAFETY: as in `read`.
     let methods = unsafe { methods(file) };

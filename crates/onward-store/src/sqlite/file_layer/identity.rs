@@ -26,6 +26,7 @@ pub(super) struct Identity {
 /// The result of reading an identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
+    /// The file has this identity.
     Identity(Identity),
     /// The file has no such page or no such row.
     Nothing,

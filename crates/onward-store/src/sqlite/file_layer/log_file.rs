@@ -1,15 +1,16 @@
-//! A write-ahead log: what a commit appends to it is handed to the system in few writes.
+//! A write-ahead log whose appended bytes are passed to the system in few writes.
 //!
 //! SQLite writes each frame of the log with two calls, 24 bytes that name the page, and the page; a
-//! commit of some hundred tasks has some hundred frames. Each call costs more than copying what it
-//! writes. So appended bytes are gathered, and written when there are enough of them, at the latest
+//! commit of some hundred tasks has some hundred frames. Each call costs more than copying its
+//! bytes. So appended bytes are gathered, and written when there are enough of them, at the latest
 //! with the frame that commits. Only after that frame does SQLite publish the commit in the memory
 //! that all users of the database share, so no reader looks for bytes that are not written. A write
 //! that fails is an error of the frame that was being appended. SQLite then rolls back the whole
 //! transaction, as if its own frame had failed.
 //!
-//! What is gathered and never committed may not be written later: when the transaction has ended,
-//! others may write to its place. So it is forgotten as soon as the lock for writing is given back.
+//! Gathered bytes that are never committed must not be written later, because another process may
+//! write at their offset when the transaction has ended. So they are discarded as soon as the write
+//! lock is released.
 //!
 //! Nothing here may panic: the callers are C functions.
 #![expect(unsafe_code, reason = "a file of SQLite's is a table of C functions; there is no safe way to be one")]
@@ -31,7 +32,9 @@ const FRAME_HEADER: usize = 24;
 /// SQLite uses a file in one thread at a time.
 #[repr(C)]
 pub(super) struct LogFile {
+    /// The table of methods, to which SQLite has a pointer.
     own: ffi::sqlite3_io_methods,
+    /// The methods of the system's VFS, which do the work.
     system: *const ffi::sqlite3_io_methods,
     /// The database file to which the log belongs, while that is open.
     database: Cell<*mut ffi::sqlite3_file>,
@@ -74,7 +77,7 @@ pub(super) unsafe fn take_place(file: *mut ffi::sqlite3_file, database: *mut ffi
         end: Cell::new(None),
         commits: Cell::new(false),
     }));
-    // SAFETY: the caller promises the database; the log is told to it, and told to be gone by
+    // SAFETY: the caller guarantees that the database is open. The log is set here and removed by
     // `close`, while both are open.
     unsafe { database_file::methods(database) }.set_log(log);
     // SAFETY: `file` is valid for writes, as SQLite gave it to `xOpen`. The new table lives until
@@ -85,7 +88,7 @@ pub(super) unsafe fn take_place(file: *mut ffi::sqlite3_file, database: *mut ffi
 
 /// # Safety
 /// `file` is one on which [`take_place`] was done and [`close`] was not, and `close` is not called
-/// while the answer lives.
+/// while the returned reference lives.
 unsafe fn log_of<'a>(file: *mut ffi::sqlite3_file) -> &'a LogFile {
     // SAFETY: `pMethods` was set by `take_place` to the first field of a `repr(C)` `LogFile` in a
     // box, which is not freed before `close` and to which there never is a mutable reference.
@@ -161,8 +164,8 @@ impl LogFile {
         ffi::SQLITE_OK
     }
 
-    /// Notes whether a frame that begins commits: then its header says how many pages the database
-    /// has after it.
+    /// Records whether a frame that begins is a commit: its header then holds the number of pages
+    /// of the database after it.
     fn note_frame(&self, bytes: &[u8]) {
         if let Ok([_, _, _, _, pages @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _]) =
             <&[u8; FRAME_HEADER]>::try_from(bytes)

@@ -43,6 +43,7 @@ impl Salts {
 pub(super) struct LogOwner(PathBuf);
 
 impl LogOwner {
+    /// Returns the record for the store at a path.
     pub(in crate::sqlite) fn beside(store: &Path) -> Self {
         Self(with_suffix(store, "-sessions").join(RECORD))
     }
@@ -67,10 +68,12 @@ pub(in crate::sqlite) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
+/// Formats a record. The period marks the end, so that a torn record is noticed.
 fn text(salts: Salts, identity: Identity) -> String {
     format!("{} {} {}.\n", hexadecimal(&salts.0), hexadecimal(&identity.store), identity.generation)
 }
 
+/// Formats bytes in hexadecimal.
 fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         // Writing to a string does not fail.
@@ -147,10 +150,12 @@ pub(in crate::sqlite) fn check_log(connection: &Connection, path: &Path) -> Resu
     Ok(())
 }
 
+/// Returns the size of the log beside a file; 0 if there is none.
 pub(in crate::sqlite) fn log_bytes(path: &Path) -> u64 {
     fs::metadata(with_suffix(path, "-wal")).map_or(0, |log| log.len())
 }
 
+/// Reads the salts of the log beside a file.
 fn salts_beside(path: &Path) -> Option<Salts> {
     let log = fs::File::open(with_suffix(path, "-wal")).ok()?;
     let mut salts = Salts::default();
@@ -158,6 +163,7 @@ fn salts_beside(path: &Path) -> Option<Salts> {
     Some(salts)
 }
 
+/// The error for a log that belongs to another store.
 #[cold]
 fn foreign(path: &Path, owner: &str) -> Error {
     let log = with_suffix(path, "-wal");

@@ -68,6 +68,7 @@ pub(super) fn is_sealed(page: &[u8]) -> bool {
     page.ends_with(&MARK)
 }
 
+/// Returns the last bytes of a page: checksum and mark.
 fn checksum(content: &[u8], number: u64) -> [u8; CHECKSUM_BYTES as usize] {
     let mut hasher = Hasher::new();
     hasher.update(&number.to_le_bytes());

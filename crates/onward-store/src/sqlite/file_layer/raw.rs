@@ -12,9 +12,11 @@ use rusqlite::{Connection, ffi};
 /// The result of reading from a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) enum RawRead {
+    /// All bytes were read.
     Whole,
     /// The file ends before.
     Short,
+    /// The read failed.
     Failed,
 }
 
@@ -24,8 +26,8 @@ pub(in crate::sqlite) fn read_file(connection: &Connection, buffer: &mut [u8], o
         return RawRead::Failed;
     };
     let mut file: *mut ffi::sqlite3_file = ptr::null_mut();
-    // SAFETY: the connection is open as long as it is borrowed, and used by this thread alone
-    // meanwhile, since a `Connection` is not `Sync`; the request takes a pointer to a pointer to a
+    // SAFETY: the connection is open as long as it is borrowed, and only this thread uses it during
+    // the call, since a `Connection` is not `Sync`. The request takes a pointer to a pointer to a
     // file, which is written during the call only.
     let code = unsafe {
         let argument = (&raw mut file).cast();

@@ -29,19 +29,24 @@ const TICK: Duration = Duration::from_secs(1);
 /// page.
 const READS: u32 = 10;
 
+/// The pause between two reads of a page that another process may be writing.
 const READ_PAUSE: Duration = Duration::from_millis(1);
 
 /// A file, whatever its name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileId {
+    /// The device of the file.
     device: u64,
+    /// The number of the file on its device.
     inode: u64,
 }
 
 /// The state of a directory: another one, if a name in it has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct DirectoryState {
+    /// The directory itself, which may have been replaced as well.
     id: FileId,
+    /// The time of the last change of a name in it.
     modified: Duration,
 }
 
@@ -68,6 +73,7 @@ pub(in crate::sqlite) enum CommitOutcome {
 }
 
 impl Loss {
+    /// Returns the description of a loss.
     fn text(self) -> &'static str {
         match self {
             Self::Moved => "the store's file is no longer at this path: it was moved or removed while it was open",
@@ -79,6 +85,7 @@ impl Loss {
         }
     }
 
+    /// Returns the remedy for a loss.
     fn remedy(self) -> &'static str {
         match self {
             Self::Moved | Self::Replaced => {
@@ -95,11 +102,14 @@ impl Loss {
     }
 }
 
-/// The names of the files, and what was at them. Shared with those who read.
+/// The paths of the files, and the files that were found there. Shared with readers.
 #[derive(Debug)]
 pub(in crate::sqlite) struct FilePaths {
+    /// The path of the database file.
     path: PathBuf,
+    /// Its directory.
     directory: PathBuf,
+    /// The files that must be at their paths, with their ids: database, log and shared memory.
     files: Vec<(PathBuf, FileId)>,
     /// The directory when all names were right, if a later change would show.
     settled: Mutex<Option<DirectoryState>>,
@@ -108,6 +118,7 @@ pub(in crate::sqlite) struct FilePaths {
 }
 
 impl FilePaths {
+    /// Records the files of a store with a log.
     fn new(path: &Path) -> Result<Self> {
         Self::of(path, vec![path.to_owned(), with_suffix(path, "-wal"), with_suffix(path, "-shm")])
     }
@@ -118,6 +129,7 @@ impl FilePaths {
         Self::of(path, vec![path.to_owned()])
     }
 
+    /// Records the ids of files. A missing one is an error.
     fn of(path: &Path, files: Vec<PathBuf>) -> Result<Self> {
         let with_id = |path: PathBuf| match file_id(&path) {
             Ok(Some(id)) => Ok((path, id)),
@@ -156,11 +168,14 @@ impl FilePaths {
         }
     }
 
+    /// Records a loss. No commit is accepted from then on.
     fn lose(&self, loss: Loss) {
         // The first one found is the cause; what follows from it would mislead.
         let _ = self.lost.set(loss);
     }
 
+    /// Checks that the files are at their paths. It costs one system call as long as no name in the
+    /// directory changes.
     fn look(&self) -> Option<Loss> {
         let state = directory_state(&self.directory);
         let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
@@ -185,6 +200,7 @@ impl FilePaths {
 }
 
 impl Loss {
+    /// Returns the error for a loss.
     #[cold]
     fn error(self, path: &Path, outcome: CommitOutcome) -> Error {
         let outcome = match outcome {
@@ -200,6 +216,7 @@ impl Loss {
 /// The files of a store as the writer sees them.
 #[derive(Debug)]
 pub(in crate::sqlite) struct StoreFiles {
+    /// The paths, shared with readers.
     paths: Arc<FilePaths>,
     /// As long as a page of the file.
     page: Vec<u8>,
@@ -212,7 +229,9 @@ pub(in crate::sqlite) struct StoreFiles {
     store: [u8; 16],
     /// The generation that this process has written last, or found to be enough.
     raised_to: i64,
+    /// The open log, whose salts show if it has begun again.
     log: File,
+    /// The record of the log's owner.
     owner: LogOwner,
     /// The log whose owner is recorded.
     recorded: Option<Salts>,
@@ -246,6 +265,7 @@ impl StoreFiles {
         })
     }
 
+    /// Returns the paths.
     pub(in crate::sqlite) fn paths(&self) -> &Arc<FilePaths> {
         &self.paths
     }
@@ -259,6 +279,8 @@ impl StoreFiles {
         checked
     }
 
+    /// Checks the paths, and that the file has the identity that this process knows. A second read
+    /// decides, because another process may be writing the page.
     fn check_all(&mut self, connection: &Connection, outcome: CommitOutcome) -> Result<()> {
         self.paths.check(outcome)?;
         match Found::on_page(connection, &mut self.page) {
@@ -341,6 +363,7 @@ fn read_patiently(connection: &Connection, page: &mut [u8]) -> Found {
     Found::on_page(connection, page)
 }
 
+/// Returns the id of the file at a path; `None` if there is none.
 fn file_id(path: &Path) -> std::result::Result<Option<FileId>, Errno> {
     match rustix::fs::stat(path) {
         Ok(found) => Ok(Some(FileId { device: found.st_dev, inode: found.st_ino })),
@@ -349,6 +372,7 @@ fn file_id(path: &Path) -> std::result::Result<Option<FileId>, Errno> {
     }
 }
 
+/// Returns the state of a directory.
 fn directory_state(directory: &Path) -> Option<DirectoryState> {
     let found = std::fs::metadata(directory).ok()?;
     let seconds = Duration::from_secs(found.mtime().unsigned_abs());
@@ -359,6 +383,7 @@ fn directory_state(directory: &Path) -> Option<DirectoryState> {
     })
 }
 
+/// The error for a file that cannot be examined.
 #[cold]
 fn unreadable(path: &Path, failure: impl Into<std::io::Error>) -> Error {
     let failure = failure.into();

@@ -20,18 +20,22 @@ use crate::api::error::{Error, Result};
 /// The name under which SQLite knows the layer.
 pub(in crate::sqlite) const NAME: &str = "onward";
 
+/// The name of the layer that verifies checksums.
 const C_NAME: &CStr = c"onward";
 
-/// The name under which SQLite knows the layer that takes pages as they are, and writes them with
-/// checksums all the same.
+/// The name under which SQLite knows the layer that accepts pages without a check and writes them
+/// with checksums.
 pub(in crate::sqlite) const TRUSTING_NAME: &str = "onward-trusting";
 
+/// The name of the layer that does not verify them.
 const C_TRUSTING_NAME: &CStr = c"onward-trusting";
 
 /// The layer. SQLite has a pointer to `own`, which is the first field, and hands it back to `open`.
 #[repr(C)]
 struct Layer {
+    /// The VFS as SQLite sees it.
     own: ffi::sqlite3_vfs,
+    /// The VFS of the system.
     system: *mut ffi::sqlite3_vfs,
     /// True if checksums are verified.
     looks: bool,
@@ -72,6 +76,7 @@ pub(in crate::sqlite) fn over(vfs: Option<&str>) -> Result<Cow<'static, str>> {
     Ok(name.into())
 }
 
+/// Returns the error for a registration that SQLite rejected.
 fn taken(code: c_int) -> Result<()> {
     match code {
         ffi::SQLITE_OK => Ok(()),
@@ -79,6 +84,7 @@ fn taken(code: c_int) -> Result<()> {
     }
 }
 
+/// Registers the layer above another VFS, and returns SQLite's code.
 fn register_as(name: &'static CStr, below: Option<&CStr>, looks: bool) -> c_int {
     // SAFETY: a null name asks for the default VFS, and another is a string that ends in a zero;
     // the call initializes SQLite if need be, and may come from any thread.
@@ -86,8 +92,9 @@ fn register_as(name: &'static CStr, below: Option<&CStr>, looks: bool) -> c_int 
     if system.is_null() {
         return ffi::SQLITE_CANTOPEN;
     }
-    // SAFETY: what `sqlite3_vfs_find` answers, other than null, is a registered VFS. None is ever
-    // unregistered here, so it is valid for reads; the struct is plain data and may be copied.
+    // SAFETY: `sqlite3_vfs_find` returned a pointer other than null, which is a registered VFS. No
+    // VFS is ever unregistered here, so it is valid for reads; the struct is plain data and may be
+    // copied.
     let copy = unsafe { ptr::read(system) };
     let own = ffi::sqlite3_vfs { zName: name.as_ptr(), pNext: ptr::null_mut(), xOpen: Some(open), ..copy };
     let layer = Box::into_raw(Box::new(Layer { own, system, looks }));
@@ -118,9 +125,11 @@ pub(in crate::sqlite) fn reserved(connection: &Connection) -> Result<u8> {
     Ok(u8::try_from(control_reserved(connection, -1)?).unwrap_or(u8::MAX))
 }
 
+/// Reads and sets the number of reserved bytes at the end of a page; a negative number only reads
+/// it.
 fn control_reserved(connection: &Connection, mut bytes: c_int) -> Result<c_int> {
-    // SAFETY: the connection is open as long as it is borrowed, and used by this thread alone
-    // meanwhile; the request takes a pointer to an `int`, which is read and written during the call
+    // SAFETY: the connection is open as long as it is borrowed, and only this thread uses it during
+    // the call. The request takes a pointer to an `int`, which is read and written during the call
     // only.
     let code = unsafe {
         let argument = (&raw mut bytes).cast();

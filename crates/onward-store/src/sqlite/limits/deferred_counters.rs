@@ -21,7 +21,8 @@ use crate::sqlite::commit::names::Names;
 use crate::sqlite::commit::transition_log;
 use crate::sqlite::limits::limit_usage::Limits;
 
-/// For how many rows of the log counts are deferred: so many are read again after a crash.
+/// The number of rows of the log for which counts are deferred. As many are read again after a
+/// crash.
 const MAX_DEFERRED_ROWS: i64 = 1024;
 
 /// The drift allowed between steady time and the time of day, in microseconds: the log has the
@@ -30,16 +31,20 @@ const DRIFT: i64 = 1000;
 
 /// The entry in `meta` of [`DeferredSince`].
 const ENTRY: &str = "deferred_counters_since";
+/// The name in `meta` of the difference between wall and steady time.
 const OFFSET: &str = "deferred_counters_offset";
 
 /// The time of a read, in microseconds.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct ClockReading {
+    /// The wall time.
     pub(in crate::sqlite) wall: i64,
+    /// The steady time, by which token buckets fill.
     pub(in crate::sqlite) steady: i64,
 }
 
 impl ClockReading {
+    /// Returns the difference between the two times.
     fn offset(self) -> i64 {
         self.wall.saturating_sub(self.steady)
     }
@@ -61,6 +66,7 @@ pub(super) struct DeferredCounters {
     changed: Vec<i64>,
     /// Groups whose counts may be deferred.
     counted: Vec<i64>,
+    /// The log row since which counters are deferred; `None` if the tables are current.
     since: Option<DeferredSince>,
 }
 
@@ -74,6 +80,7 @@ struct DeferredSince {
 }
 
 impl DeferredSince {
+    /// Reads the beginning of a deferral.
     fn read(connection: &Database<'_>) -> Result<Option<Self>> {
         let value = |name: &str| -> Result<i64> {
             Ok(connection
@@ -86,6 +93,7 @@ impl DeferredSince {
         })
     }
 
+    /// Writes the beginning of a deferral, or that there is none.
     fn write(since: Option<Self>, connection: &Database<'_>) -> Result<()> {
         let mut statement = connection.prepare_cached("UPDATE meta SET value = ? WHERE name = ?")?;
         statement.execute(params![since.map_or(0, |since| since.entry), ENTRY])?;
@@ -141,6 +149,7 @@ impl Limits {
         self.recompute_tokens(connection, names, since, now)
     }
 
+    /// Counts the running tasks of limited groups again, by the leases.
     fn recompute_running(&mut self, connection: &Database<'_>) -> Result<()> {
         let running = leases_of_groups(connection)?;
         let mut statement = connection.prepare_cached("SELECT id FROM task_group WHERE running <> 0")?;
@@ -155,6 +164,7 @@ impl Limits {
         Ok(())
     }
 
+    /// Takes the tokens again that were taken since the deferral began, by the log.
     fn recompute_tokens(
         &mut self,
         connection: &Database<'_>,
@@ -178,6 +188,7 @@ impl Limits {
         Ok(())
     }
 
+    /// Takes a token again, unless the written state of the group includes it.
     fn replay_token(&mut self, connection: &Database<'_>, group: i64, entry: i64, at: Duration) -> Result<()> {
         let state = self.group(connection, group)?;
         if state.saved_in < entry
@@ -214,6 +225,7 @@ impl Limits {
         Ok(())
     }
 
+    /// Writes the groups that changed. `entry` is the last log row that their state includes.
     fn write_groups(&mut self, connection: &Database<'_>, entry: i64) -> Result<()> {
         if self.deferred.changed.is_empty() {
             return Ok(());

@@ -25,12 +25,16 @@ type GroupOfQueue = (i64, i64);
 /// The cached state of shared queues.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct FairShares {
+    /// True if groups have weights or minimums. Otherwise no time is kept.
     are_shared: bool,
+    /// The virtual times that were needed so far.
     times: FxHashMap<GroupOfQueue, VirtualTime>,
+    /// The times to be written with this transaction.
     unsaved: Vec<GroupOfQueue>,
 }
 
 impl FairShares {
+    /// Creates an empty cache.
     pub(in crate::sqlite) fn new(are_shared: bool) -> Self {
         Self { are_shared, ..Self::default() }
     }
@@ -68,6 +72,7 @@ impl FairShares {
         self.time(connection, (queue, QUEUE))
     }
 
+    /// Returns a virtual time, from the cache if it is known.
     fn time(&mut self, connection: &Database<'_>, key: GroupOfQueue) -> Result<VirtualTime> {
         if let Some(time) = self.times.get(&key) {
             return Ok(*time);

@@ -12,12 +12,13 @@ use crate::sqlite::commit::transaction::Transaction;
 use crate::sqlite::ready::claimable_heads::ClaimableHead;
 
 impl Transaction<'_> {
+    /// Settles the group of a list, if it has one.
     pub(in crate::sqlite) fn refresh_group_of(&mut self, list: i64) -> Result<()> {
         self.cache.names.group_of(list).map_or(Ok(()), |group| self.refresh_group(group))
     }
 
-    /// Holds a group back or lets it go on, as its limit and its pause say, and notes when it gets
-    /// a token if it waits for one.
+    /// Holds a group back or releases it, according to its limit and its pause, and stores the time
+    /// of its next token if it waits for one.
     pub(in crate::sqlite) fn refresh_group(&mut self, group: i64) -> Result<()> {
         let now = self.steady_time();
         self.refresh_minimum(group)?;
@@ -40,6 +41,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Takes the heads of a group's lists out of the claimable heads, or puts them back.
     fn move_heads(&mut self, group: i64, blocked: bool) -> Result<()> {
         for at in 0..self.cache.names.sub_queues_of_group(group).len() {
             let Some(list) = self.cache.names.sub_queues_of_group(group).get(at).copied() else { break };
@@ -59,6 +61,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Returns true if any task of a group is due.
     pub(in crate::sqlite) fn has_due_tasks(&mut self, group: i64) -> Result<bool> {
         for at in 0..self.cache.names.sub_queues_of_group(group).len() {
             let Some(list) = self.cache.names.sub_queues_of_group(group).get(at).copied() else { break };
@@ -69,13 +72,15 @@ impl Transaction<'_> {
         Ok(!self.affinity_lists_of_group(group)?.is_empty())
     }
 
+    /// Records the time at which a group gets its next token. A new time is a hint for sleeping
+    /// workers.
     fn note_token_due(&mut self, group: i64, before: Option<i64>, token_at: Option<i64>) -> Result<()> {
         if let Some(at) = before {
             self.cache.heads.remove_token_due(self.connection, at, group)?;
         }
         if let Some(at) = token_at {
             self.cache.heads.add_token_due(self.connection, at, group)?;
-            // Whoever sleeps has a new moment to wake at.
+            // A worker that sleeps has to compute its wake-up again.
             self.hint.work += 1;
         }
         self.cache.limits.group(self.connection, group)?.token_at = token_at;
@@ -83,12 +88,12 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Lets groups go on that have got a token.
+    /// Releases groups that have received a token.
     pub(in crate::sqlite) fn release_groups(&mut self) -> Result<()> {
         if !self.cache.names.has_groups() {
             return Ok(());
         }
-        // Steady time may have begun anew since what was read from the file was noted.
+        // Steady time may have restarted since the times in the file were stored.
         let all = std::mem::take(&mut self.cache.refresh_groups);
         let (up_to, limit) = if all { (i64::MAX, bounds::GROUPS) } else { (self.steady, bounds::SWEEP) };
         for (_, group) in self.cache.heads.tokens_due(self.connection, up_to, limit)? {

@@ -27,26 +27,35 @@ const MAX_STATES: usize = 65_536;
 /// A limited scope, by its number: the counterpart of a [`LimitScope`] that is not of groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::sqlite) enum ScopeNumber {
+    /// The whole store.
     All,
+    /// One queue.
     Queue(i64),
+    /// One kind.
     Kind(i64),
 }
 
 /// The usage of a limit.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct Usage {
+    /// The limit.
     pub(in crate::sqlite) limit: Limit,
+    /// The number of running tasks.
     pub(in crate::sqlite) running: i64,
+    /// The token bucket of the rate.
     pub(in crate::sqlite) bucket: Bucket,
+    /// True if it is to be written with this transaction.
     unsaved: bool,
 }
 
 /// A group's state.
 #[derive(Debug, Clone)]
 pub(in crate::sqlite) struct GroupState {
+    /// The group's name, by which limits are found.
     pub(in crate::sqlite) name: Name,
+    /// The usage of its limit.
     pub(in crate::sqlite) usage: Usage,
-    /// Whether its ready lists are out of the claimable heads.
+    /// True if its ready lists are out of the claimable heads.
     pub(in crate::sqlite) blocked: bool,
     /// The steady time at which it gets the next token, if due tasks of it wait for that.
     pub(in crate::sqlite) token_at: Option<i64>,
@@ -70,16 +79,22 @@ impl GroupState {
 /// The cached limits.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct Limits {
+    /// The virtual times of groups.
     pub(in crate::sqlite) fair_shares: FairShares,
+    /// The configured limits by scope.
     configured: BTreeMap<LimitScope, Limit>,
+    /// The usage of limited scopes other than groups.
     scopes: FxHashMap<ScopeNumber, (Usage, LimitScope)>,
+    /// The states of groups that were needed so far.
     pub(in crate::sqlite) groups: FxHashMap<i64, GroupState>,
+    /// The counters of groups that are not in the tables.
     pub(super) deferred: DeferredCounters,
     /// The number of the configuration that `limits` are from.
     configuration: u64,
 }
 
 impl Usage {
+    /// Builds a usage from its columns.
     fn new(limit: Limit, running: i64, full_at: Option<i64>) -> Self {
         Self {
             limit,
@@ -89,6 +104,7 @@ impl Usage {
         }
     }
 
+    /// Returns the number of tasks that may start now.
     pub(in crate::sqlite) fn room(&self, now: Duration) -> usize {
         rules::limit::room(self.limit, u64::try_from(self.running).unwrap_or(0), self.bucket, now)
     }
@@ -99,10 +115,12 @@ impl Usage {
         Some(self.bucket.until_token(rate, now)).filter(|wait| !wait.is_zero())
     }
 
+    /// Returns true if no further task may run at the same time.
     fn is_full(&self) -> bool {
         self.limit.concurrency.is_some_and(|most| self.running >= i64::from(most))
     }
 
+    /// Counts a start, and takes a token.
     fn start(&mut self, now: Duration) {
         self.running += 1;
         if let Some(rate) = self.limit.rate {
@@ -111,6 +129,7 @@ impl Usage {
         self.unsaved = true;
     }
 
+    /// Counts an end. Tokens do not come back.
     fn end(&mut self) {
         self.running -= 1;
         self.unsaved = true;
@@ -139,6 +158,7 @@ impl Limits {
         Ok(limits)
     }
 
+    /// Reads the usage of a scope, if it has a limit.
     fn load_scope(&mut self, connection: &Database<'_>, number: ScopeNumber, scope: LimitScope) -> Result<()> {
         let limit = self.configured.get(&scope).copied().unwrap_or_default();
         let (code, name) = columns(&scope);
@@ -152,6 +172,7 @@ impl Limits {
         Ok(())
     }
 
+    /// Returns the configured limits.
     pub(in crate::sqlite) fn configured(&self) -> &BTreeMap<LimitScope, Limit> {
         &self.configured
     }
@@ -166,6 +187,7 @@ impl Limits {
         !self.scopes.is_empty()
     }
 
+    /// Returns the usage of all limited scopes other than groups.
     pub(in crate::sqlite) fn scopes(&self) -> impl Iterator<Item = (ScopeNumber, &Usage)> {
         self.scopes.iter().map(|(number, (usage, _))| (*number, usage))
     }
@@ -202,6 +224,7 @@ impl Limits {
         self.groups.get_mut(&group).ok_or_else(Error::closed)
     }
 
+    /// Reads the state of a group.
     fn read_group(&self, connection: &Database<'_>, group: i64) -> Result<GroupState> {
         let mut statement = connection.prepare_cached(
             "SELECT name, running, full_at, blocked, token_at, below_minimum, saved_in FROM task_group WHERE id = ?",
@@ -261,6 +284,7 @@ impl Limits {
         self.fair_shares.save(connection)
     }
 
+    /// Returns true if more states are in memory than is worth keeping.
     pub(super) fn has_many_groups(&self) -> bool {
         self.groups.len() > MAX_STATES
     }
@@ -309,6 +333,7 @@ impl Limits {
     }
 }
 
+/// Writes a limit with its usage, or removes a limit that limits nothing.
 fn write_limit(
     connection: &Database<'_>,
     scope: &LimitScope,
@@ -340,6 +365,7 @@ fn write_limit(
     Ok(())
 }
 
+/// Reads the configured limits.
 fn read_limits(connection: &Database<'_>) -> Result<BTreeMap<LimitScope, Limit>> {
     let mut statement = connection.prepare_cached(
         "SELECT scope, name, concurrency, rate_tasks, rate_per, rate_burst, weight, minimum FROM task_limit",
@@ -364,6 +390,7 @@ fn read_limits(connection: &Database<'_>) -> Result<BTreeMap<LimitScope, Limit>>
     Ok(limits)
 }
 
+/// Returns a scope's columns.
 fn columns(scope: &LimitScope) -> (i64, &str) {
     match scope {
         LimitScope::All => (0, ""),

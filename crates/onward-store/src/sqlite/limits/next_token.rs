@@ -7,12 +7,12 @@ use crate::sqlite::commit::transaction::Transaction;
 use crate::sqlite::limits::limit_usage::ScopeNumber;
 use std::time::Duration;
 
-/// How many of the groups that wait for a token are looked at first.
+/// The number of groups waiting for a token that are examined first.
 const GROUPS_LOOKED_AT_FIRST: usize = 16;
 
 impl Transaction<'_> {
-    /// How long until a token comes for which a task waits that a claim, or any, would take
-    /// otherwise. Tasks whose group is held back wait for their group.
+    /// Returns the time until a token arrives that lets a waiting task start, for one claim or for
+    /// any. Tasks whose group is held back wait for their group.
     pub(in crate::sqlite) fn next_token(&mut self, claim: Option<&Claim>) -> Result<Option<Duration>> {
         let now = self.steady_time();
         let waits = self.cache.limits.scopes().filter_map(|(scope, usage)| Some((scope, usage.until_token(now)?)));
@@ -26,6 +26,8 @@ impl Transaction<'_> {
         Ok([next, self.next_token_of_groups(claim)?].into_iter().flatten().min())
     }
 
+    /// Returns the time until a group with due tasks gets a token; with a claim, only groups that
+    /// it serves count.
     fn next_token_of_groups(&mut self, claim: Option<&Claim>) -> Result<Option<Duration>> {
         if !self.cache.names.has_groups() {
             return Ok(None);
@@ -46,7 +48,7 @@ impl Transaction<'_> {
         Ok(None)
     }
 
-    /// Whether a group has a due task that a claim would take but for the group's limit.
+    /// Returns whether a group has a due task that a claim would take without the group's limit.
     fn group_waits(&mut self, group: i64, claim: Option<&Claim>) -> Result<bool> {
         let state = self.cache.limits.group(self.connection, group)?;
         if self.cache.pauses.group_is_paused(&state.name) {
@@ -58,6 +60,7 @@ impl Transaction<'_> {
         self.any_ready(&lists)
     }
 
+    /// Returns true if a due task waits in a scope; with a claim, only tasks that it serves count.
     fn something_waits(&mut self, scope: ScopeNumber, claim: Option<&Claim>) -> Result<bool> {
         let lists = self.cache.names.ungrouped_sub_queues().filter(|(_, list)| match scope {
             ScopeNumber::All => true,
@@ -74,6 +77,7 @@ impl Transaction<'_> {
         Ok(self.any_reserved(&lists)? || self.any_ready(&lists)?)
     }
 
+    /// Returns true if a list has a due task.
     fn any_ready(&mut self, lists: &[i64]) -> Result<bool> {
         for list in lists {
             if self.cache.index.first_ready(self.connection, *list)?.is_some() {
@@ -83,7 +87,7 @@ impl Transaction<'_> {
         Ok(false)
     }
 
-    /// Whether neither a pause nor what a claim selects keeps tasks of a list from it.
+    /// Returns whether neither a pause nor the claim's selection excludes the tasks of a list.
     fn list_may_give(&self, list: i64, claim: Option<&Claim>) -> bool {
         self.cache.names.sub_queue(list).is_some_and(|list| {
             let is_paused = self.cache.pauses.holds(&list.queue_name, &list.kind_name);

@@ -11,10 +11,12 @@ use crate::api::timestamp::Timestamp;
 use crate::api::write::Scope;
 use crate::sqlite::commit::connection::Database;
 
+/// The pauses by scope, each with its end if it has one.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct Pauses(BTreeMap<Scope, Option<Timestamp>>);
 
 impl Pauses {
+    /// Reads the pauses.
     pub(in crate::sqlite) fn load(connection: &Database<'_>) -> Result<Self> {
         let mut statement = connection.prepare_cached("SELECT scope, name, until FROM pause")?;
         let mut rows = statement.query([])?;
@@ -42,6 +44,8 @@ impl Pauses {
         self.0.iter().map(|(scope, until)| PauseRecord { scope: scope.clone(), until: *until }).collect()
     }
 
+    /// Returns true if the store, the queue or the kind is paused. Pauses that are over are removed
+    /// before claims look here.
     pub(in crate::sqlite) fn holds(&self, queue: &Name, kind: &Name) -> bool {
         !self.0.is_empty()
             && (self.0.contains_key(&Scope::All)
@@ -49,18 +53,22 @@ impl Pauses {
                 || self.0.contains_key(&Scope::Kind(kind.clone())))
     }
 
+    /// Returns true if a queue itself is paused at a time.
     pub(in crate::sqlite) fn queue_is_paused(&self, queue: &Name, now: Timestamp) -> bool {
         self.0.get(&Scope::Queue(queue.clone())).is_some_and(|until| pause_holds(*until, now))
     }
 
+    /// Returns true if nothing is paused.
     pub(in crate::sqlite) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    /// Returns true if a group is paused.
     pub(in crate::sqlite) fn group_is_paused(&self, name: &Name) -> bool {
         !self.0.is_empty() && self.0.contains_key(&Scope::Group(name.clone()))
     }
 
+    /// Begins a pause, or changes its end.
     pub(in crate::sqlite) fn set(
         &mut self,
         connection: &Database<'_>,
@@ -100,6 +108,7 @@ impl Pauses {
     }
 }
 
+/// Returns a scope's columns.
 fn columns(scope: &Scope) -> (i64, &str) {
     match scope {
         Scope::All => (0, ""),

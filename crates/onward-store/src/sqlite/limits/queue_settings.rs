@@ -15,15 +15,20 @@ use crate::sqlite::commit::connection::Database;
 /// The cached settings of queues. Queues with the default settings are not in it.
 #[derive(Debug, Default, Clone)]
 pub(in crate::sqlite) struct Queues {
+    /// The order in which queues are served.
     mode: QueueMode,
+    /// The number of changes to the configuration, by which other processes notice one.
     configuration: i64,
+    /// The queues with other settings than the defaults.
     known: rustc_hash::FxHashMap<i64, Queue>,
     /// True if a queue has a concurrency.
     limited: bool,
 }
 
+/// A queue's settings and usage.
 #[derive(Debug, Clone, Copy)]
 struct Queue {
+    /// The settings.
     settings: QueueSettings,
     /// The number of its running tasks; counted only if it has a concurrency.
     running: i64,
@@ -32,6 +37,7 @@ struct Queue {
 }
 
 impl Queues {
+    /// Reads the settings.
     pub(in crate::sqlite) fn load(connection: &Database<'_>) -> Result<Self> {
         let mode = meta(connection, "queue_mode")?;
         let mode = usize::try_from(mode).ok().and_then(|code| QueueMode::ALL.get(code).copied());
@@ -55,22 +61,27 @@ impl Queues {
         Ok(queues)
     }
 
+    /// Records if any queue has a concurrency, after a change.
     fn see_limits(&mut self) {
         self.limited = self.known.values().any(|queue| queue.settings.concurrency.is_some());
     }
 
+    /// Returns the order in which queues are served.
     pub(in crate::sqlite) fn mode(&self) -> QueueMode {
         self.mode
     }
 
+    /// Returns the number of changes to the configuration.
     pub(in crate::sqlite) fn configuration(&self) -> u64 {
         self.configuration.unsigned_abs()
     }
 
+    /// Returns a queue's settings.
     pub(in crate::sqlite) fn settings(&self, queue: i64) -> QueueSettings {
         self.known.get(&queue).map(|queue| queue.settings).unwrap_or_default()
     }
 
+    /// Returns a queue's weight.
     pub(in crate::sqlite) fn weight(&self, queue: i64) -> u32 {
         if self.known.is_empty() { 1 } else { self.settings(queue).weight }
     }
@@ -92,6 +103,7 @@ impl Queues {
         self.known.get(&queue).filter(|queue| queue.settings.concurrency.is_some()).map(|queue| queue.running)
     }
 
+    /// Returns true if any queue has a concurrency.
     pub(in crate::sqlite) fn is_limited(&self) -> bool {
         self.limited
     }
@@ -153,6 +165,7 @@ impl Queues {
         Ok(())
     }
 
+    /// Sets the order in which queues are served.
     pub(in crate::sqlite) fn set_mode(&mut self, connection: &Database<'_>, mode: QueueMode) -> Result<()> {
         let code = QueueMode::ALL.iter().position(|one| *one == mode).unwrap_or(0);
         connection

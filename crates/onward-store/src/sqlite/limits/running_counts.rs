@@ -36,16 +36,18 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Returns the steady time of the transaction.
     pub(in crate::sqlite) fn steady_time(&self) -> Duration {
         Duration::from_micros(self.steady.unsigned_abs())
     }
 
+    /// Returns the scopes of a list, other than its group; `None` for an unknown list.
     pub(in crate::sqlite) fn scopes_of(&self, list: i64) -> Option<[ScopeNumber; 3]> {
         let list = self.cache.names.sub_queue(list)?;
         Some([ScopeNumber::All, ScopeNumber::Queue(list.queue), ScopeNumber::Kind(list.kind)])
     }
 
-    /// Whether tasks of a list fall under a rate.
+    /// Returns whether a rate applies to the tasks of a list.
     pub(in crate::sqlite) fn is_rated(&mut self, list: i64) -> Result<bool> {
         let scopes = self.scopes_of(list).into_iter().flatten();
         let has_rate = |scope| self.cache.limits.usage(scope).is_some_and(|usage| usage.limit.rate.is_some());

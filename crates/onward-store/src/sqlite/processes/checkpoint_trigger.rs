@@ -1,5 +1,5 @@
-//! What wakes the housekeeping thread: a write-ahead log that has grown long, and anything else
-//! that it is to look at.
+//! The trigger that wakes the housekeeping thread: for a write-ahead log that has grown long, and
+//! for every other check that it makes.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -17,6 +17,7 @@ pub(in crate::sqlite) const LONG_LOG: i32 = 8192;
 /// A log of fewer pages is not long, however little room there is: each copy syncs.
 const SHORT_LOG: i32 = 16;
 
+/// The size of a page of the log.
 const PAGE_BYTES: u64 = 4096;
 
 /// The interval at which peers are looked at.
@@ -31,28 +32,33 @@ pub(in crate::sqlite) struct CheckpointTrigger {
     most: i32,
     /// The number of pages that make the log long on this disk.
     long: AtomicI32,
+    /// The length of the log at the last commit, in pages.
     pages: AtomicI32,
     /// True if the log is to be copied.
     copy: AtomicBool,
     /// True if the writer must copy the log before it continues.
     overdue: AtomicBool,
+    /// True if the thread must look; it stays until the thread has seen it.
     fired: Mutex<bool>,
+    /// Notified with `fired`.
     changed: Condvar,
     /// True if the thread sleeps until it is woken, instead of looking once a second.
     sleeps: AtomicBool,
+    /// True if the thread must end.
     closed: AtomicBool,
 }
 
 /// The reason for which the thread looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) enum Reason {
-    /// It was fired by one who has told the engine what there is to tell.
+    /// It was fired by a caller that has already notified the engine.
     Fired,
     /// The poll interval has passed.
     Time,
 }
 
 impl CheckpointTrigger {
+    /// Creates a trigger for a log that is long from `most` pages on.
     pub(in crate::sqlite) fn new(log: PathBuf, most: i32) -> Self {
         let trigger = Self {
             log,
@@ -87,6 +93,8 @@ impl CheckpointTrigger {
         Ok(connection.wal_hook(Some(hook))?)
     }
 
+    /// Records the length of the log after a commit, and wakes the thread if the log has become
+    /// long.
     fn committed(&self, pages: i32) {
         let before = self.pages.swap(pages, Ordering::Relaxed);
         let long = self.long.load(Ordering::Relaxed);
@@ -118,6 +126,7 @@ impl CheckpointTrigger {
         self.overdue.swap(false, Ordering::AcqRel)
     }
 
+    /// Wakes the thread.
     pub(in crate::sqlite) fn fire(&self) {
         *self.fired.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_one();
@@ -131,6 +140,7 @@ impl CheckpointTrigger {
         }
     }
 
+    /// Ends the thread.
     pub(in crate::sqlite) fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.fire();

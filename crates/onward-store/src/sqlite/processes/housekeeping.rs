@@ -69,8 +69,8 @@ pub(in crate::sqlite) fn start(
         .map_err(|error| Error::io("no thread could be started for the store").caused_by(error))
 }
 
-/// Returns true if the files are no longer those that were opened. Then their log is left as it is,
-/// and those who wait for this store are woken.
+/// Returns true if the files are no longer those that were opened. Then their log stays as it is,
+/// and the waiters of this store are woken.
 fn has_lost_file(committer: &Mutex<Committer>, connection: &Connection) -> bool {
     let mut committer = committer.lock().unwrap_or_else(PoisonError::into_inner);
     if committer.check_file().is_ok() {
@@ -103,12 +103,13 @@ fn copy_rest(connection: &Connection, committer: &Mutex<Committer>) {
     if let Err(error) = committer.while_no_process_writes(|| checkpoint_wal(connection))
         && !error.is_replaced()
     {
-        tracing::warn!(%error, "the write-ahead log could not start anew; it is tried again when it has grown");
+        tracing::warn!(%error, "the write-ahead log could not be restarted; it is tried again when it has grown");
     }
 }
 
-/// Copies what no reader needs, and answers how many pages of the log have been copied in all. A
-/// failure is no loss: the log stays as it is, and the next time it is long this is tried again.
+/// Copies the pages that no reader needs, and returns the number of pages of the log that have been
+/// copied in all. A failure loses nothing: the log stays as it is, and the next checkpoint tries
+/// again.
 pub(in crate::sqlite) fn checkpoint_wal(connection: &Connection) -> i32 {
     match connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get("checkpointed")) {
         Ok(copied) => copied,

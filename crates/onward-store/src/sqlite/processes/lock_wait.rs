@@ -8,9 +8,9 @@ use rusqlite::Connection;
 use crate::api::error::Result;
 use crate::sqlite::processes::write_lock::{Progress, WriteLock};
 
-/// Pauses between tries: so many of so long, one after the other. SQLite's own grow to a tenth of a
-/// second. In such a pause a process that commits again and again lets the lock go hundreds of
-/// times, and who sleeps through that waits for seconds.
+/// The pauses between attempts: the number of pauses of each length. SQLite's own pauses grow to a
+/// tenth of a second. In such a pause a process that commits repeatedly releases the lock hundreds
+/// of times, and a connection that sleeps through that waits for seconds.
 const PAUSES: [(u32, Duration); 2] = [(100, Duration::from_micros(100)), (2000, Duration::from_micros(500))];
 
 /// The pause after those.
@@ -26,8 +26,11 @@ pub(super) const MAX_POLLS: u32 = 30;
 /// The last progress of the holders of the lock, and the polls without progress since.
 #[derive(Debug, Default)]
 struct RetryBudget {
+    /// The progress at the last poll.
     seen: Option<Progress>,
+    /// The time since the last poll.
     since_poll: Duration,
+    /// The number of polls without progress.
     polls: u32,
 }
 
@@ -47,8 +50,8 @@ impl RetryBudget {
     }
 }
 
-/// Has a connection wait for locks that others hold: for as long as those commit, and half a minute
-/// without a commit.
+/// Makes a connection wait for locks that other processes hold: as long as they commit, and half a
+/// minute without a commit.
 pub(in crate::sqlite) fn wait_for_locks(connection: &mut Connection, store: &Path) -> Result<()> {
     let (lock, mut budget) = (WriteLock::of(store), RetryBudget::default());
     connection.busy_handler(Some(move |tries: i32| {
@@ -59,6 +62,7 @@ pub(in crate::sqlite) fn wait_for_locks(connection: &mut Connection, store: &Pat
     Ok(())
 }
 
+/// Returns the pause after a number of tries: short at first, because most commits are short.
 fn pause_after(tries: u32) -> Duration {
     let mut before = 0;
     let pause = PAUSES.iter().find_map(|(count, pause)| {
@@ -68,6 +72,7 @@ fn pause_after(tries: u32) -> Duration {
     pause.unwrap_or(LAST_PAUSE)
 }
 
+/// Pauses between two tries.
 #[expect(clippy::disallowed_methods, reason = "SQLite tells nobody when a lock becomes free")]
 pub(in crate::sqlite) fn sleep(pause: Duration) {
     std::thread::sleep(pause);

@@ -1,5 +1,5 @@
-//! Several processes on one file: [`peers`] knows who they are, [`ticket_lock`] and [`write_lock`]
-//! whose turn it is to write, and [`housekeeping`] is the thread that looks after the log and the
+//! Several processes on one file. [`peers`] lists the processes, [`ticket_lock`] and [`write_lock`]
+//! order their writes, and [`housekeeping`] is the thread that maintains the log and watches the
 //! peers.
 
 pub(super) mod checkpoint_trigger;

@@ -3,14 +3,14 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// The number of the first task, or entry of the log, not told of; zero while nothing is known.
-/// Both are committed in the order of their numbers.
+/// The number of the first task, or entry of the log, that was not notified; zero while none is
+/// known. Both are committed in the order of their numbers.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct NotificationWatermark(AtomicI64);
 
 impl NotificationWatermark {
-    /// Notes that a commit that added the tasks from `first` to before `next` was told of. If
-    /// others' before it were not, they stay so.
+    /// Records that a commit which added the tasks from `first` to before `next` was notified.
+    /// Earlier commits of other processes that were not notified stay so.
     pub(in crate::sqlite) fn advance(&self, first: i64, next: i64) {
         // Before the first value is known, the process has no listener.
         let begin = self.0.compare_exchange(0, next, Ordering::AcqRel, Ordering::Acquire);

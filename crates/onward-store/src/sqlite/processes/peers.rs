@@ -1,13 +1,13 @@
-//! The processes that have the file open: each holds a lock that ends with it, and can be woken.
+//! The processes that have the file open. Each holds a lock that ends with it, and can be woken.
 //!
-//! Beside the store lies the directory `<file>-sessions`. Each open store has a file in it, its
-//! *lock file*, that it keeps locked; the operating system drops the lock when the process ends,
-//! however it ends. A process watches its own lock file, and whoever has committed something writes
-//! a byte to the lock files of the others. Alone, a process writes to none.
+//! The directory `<file>-sessions` lies beside the store. Each open store has a *lock file* in it
+//! that it keeps locked; the operating system releases the lock when the process ends, however it
+//! ends. A process watches its own lock file. A process that has committed writes a byte to the
+//! lock files of its peers; a process without peers writes to none.
 //!
 //! The name of a lock file has the number of the process, a random number, and the inode of the
 //! file that the process has open. A process that makes a few calls and ends has a lock file that
-//! only protects the file: it watches nothing, and no one wakes it.
+//! only protects the file: it watches nothing and is never woken.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -32,23 +32,28 @@ const BRIEF: &str = ".brief";
 /// The length of time for which a process has a store open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProcessKind {
-    /// It works on the store, and is woken when others write.
+    /// It works on the store, and is woken when its peers write.
     Lasting,
-    /// It makes a few calls and ends. It wakes others, and is not woken.
+    /// It makes a few calls and ends. It wakes its peers, and is not woken.
     Brief,
 }
 
 /// This process's lock file beside the store, and those of its peers.
 pub(in crate::sqlite) struct PeerProcesses {
+    /// The directory of lock files.
     directory: PathBuf,
+    /// The name of this process's lock file.
     name: String,
+    /// The kind of this process, lasting or brief.
     process_kind: ProcessKind,
     /// Held locked; the lock is the lock file.
     _lock: File,
+    /// The lock files of peers.
     wakers: PeerWakers,
     /// True if lock files of brief processes were there at the last look.
     has_brief: bool,
     ticket_lock: TicketLock,
+    /// The lock by which processes take turns to write.
     /// `None` for a brief process, and where the system has no watch left.
     watcher: Option<notify::RecommendedWatcher>,
 }
@@ -57,6 +62,7 @@ pub(in crate::sqlite) struct PeerProcesses {
 /// never held while something waits for SQLite.
 #[derive(Debug, Clone, Default)]
 pub(in crate::sqlite) struct PeerWakers {
+    /// The open lock files by name.
     lock_files: Arc<Mutex<BTreeMap<String, File>>>,
     /// The directory where a brief process looks for them before it wakes them; it looks at no
     /// other time.
@@ -64,6 +70,7 @@ pub(in crate::sqlite) struct PeerWakers {
 }
 
 impl PeerWakers {
+    /// Locks the list.
     fn lock_files(&self) -> MutexGuard<'_, BTreeMap<String, File>> {
         self.lock_files.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -88,9 +95,9 @@ impl std::fmt::Debug for PeerProcesses {
 }
 
 impl PeerProcesses {
-    /// Marks this process as present with the file of this inode open; `woken` is called, on a
-    /// thread of the watcher, whenever a peer has written. Without a watch the store is looked
-    /// at once a second.
+    /// Registers this process with the inode of its open file; `woken` is called, on a thread of
+    /// the watcher, whenever a peer has written. Without a watch the store is checked once a
+    /// second.
     pub(in crate::sqlite) fn register(
         store: &Path,
         inode: u64,
@@ -104,14 +111,15 @@ impl PeerProcesses {
         Ok(peers)
     }
 
-    /// Marks a process that makes a few calls and ends: it watches nothing, and the others are told
-    /// to look until it is gone.
+    /// Registers a process that makes a few calls and ends. It watches nothing, and its peers check
+    /// the store until it is gone.
     pub(in crate::sqlite) fn register_briefly(store: &Path, inode: u64) -> Result<Self> {
         let peers = Self::with_lock_file(store, inode, ProcessKind::Brief)?;
         announce(&peers.directory);
         Ok(peers)
     }
 
+    /// Creates and locks a lock file for this process.
     fn with_lock_file(store: &Path, inode: u64, process_kind: ProcessKind) -> Result<Self> {
         let directory = lock_directory(store);
         fs::create_dir_all(&directory).map_err(|error| failed(&directory, error))?;
@@ -130,14 +138,17 @@ impl PeerProcesses {
         })
     }
 
+    /// Returns the name of this process's lock file.
     pub(in crate::sqlite) fn name(&self) -> &str {
         &self.name
     }
 
+    /// Returns true if this process makes a few calls and ends.
     pub(in crate::sqlite) fn is_brief(&self) -> bool {
         self.process_kind == ProcessKind::Brief
     }
 
+    /// Returns true if no lasting peer was known at the last look.
     pub(in crate::sqlite) fn is_alone(&self) -> bool {
         self.wakers.lock_files().is_empty()
     }
@@ -186,6 +197,7 @@ impl PeerProcesses {
         Ok(changed)
     }
 
+    /// Returns the wakers, which another thread can use.
     pub(in crate::sqlite) fn wakers(&self) -> &PeerWakers {
         &self.wakers
     }
@@ -227,8 +239,8 @@ fn inode_in(name: &str) -> Option<u64> {
     name.trim_end_matches(BRIEF).rsplit('-').next()?.parse().ok()
 }
 
-/// Whether the process with this name lives. One without a name has no lock file, and its path
-/// would be that of the directory.
+/// Returns whether the process with this name lives. A process without a name has no lock file, and
+/// its path would be that of the directory.
 fn is_process_here(directory: &Path, name: &str) -> bool {
     !name.is_empty() && is_held(&directory.join(name))
 }
@@ -238,6 +250,7 @@ fn is_held(lock_file: &Path) -> bool {
     File::open(lock_file).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
+/// Returns the directory of lock files beside a store.
 fn lock_directory(store: &Path) -> PathBuf {
     with_suffix(store, "-sessions")
 }
@@ -250,8 +263,8 @@ fn lasting_lock_files(directory: &Path) -> BTreeMap<String, File> {
     lasting.filter_map(|name| held_lock_file(&directory.join(&name)).map(|lock_file| (name, lock_file))).collect()
 }
 
-/// Has the lasting processes look once a second for as long as the lock file of a brief one is
-/// there: it may be killed between its commit and the wake.
+/// Makes the lasting processes check the store once a second while the lock file of a brief one
+/// exists: it may be killed between its commit and the wake.
 fn announce(directory: &Path) {
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
     let times = Timestamps { last_access: now, last_modification: now };
@@ -285,7 +298,7 @@ fn held_lock_file(path: &Path) -> Option<File> {
     match lock_file.try_lock() {
         Err(TryLockError::WouldBlock) => Some(lock_file),
         // Removed while this lock is held: a process that is just making its lock file cannot lock
-        // it, or finds it gone, and makes another. Somebody else may have removed it first.
+        // it, or finds it gone, and makes another. Another process may have removed it first.
         Ok(()) => {
             let _ = fs::remove_file(path);
             None
@@ -294,6 +307,7 @@ fn held_lock_file(path: &Path) -> Option<File> {
     }
 }
 
+/// Watches the lock file of this process and the directory, and calls `woken` on each change.
 fn watch(
     directory: &Path,
     name: &str,
@@ -356,6 +370,8 @@ pub(in crate::sqlite) enum Woken {
 }
 
 impl Woken {
+    /// Distinguishes a write to the lock file from a change of the directory, in which case peers
+    /// came or went.
     fn since(seen: &mut Option<SystemTime>, directory: &Path) -> Self {
         let now = fs::metadata(directory).and_then(|metadata| metadata.modified()).ok();
         let before = std::mem::replace(seen, now);
@@ -363,6 +379,7 @@ impl Woken {
     }
 }
 
+/// The error for a directory or lock file that cannot be used.
 #[cold]
 fn failed(path: &Path, error: std::io::Error) -> Error {
     let text = format!("{} cannot be used: {error}", path.display());
@@ -412,7 +429,7 @@ mod tests {
         wakers.map(|wakers| {
             wakers.wake();
             let first = reported.recv().unwrap();
-            // One write may be told of more than once.
+            // One write may cause several events.
             std::iter::once(first).chain(reported.try_iter()).find(|woken| *woken == Woken::Peers).unwrap_or(first)
         })
     }
@@ -430,7 +447,7 @@ mod tests {
         assert_eq!(reported(wakers, &reports), [Woken::Peers, Woken::Peer]);
     }
 
-    /// Makes a lock file, lets others have their time, and looks whether it is still there.
+    /// Makes a lock file, lets other threads run, and checks that it still exists.
     fn is_kept_a_while(directory: &Path) -> bool {
         let (name, _lock) = lock_a_name(directory, 1, ProcessKind::Lasting).unwrap();
         (0..4).for_each(|_| std::thread::yield_now());

@@ -21,28 +21,36 @@ use crate::api::error::Result;
 use crate::sqlite::processes::lock_wait::MAX_POLLS;
 use crate::sqlite::processes::write_lock::{Progress, WriteLock};
 
-/// The time between two looks whether other processes go on.
+/// The time between two checks whether other processes make progress.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The looks in a row without a commit after which it is asked who holds the write lock. It doubles
-/// with each time.
+/// The number of checks in a row without a commit after which the holder of the write lock is
+/// determined. It doubles each time.
 const POLLS_BEFORE_ASKING: u32 = 2;
 
 /// The number of times that the ticket lock is bypassed without a look after it did not open.
 const MAX_PASSES: u32 = 100;
 
+/// The queue of processes for the write lock.
 #[derive(Debug)]
 pub(in crate::sqlite) struct TicketLock {
+    /// The file that is locked, shared with the waiting thread.
     lock_file: Arc<LockFile>,
+    /// The write lock, by whose progress a stopped holder is noticed.
     lock: WriteLock,
+    /// The number of further writes for which this process takes no ticket, because the holder of
+    /// the ticket lock has stopped.
     passes: Cell<u32>,
 }
 
 /// The locked file and the thread that waits for it; each open store has opened it for itself.
 #[derive(Debug)]
 struct LockFile {
+    /// The directory of lock files, which serves as the lock.
     file: File,
+    /// The state of the thread in the kernel's queue.
     queue: Mutex<KernelQueue>,
+    /// Notified when the thread has left the kernel's queue.
     changed: Condvar,
 }
 
@@ -64,21 +72,29 @@ pub(in crate::sqlite) struct Ticket<'t>(&'t File);
 /// The decision after a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
+    /// Wait for the holder.
     Wait,
+    /// Go to SQLite's lock without the ticket: its holder has stopped.
     PassBy,
+    /// Give up: the holder of the write lock makes no progress.
     GiveUp,
 }
 
 /// The time for which other processes have made no progress.
 #[derive(Debug)]
 struct StallWatch {
+    /// The progress at the last poll.
     seen: Progress,
+    /// The number of polls without progress.
     polls: u32,
+    /// The number of polls after which to ask for the holder.
     ask_at: u32,
+    /// The process that held the lock when asked last.
     holder: Option<u32>,
 }
 
 impl TicketLock {
+    /// Creates a ticket lock over an open directory.
     pub(in crate::sqlite) fn new(file: File, lock: WriteLock) -> Self {
         let lock_file = LockFile { file, queue: Mutex::default(), changed: Condvar::new() };
         Self { lock_file: Arc::new(lock_file), lock, passes: Cell::new(0) }
@@ -89,8 +105,8 @@ impl TicketLock {
         &self.lock
     }
 
-    /// Waits until it is this process's turn, for as long as others go on. Returns `None` where the
-    /// lock is to be tried for without one.
+    /// Waits until it is this process's turn, as long as other processes make progress. Returns
+    /// `None` if the write lock is to be tried without a ticket.
     ///
     /// # Errors
     /// If another process has held the write lock for 30 s and nothing was committed.
@@ -141,19 +157,20 @@ impl TicketLock {
 }
 
 impl LockFile {
+    /// Locks the state of the waiting thread.
     fn queue(&self) -> MutexGuard<'_, KernelQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether the thread stands in the queue still, whose turn is then wanted again.
+    /// Returns whether the thread is still in the kernel's queue, whose turn is then wanted again.
     fn is_queued(&self) -> bool {
         let mut queue = self.queue();
         queue.is_wanted = queue.is_queued;
         queue.is_queued
     }
 
-    /// Has a thread stand in the kernel's queue, since nothing ends such a wait; returns whether it
-    /// does.
+    /// Makes a thread wait in the kernel's queue, since nothing ends such a wait; returns whether
+    /// it does.
     fn queue_up(self: Arc<Self>) -> bool {
         *self.queue() = KernelQueue { is_queued: true, is_wanted: true, ended: None };
         let lock_file = Arc::clone(&self);
@@ -163,6 +180,8 @@ impl LockFile {
         thread.is_ok()
     }
 
+    /// Waits in the kernel's queue, on a thread of its own, and gives the lock back if it is no
+    /// longer wanted.
     fn wait_in_kernel_queue(&self) {
         let is_in = loop {
             match self.file.lock() {
@@ -182,12 +201,13 @@ impl LockFile {
 }
 
 impl StallWatch {
+    /// Begins to watch.
     fn new(seen: Progress) -> Self {
         Self { seen, polls: 0, ask_at: POLLS_BEFORE_ASKING, holder: None }
     }
 
-    /// Judges what there is to see now. Asks seldom who holds the lock: that has the system list
-    /// all locks.
+    /// Judges the current progress. It rarely determines the holder of the lock, because the system
+    /// then lists all locks.
     fn poll(&mut self, now: Progress, holder: impl FnOnce() -> Option<u32>) -> Verdict {
         if now != self.seen {
             *self = Self::new(now);
@@ -279,7 +299,7 @@ mod tests {
     }
 
     #[cfg(target_os = "linux")]
-    /// Waits until so many wait for the lock of this directory.
+    /// Waits until `count` threads wait for the lock of this directory.
     fn await_waiting(directory: &Path, count: usize) {
         use std::os::unix::fs::MetadataExt as _;
         let inode = format!(":{} ", std::fs::metadata(directory).unwrap().ino());
@@ -327,7 +347,7 @@ mod tests {
         }
     }
 
-    /// A store on a file that others have open; it knows of them.
+    /// Opens a store on a file that other stores have open.
     async fn open(path: &Path) -> SqliteStore {
         SqliteStore::open(path).await.unwrap()
     }

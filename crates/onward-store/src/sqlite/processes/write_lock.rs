@@ -1,5 +1,5 @@
-//! The write lock of a store's file as other processes see it: who holds it, and whether work goes
-//! on behind it.
+//! The write lock of a store's file as other processes see it: its holder, and whether commits make
+//! progress.
 
 use std::fmt;
 use std::fs;
@@ -20,7 +20,7 @@ const WRITE_LOCK: u64 = 120;
 pub struct LockHolder {
     /// The number of the process.
     pub process: u32,
-    /// The name of its program, if the system tells it.
+    /// The name of its program, if the system provides it.
     pub program: Option<String>,
 }
 
@@ -38,15 +38,20 @@ pub(in crate::sqlite) struct Progress(Option<(SystemTime, u64)>);
 /// The write lock of one file.
 #[derive(Debug, Clone)]
 pub(in crate::sqlite) struct WriteLock {
+    /// The log, whose changes are progress.
     log: PathBuf,
+    /// The shared memory, on which SQLite locks.
     index: PathBuf,
 }
 
 impl WriteLock {
+    /// Returns the write lock of a store's file.
     pub(in crate::sqlite) fn of(store: &Path) -> Self {
         Self { log: with_suffix(store, "-wal"), index: with_suffix(store, "-shm") }
     }
 
+    /// Returns the state of the log. A difference to an earlier state means that a process has
+    /// written.
     pub(in crate::sqlite) fn progress(&self) -> Progress {
         let log = fs::metadata(&self.log).ok();
         Progress(log.and_then(|log| Some((log.modified().ok()?, log.len()))))
@@ -65,6 +70,7 @@ impl WriteLock {
         Some(LockHolder { process, program: program.map(|name| name.trim().to_owned()) })
     }
 
+    /// Returns the holder of the lock, which only Linux reports.
     #[cfg(not(target_os = "linux"))]
     pub(in crate::sqlite) fn holder(&self) -> Option<LockHolder> {
         let _ = &self.index;

@@ -12,22 +12,34 @@ use crate::sqlite::reads::sub_queue_names::{NamesOfSubQueue, SubQueueNames};
 
 /// A row of the log.
 struct LogRow {
+    /// The number of the entry.
     id: i64,
+    /// The time of the transitions.
     at: Timestamp,
+    /// The number of the next task after the commit: tasks below it were submitted before the
+    /// transitions.
     next_task: i64,
+    /// The encoded transitions.
     changes: Vec<u8>,
 }
 
 /// Reads events one after the other.
 struct Reader<'c> {
+    /// The connection.
     connection: &'c Connection,
+    /// The names of sub-queues.
     sub_queues: SubQueueNames<'c>,
+    /// The events so far.
     events: Vec<Event>,
+    /// The position after the last event.
     cursor: EventCursor,
+    /// The position up to which events are no longer kept, if that is after the caller's cursor.
     forgotten_up_to: Option<EventCursor>,
+    /// The most events.
     limit: usize,
 }
 
+/// Returns the events after a cursor.
 pub(in crate::sqlite) fn events(connection: &Connection, after: EventCursor, limit: usize) -> Result<EventPage> {
     let limit = limit.min(bounds::PAGE);
     let sub_queues = SubQueueNames::new(connection);
@@ -38,6 +50,8 @@ pub(in crate::sqlite) fn events(connection: &Connection, after: EventCursor, lim
 }
 
 impl Reader<'_> {
+    /// Reads events until the page is full or there are no more. Submissions come from the rows of
+    /// tasks, all others from the log.
     fn run(&mut self) -> Result<()> {
         if !self.is_full() {
             self.resume()?;
@@ -61,6 +75,7 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Returns true if the page is full.
     fn is_full(&self) -> bool {
         self.events.len() >= self.limit
     }
@@ -80,7 +95,7 @@ impl Reader<'_> {
         Ok(row.optional()?)
     }
 
-    /// Adds the submissions of tasks up to a number, told from the tasks that are still known.
+    /// Adds the submissions of tasks up to a number, derived from the tasks that still exist.
     fn submissions(&mut self, before: i64) -> Result<()> {
         let left = self.limit - self.events.len();
         let mut statement = self.connection.prepare_cached(include_str!("../sql/reads/submissions.sql"))?;
@@ -103,6 +118,7 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Adds the transitions of a log row, from the cursor on.
     fn changes(&mut self, row: &LogRow) -> Result<()> {
         let changes = decode(&row.changes)?;
         if row.id != self.cursor.entry {
@@ -123,6 +139,7 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Adds an event.
     fn push(&mut self, at: Timestamp, logged: Logged) -> Result<()> {
         let NamesOfSubQueue { kind, queue, .. } = self.sub_queues.of(logged.sub_queue)?;
         self.events.push(Event { cursor: self.cursor, at, task: logged.task, kind, queue, change: logged.change });

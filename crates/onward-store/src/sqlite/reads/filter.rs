@@ -14,15 +14,19 @@ use crate::sqlite::reads::record::{FROM_ENDED, FROM_LIVE};
 /// The range of task numbers: the first one, and the one below which it ends.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::sqlite) struct Range {
+    /// The first number; `None` for all from the beginning.
     pub(in crate::sqlite) from: Option<TaskId>,
+    /// The number below which the range ends; `None` for all to the end.
     pub(in crate::sqlite) before: Option<TaskId>,
 }
 
 impl Range {
+    /// Returns the range of all numbers below one.
     pub(in crate::sqlite) fn before(before: Option<TaskId>) -> Self {
         Self { from: None, before }
     }
 
+    /// Returns true if the range has no bound.
     fn is_all(self) -> bool {
         self.from.is_none() && self.before.is_none()
     }
@@ -31,7 +35,9 @@ impl Range {
 /// The tasks of a range that a filter selects.
 #[derive(Debug)]
 pub(super) struct Selection<'f> {
+    /// The filter.
     filter: &'f TaskFilter,
+    /// The range.
     range: Range,
     /// The tags that the tasks must have, the rarest first.
     tags: Vec<TagInUse>,
@@ -40,14 +46,18 @@ pub(super) struct Selection<'f> {
 /// A tag that a task has.
 #[derive(Debug, Clone, Copy)]
 struct TagInUse {
+    /// The tag's number.
     number: i64,
+    /// The number of tasks that have it.
     tasks: u64,
 }
 
 /// A query without its columns, order and limit.
 #[derive(Debug, Default)]
 pub(super) struct Query {
+    /// The tables.
     from: String,
+    /// The conditions, all of which must hold.
     conditions: Vec<String>,
     /// The values to bind, in the order of the conditions.
     pub(in crate::sqlite) values: Vec<Value>,
@@ -58,17 +68,20 @@ pub(super) struct Query {
 }
 
 impl Query {
+    /// Adds a condition with one value.
     fn add(&mut self, condition: impl Into<String>, value: impl Into<Value>) {
         self.conditions.push(condition.into());
         self.values.push(value.into());
     }
 
+    /// Adds a condition on a time, if there is one.
     fn add_time(&mut self, condition: &str, at: Option<Timestamp>) {
         if let Some(at) = at {
             self.add(condition, at.as_microseconds());
         }
     }
 
+    /// Returns the conjunction of the conditions.
     fn conditions(&self) -> String {
         if self.conditions.is_empty() { "1".to_owned() } else { self.conditions.join(" AND ") }
     }
@@ -136,12 +149,15 @@ impl<'f> Selection<'f> {
         Some(query)
     }
 
+    /// Returns true if nothing but tags is asked for, so that the index of tags alone gives the
+    /// result.
     fn is_by_tags_alone(&self) -> bool {
         let filter = self.filter;
         let by_tags = TaskFilter { tags: filter.tags.clone(), with_payload: filter.with_payload, ..Default::default() };
         by_tags == *filter
     }
 
+    /// Adds the range of numbers.
     fn add_range(&self, query: &mut Query) {
         if let Some(from) = self.range.from {
             query.add(format!("{} >= ?", query.id), from.0);
@@ -151,6 +167,8 @@ impl<'f> Selection<'f> {
         }
     }
 
+    /// Adds the tags: the rarest drives the search, and the others are looked up for each of its
+    /// tasks.
     fn add_tags(&self, query: &mut Query) {
         let mut tags = self.tags.iter();
         if let Some(rarest) = tags.next() {
@@ -262,6 +280,7 @@ impl<'f> Selection<'f> {
     }
 }
 
+/// Adds a prefix of the unique key as a range, which an index can serve.
 fn add_key_prefix(query: &mut Query, prefix: &str) {
     query.add("t.key >= ?", prefix.to_owned());
     if let Some(end) = prefix::end(prefix) {
@@ -269,6 +288,7 @@ fn add_key_prefix(query: &mut Query, prefix: &str) {
     }
 }
 
+/// Adds a prefix of a tag's key as a range.
 fn add_tag_key_prefix(query: &mut Query, prefix: &str) {
     let Some(end) = prefix::end(prefix) else {
         return query.add(include_str!("../sql/filters/has_tag_key_from.sql").trim(), prefix.to_owned());
@@ -277,6 +297,7 @@ fn add_tag_key_prefix(query: &mut Query, prefix: &str) {
     query.values.push(end.into());
 }
 
+/// Returns the condition for the state of a live task.
 fn live_state(state: TaskState) -> &'static str {
     match state {
         TaskState::Running => "l.first IS NOT NULL",

@@ -15,6 +15,7 @@ use crate::rules::history::{beginning, first_day};
 /// The counts at the beginning of a day, by queue; under the last key, the counts now.
 type Counted = BTreeMap<i64, BTreeMap<Name, EndedCounts>>;
 
+/// Returns the number of tasks that ended on each of the last days, by queue.
 pub(in crate::sqlite) fn history(connection: &Connection, now: Timestamp, days: u32) -> Result<Vec<QueueDay>> {
     let latest: Option<i64> = connection.prepare_cached("SELECT max(day) FROM day")?.query_row([], |row| row.get(0))?;
     let counted = counted(connection, first_day(now, latest, days))?;
@@ -28,6 +29,8 @@ pub(in crate::sqlite) fn history(connection: &Connection, now: Timestamp, days: 
     Ok(history)
 }
 
+/// Reads the counts at the beginning of each day, and the present ones as those of a last day
+/// without end.
 fn counted(connection: &Connection, first: i64) -> Result<Counted> {
     let mut counted = Counted::new();
     // A day on which nothing had been counted yet has no rows.
@@ -50,6 +53,7 @@ fn counted(connection: &Connection, first: i64) -> Result<Counted> {
     Ok(counted)
 }
 
+/// Returns the counts that were added between two readings.
 fn difference(before: EndedCounts, after: EndedCounts) -> EndedCounts {
     EndedCounts {
         completed: after.completed.saturating_sub(before.completed),

@@ -12,6 +12,7 @@ use crate::bounds;
 use crate::sqlite::columns::awaited_events::names;
 use crate::sqlite::columns::task_options::TaskOptions;
 
+/// Returns the record of an orchestration, live or ended.
 pub(in crate::sqlite) fn instance(connection: &Connection, task: TaskId) -> Result<Option<InstanceRecord>> {
     if !is_orchestration(connection, task)? {
         return Ok(None);
@@ -25,6 +26,7 @@ pub(in crate::sqlite) fn instance(connection: &Connection, task: TaskId) -> Resu
     Ok(Some(InstanceRecord { values: values(connection, task)?, awaits: names(awaits.as_deref())?, ..record }))
 }
 
+/// Returns true if a task is an orchestration.
 fn is_orchestration(connection: &Connection, task: TaskId) -> Result<bool> {
     let mut statement = connection.prepare_cached(
         "SELECT options FROM task WHERE id = ?1 UNION ALL SELECT options FROM history WHERE id = ?1 LIMIT 1",
@@ -33,6 +35,7 @@ fn is_orchestration(connection: &Connection, task: TaskId) -> Result<bool> {
     Ok(options.is_some_and(|options| options.orchestration))
 }
 
+/// Decodes a row of `instance`.
 fn record(row: &Row<'_>) -> rusqlite::Result<InstanceRecord> {
     let status: Option<Vec<u8>> = row.get(4)?;
     Ok(InstanceRecord {
@@ -49,12 +52,14 @@ fn record(row: &Row<'_>) -> rusqlite::Result<InstanceRecord> {
     })
 }
 
+/// Reads the values that an orchestration has published.
 fn values(connection: &Connection, task: TaskId) -> Result<BTreeMap<String, Bytes>> {
     let mut statement = connection.prepare_cached("SELECT key, value FROM instance_value WHERE task = ?")?;
     let values = statement.query_map([task.0], |row| Ok((row.get(0)?, Bytes::from(row.get::<_, Vec<u8>>(1)?))))?;
     Ok(values.collect::<rusqlite::Result<_>>()?)
 }
 
+/// Reads chunks of a history, beginning with the one that contains event `from`.
 pub(in crate::sqlite) fn history(
     connection: &Connection,
     task: TaskId,

@@ -8,6 +8,7 @@ use crate::sqlite::commit::cache::{Cache, scope_number};
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::limits::limit_usage::ScopeNumber;
 
+/// Returns the limits with their current use.
 pub(in crate::sqlite) fn limits(
     connection: &Database<'_>,
     cache: &mut Cache,
@@ -22,6 +23,7 @@ pub(in crate::sqlite) fn limits(
     scopes.into_iter().map(|scope| record(connection, cache, scope, now)).collect()
 }
 
+/// Returns one limit. A group without a state has used nothing.
 fn record(connection: &Database<'_>, cache: &mut Cache, scope: LimitScope, now: Duration) -> Result<LimitRecord> {
     let mut limit = cache.limits.configured().get(&scope).copied().unwrap_or_default();
     let full = |limit: Limit| limit.rate.map(|rate| rate.burst);

@@ -31,13 +31,18 @@ pub(in crate::sqlite) fn tasks(connection: &Connection, filter: &TaskFilter, pag
 
 /// The state of a listing.
 struct Listing<'a> {
+    /// The connection.
     connection: &'a Connection,
+    /// The names of sub-queues.
     names: SubQueueNames<'a>,
+    /// True if records include payloads.
     payload: bool,
+    /// The most records.
     limit: usize,
 }
 
 impl Listing<'_> {
+    /// Runs a query for live or for ended tasks.
     fn select(&mut self, query: Option<Query>, columns: &str, payload: &str) -> Result<Vec<TaskRecord>> {
         let Some(query) = query else { return Ok(Vec::new()) };
         let sql = if self.payload { query.newest(&format!("{columns}, {payload}")) } else { query.newest(columns) };
@@ -51,6 +56,7 @@ impl Listing<'_> {
     }
 }
 
+/// Appends the limit to the values of a query.
 fn with_limit(mut values: Vec<Value>, limit: usize) -> Vec<Value> {
     values.push(Value::Integer(i64::try_from(limit).unwrap_or(i64::MAX)));
     values

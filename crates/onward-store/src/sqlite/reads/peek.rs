@@ -1,4 +1,4 @@
-//! The task that a claim would hand out first.
+//! The task that a claim would take first.
 
 use std::time::Duration;
 
@@ -16,6 +16,8 @@ use crate::sqlite::reads::task::task;
 use crate::sqlite::reads::why::reserved;
 use crate::sqlite::ready::index::MemoryTasks;
 
+/// Returns the task that a claim would get first. It runs the claim's search in a transaction that
+/// writes nothing.
 pub(in crate::sqlite) fn peek(
     connection: &Database<'_>,
     cache: &mut Cache,

@@ -8,6 +8,7 @@ use crate::api::name::Name;
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
 
+/// Returns the pending batches.
 pub(in crate::sqlite) fn pending_batches(
     connection: &Connection,
     which: &PendingBatchSelection,
@@ -22,6 +23,7 @@ pub(in crate::sqlite) fn pending_batches(
     Ok(records)
 }
 
+/// Decodes a row.
 fn record(row: &Row<'_>) -> Result<PendingBatch> {
     Ok(PendingBatch {
         items: row.get(0)?,

@@ -15,7 +15,9 @@ use crate::sqlite::commit::cache::Cache;
 
 /// The data gathered for each queue.
 struct Gathered {
+    /// The record so far.
     record: QueueRecord,
+    /// The sort key of the first waiting task, if it has one.
     first: Option<SortKey>,
 }
 
@@ -26,6 +28,7 @@ impl Gathered {
     }
 }
 
+/// Returns the queues with their sizes, from counters and from the index in memory.
 pub(in crate::sqlite) fn queues(
     connection: &Connection,
     cache: &mut Cache,
@@ -52,6 +55,7 @@ pub(in crate::sqlite) fn queues(
     Ok(records)
 }
 
+/// Reads the queues without their sizes.
 fn names(connection: &Connection, cache: &Cache, now: Timestamp) -> Result<BTreeMap<i64, Gathered>> {
     let mut statement = connection.prepare_cached("SELECT id, name FROM queue WHERE deleted = 0")?;
     let mut rows = statement.query([])?;
@@ -133,6 +137,7 @@ fn add_first(connection: &Connection, cache: &Cache, queues: &mut BTreeMap<i64, 
     Ok(())
 }
 
+/// Adds the counts of ended tasks.
 fn add_ended(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "SELECT n.queue, s.state, s.in_history FROM statistics s JOIN sub_queue n ON n.id = s.sub_queue",

@@ -33,8 +33,8 @@ pub(super) const FROM_LIVE: &str = "task t LEFT JOIN lease l ON l.first = (SELEC
 /// Ended tasks.
 pub(super) const FROM_ENDED: &str = "history t";
 
-/// Reads a record without its errors and progress; payload and result are the last two columns
-/// where they were asked for.
+/// Reads a record without its errors and progress. Payload and result are the last two columns, if
+/// the query selects them.
 pub(in crate::sqlite) fn read(
     row: &Row<'_>,
     sub_queues: &mut SubQueueNames<'_>,
@@ -126,13 +126,14 @@ fn add_results_of_batches(connection: &Connection, records: &mut [TaskRecord]) -
     Ok(())
 }
 
+/// Reads the result of an ended task.
 fn result_of(connection: &Connection, ended: TaskId) -> Result<Option<Bytes>> {
     let mut statement = connection.prepare_cached("SELECT result FROM history WHERE id = ?")?;
     let result: Option<Option<Vec<u8>>> = statement.query_row([ended.0], |row| row.get(0)).optional()?;
     Ok(result.flatten().map(Bytes::from))
 }
 
-/// The batches of those among the records that are or were collected.
+/// Returns the batches of the records that are or were batch items.
 fn batches_of(connection: &Connection, records: &[TaskRecord]) -> Result<HashMap<TaskId, TaskId>> {
     let aggregated = records.iter().filter(|record| record.aggregate.is_some());
     let ids = id_values(aggregated.map(|record| record.id));
@@ -181,6 +182,7 @@ pub(in crate::sqlite) fn errors(
     Ok(errors)
 }
 
+/// Reads the progress of tasks.
 pub(in crate::sqlite) fn progress(connection: &Connection, ids: &Rc<Vec<Value>>) -> Result<HashMap<TaskId, Progress>> {
     let mut statement = connection.prepare_cached(include_str!("../sql/reads/progress_of_tasks.sql"))?;
     let mut rows = statement.query([ids])?;
@@ -193,6 +195,7 @@ pub(in crate::sqlite) fn progress(connection: &Connection, ids: &Rc<Vec<Value>>)
     Ok(progress)
 }
 
+/// Decodes the progress in bytes.
 fn bytes_done(row: &Row<'_>) -> rusqlite::Result<Option<ByteProgress>> {
     let total: Option<i64> = row.get(5)?;
     let done: Option<i64> = row.get(4)?;

@@ -6,6 +6,7 @@ use crate::api::error::Result;
 use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::sqlite::columns::schedules::read;
 
+/// Returns the schedules of a selection.
 pub(in crate::sqlite) fn schedules(connection: &Connection, which: &ScheduleSelection) -> Result<Vec<ScheduleRecord>> {
     match which {
         ScheduleSelection::All => read(connection, "ORDER BY name", []),

@@ -10,7 +10,9 @@ use crate::api::name::Name;
 /// The names of each sub-queue that a read comes across, looked up once. A sub-queue never changes.
 #[derive(Debug)]
 pub(in crate::sqlite) struct SubQueueNames<'c> {
+    /// The connection.
     connection: &'c Connection,
+    /// The names found so far.
     known: HashMap<i64, NamesOfSubQueue>,
     /// Neighbouring rows are often of one sub-queue.
     last: Option<(i64, NamesOfSubQueue)>,
@@ -19,16 +21,21 @@ pub(in crate::sqlite) struct SubQueueNames<'c> {
 /// The names of a sub-queue's queue, kind and group.
 #[derive(Debug, Clone)]
 pub(in crate::sqlite) struct NamesOfSubQueue {
+    /// The kind.
     pub(in crate::sqlite) kind: Name,
+    /// The queue.
     pub(in crate::sqlite) queue: Name,
+    /// The group.
     pub(in crate::sqlite) group: Option<Name>,
 }
 
 impl<'c> SubQueueNames<'c> {
+    /// Creates an empty cache.
     pub(in crate::sqlite) fn new(connection: &'c Connection) -> Self {
         Self { connection, known: HashMap::new(), last: None }
     }
 
+    /// Returns the names of a sub-queue.
     pub(in crate::sqlite) fn of(&mut self, sub_queue: i64) -> Result<NamesOfSubQueue> {
         if let Some((_, names)) = self.last.as_ref().filter(|(last, _)| *last == sub_queue) {
             return Ok(names.clone());
@@ -38,6 +45,7 @@ impl<'c> SubQueueNames<'c> {
         Ok(names)
     }
 
+    /// Looks names up in the cache, or else in the tables.
     fn look_up(&mut self, sub_queue: i64) -> Result<NamesOfSubQueue> {
         if let Some(names) = self.known.get(&sub_queue) {
             return Ok(names.clone());

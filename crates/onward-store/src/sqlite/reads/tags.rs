@@ -65,6 +65,7 @@ pub(in crate::sqlite) fn tag_keys(connection: &Connection, prefix: &str, page: &
     Ok(TagKeyPage::of(keys, limit))
 }
 
+/// Returns the first tag key that is not before a text.
 fn first_key_from(connection: &Connection, text: &str) -> Result<Option<String>> {
     let mut statement = connection.prepare_cached("SELECT key FROM tag WHERE key >= ? ORDER BY key LIMIT 1")?;
     Ok(statement.query_row([text], |row| row.get(0)).optional()?)

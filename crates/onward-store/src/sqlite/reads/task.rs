@@ -7,6 +7,7 @@ use crate::api::task::{TaskId, TaskRecord};
 use crate::sqlite::reads::record::{ENDED, FROM_ENDED, FROM_LIVE, LIVE, complete, read};
 use crate::sqlite::reads::sub_queue_names::SubQueueNames;
 
+/// Returns the record of a task, live or ended.
 pub(in crate::sqlite) fn task(connection: &Connection, id: TaskId) -> Result<Option<TaskRecord>> {
     let live = format!("SELECT {LIVE}, t.payload, NULL FROM {FROM_LIVE} WHERE t.id = ?");
     let ended = format!("SELECT {ENDED}, t.payload, t.result FROM {FROM_ENDED} WHERE t.id = ?");

@@ -24,6 +24,8 @@ use crate::sqlite::limits::limit_usage::{ScopeNumber, Usage};
 use crate::sqlite::reads::sessions;
 use crate::sqlite::reads::task::task;
 
+/// Returns the reasons why a task waits. `ended` names processes that have ended and still have
+/// sessions.
 pub(in crate::sqlite) fn why(
     connection: &Database<'_>,
     cache: &mut Cache,
@@ -54,6 +56,7 @@ pub(in crate::sqlite) fn why(
     Ok(Some(reasons(&facts, now, steady)))
 }
 
+/// Returns the claim that awaits an external completion, and the time by which it must come.
 fn awaited(connection: &Database<'_>, task: TaskId) -> Result<Option<(u32, Option<Timestamp>)>> {
     let mut statement = connection.prepare_cached("SELECT claim, until FROM awaited_completion WHERE task = ?")?;
     let row =
@@ -87,7 +90,7 @@ fn orchestration(connection: &Database<'_>, record: &TaskRecord) -> Result<Optio
     Ok(Some(OrchestrationFacts { awaits: names(awaits.as_deref())?, tasks, ..facts }))
 }
 
-/// The first tasks whose ends an orchestration hears of and that have not ended.
+/// Returns the first live tasks whose ends an orchestration receives.
 fn awaited_tasks(connection: &Database<'_>, parent: TaskId) -> Result<Vec<TaskId>> {
     let mut statement = connection.prepare_cached(
         "SELECT c.child FROM child c CROSS JOIN task t ON t.id = c.child
@@ -98,7 +101,7 @@ fn awaited_tasks(connection: &Database<'_>, parent: TaskId) -> Result<Vec<TaskId
     Ok(tasks.collect::<rusqlite::Result<_>>()?)
 }
 
-/// What a task waits for that is collected with others, or is an item of a batch.
+/// Returns why an item waits: it is in a pending batch, or in a batch that has not ended.
 fn why_aggregated(connection: &Database<'_>, record: &TaskRecord) -> Result<Option<WaitReason>> {
     if record.aggregate.is_none() || record.state != TaskState::Blocked {
         return Ok(None);
@@ -116,6 +119,7 @@ fn why_aggregated(connection: &Database<'_>, record: &TaskRecord) -> Result<Opti
     Ok(reason.optional()?)
 }
 
+/// Returns the pauses that apply to a task.
 fn pauses(cache: &Cache, record: &TaskRecord) -> Vec<(Scope, Option<Timestamp>)> {
     let mut scopes = vec![Scope::All, Scope::Queue(record.queue.clone()), Scope::Kind(record.kind.clone())];
     scopes.extend(record.group.clone().map(Scope::Group));
@@ -127,6 +131,7 @@ fn pauses(cache: &Cache, record: &TaskRecord) -> Vec<(Scope, Option<Timestamp>)>
     pauses
 }
 
+/// Returns the limits that apply to a task.
 fn limit_uses(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecord) -> Result<Vec<LimitUse>> {
     let mut uses = Vec::new();
     uses.extend(cache.limits.usage(ScopeNumber::All).map(|usage| used(LimitScope::All, usage)));
@@ -154,10 +159,12 @@ fn queue_use(cache: &Cache, record: &TaskRecord) -> Option<LimitUse> {
     (!limit.is_none()).then(|| LimitUse { scope, limit, running: running.unsigned_abs(), bucket })
 }
 
+/// Returns a limit with its use.
 fn used(scope: LimitScope, usage: &Usage) -> LimitUse {
     LimitUse { scope, limit: usage.limit, running: usage.running.unsigned_abs(), bucket: usage.bucket }
 }
 
+/// Returns the sub-queue of a live task.
 fn sub_queue_of(connection: &Database<'_>, task: TaskId) -> Result<Option<i64>> {
     let mut statement = connection.prepare_cached("SELECT sub_queue FROM task WHERE id = ?")?;
     Ok(statement.query_row(params![task.0], |row| row.get(0)).optional()?)
@@ -196,6 +203,7 @@ pub(in crate::sqlite) fn reserved(
     cache.reservation(connection, list, now)
 }
 
+/// Returns the number of tasks ahead in the task's list, up to a bound that keeps this cheap.
 fn ahead(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecord) -> Result<u64> {
     let Some(sub_queue) = sub_queue_of(connection, record.id)? else { return Ok(0) };
     let own: SortKey = order::sort_key(record.priority, record.run_at, record.id);

@@ -21,13 +21,14 @@ use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::AFFINITY_SHIFT;
 use crate::sqlite::commit::transaction::{Transaction, VerbResult};
 
-/// The highest number of an affinity key: so many bits are left beside a sub-queue's, less one that
-/// has a meaning of its own.
+/// The highest number of an affinity key. The bits beside those of a sub-queue limit it, less one
+/// number with a special meaning.
 const LAST_NUMBER: i64 = (1 << (62 - AFFINITY_SHIFT)) - 1;
 
 /// The cached state of affinity keys.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct AffinityKeys {
+    /// True if there are affinity keys. Otherwise no table of theirs is read.
     any: bool,
     /// Affinity keys that have changed, so that their lists may have to be reserved for other
     /// sessions.
@@ -43,6 +44,7 @@ pub(in crate::sqlite) struct AffinityKeys {
 }
 
 impl AffinityKeys {
+    /// Reads the state.
     pub(in crate::sqlite) fn load(connection: &Database<'_>, looked_at: Option<i64>) -> Result<Self> {
         let any = exists(connection, "SELECT EXISTS (SELECT 1 FROM affinity)")?;
         let released_at = if any { meta(connection, "reservations_released_at")? } else { i64::MIN };
@@ -81,6 +83,7 @@ impl Transaction<'_> {
         Ok(number)
     }
 
+    /// Returns a number for a new affinity key: the next one, or a gap once the range is used up.
     fn free_number(&self) -> Result<i64> {
         let behind_last: i64 = self
             .connection
@@ -120,6 +123,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Ends a session's claim to the affinity keys that prefer it, before the session closes.
     pub(in crate::sqlite) fn retire(&mut self, session: SessionId) -> VerbResult<Outcome> {
         self.check_session(session)?;
         self.prefer_no_longer(session.0)?;
@@ -174,6 +178,7 @@ impl Transaction<'_> {
         Ok(next.map(|at| Duration::from_micros(u64::try_from(at.saturating_sub(now)).unwrap_or(0))))
     }
 
+    /// Returns the time at which the next reservation ends, read once and cached.
     pub(super) fn next_release_at(&mut self) -> Result<Option<i64>> {
         if !self.cache.affinity.any {
             return Ok(None);

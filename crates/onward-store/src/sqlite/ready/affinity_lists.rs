@@ -28,16 +28,20 @@ use crate::sqlite::ready::index::Entry;
 /// A list, the session for which it is reserved, and the end of the reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct AffinityList {
+    /// The list's number.
     list: i64,
+    /// The session, and the time until which it has the list to itself.
     reserved: Option<(i64, i64)>,
 }
 
 impl AffinityList {
+    /// Decodes a row.
     fn from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
         let (session, until): (Option<i64>, Option<i64>) = (row.get(1)?, row.get(2)?);
         Ok(Self { list: row.get(0)?, reserved: session.zip(until) })
     }
 
+    /// Returns the list of heads in which the first task belongs.
     fn head_list(&self, names: &Names) -> i64 {
         reserved_head_list(names.ungrouped_of(self.list), self.reserved.map_or(0, |(session, _)| session))
     }
@@ -49,6 +53,7 @@ pub(in crate::sqlite) fn reserved_head_list(head_list: i64, session: i64) -> i64
     session << AFFINITY_SHIFT | head_list
 }
 
+/// Reads a list; a missing row is a list without a reservation.
 fn read(connection: &Database<'_>, list: i64) -> Result<AffinityList> {
     let mut statement = connection.prepare_cached("SELECT list, session, until FROM affinity_list WHERE list = ?")?;
     let found = statement.query_row([list], AffinityList::from_row).optional()?;
@@ -101,6 +106,7 @@ impl Cache {
 }
 
 impl Transaction<'_> {
+    /// Adds a task to its list. A task that is not due has no list of its key yet, only a mark.
     pub(in crate::sqlite) fn enter_affinity_list(&mut self, entry: &Entry<'_>, affinity_key: &Name) -> Result<()> {
         if !entry.is_ready() {
             let list = if entry.scheduled { entry.list | HAS_AFFINITY } else { entry.list };
@@ -112,6 +118,7 @@ impl Transaction<'_> {
         self.note_entry_to_affinity_list(list, entry.sort_key(), first)
     }
 
+    /// Adds a task that has become due.
     pub(super) fn enter_affinity_list_when_due(&mut self, list: i64, sort_key: SortKey) -> Result<()> {
         let affinity_key = self.live(sort_key.task)?.and_then(|task| task.options.affinity);
         let affinity_key =
@@ -122,6 +129,7 @@ impl Transaction<'_> {
         self.note_entry_to_affinity_list(list, sort_key, first)
     }
 
+    /// Removes a task from its list.
     pub(super) fn leave_affinity_list(&mut self, entry: &Entry<'_>, affinity_key: &Name) -> Result<()> {
         let list = self.cache.list_of(self.connection, entry.list, Some(affinity_key))?;
         self.cache.index.remove(self.connection, &Entry { list, ..entry.clone() })?;
@@ -129,6 +137,7 @@ impl Transaction<'_> {
         self.refresh_group_of(list)
     }
 
+    /// Updates the heads after an entry. Only a new first task changes them.
     fn note_entry_to_affinity_list(&mut self, list: i64, sort_key: SortKey, first: Option<SortKey>) -> Result<()> {
         if first.is_none() {
             self.connection
@@ -206,8 +215,8 @@ impl Transaction<'_> {
         Ok(lists)
     }
 
-    /// Whether something is reserved, for any session, in the same queue and kind as one of these
-    /// lists.
+    /// Returns whether any list is reserved, for any session, in the same queue and kind as one of
+    /// these lists.
     pub(in crate::sqlite) fn any_reserved(&self, sub_queues: &[i64]) -> Result<bool> {
         if !self.cache.affinity.any() {
             return Ok(false);
@@ -240,6 +249,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Changes the reservation of a list.
     fn reserve(&mut self, known: AffinityList, reserved: Option<(i64, i64)>) -> Result<()> {
         if known.reserved == reserved {
             return Ok(());
@@ -257,7 +267,7 @@ impl Transaction<'_> {
     }
 
     /// Ends the reservations whose time is over. If the clock was set back, or no process has
-    /// looked so far, every list is looked at.
+    /// checked so far, every list is checked.
     pub(in crate::sqlite) fn release_reservations(&mut self) -> Result<()> {
         if !self.cache.affinity.any() {
             return Ok(());
@@ -274,6 +284,7 @@ impl Transaction<'_> {
         self.refresh_affinity_lists()
     }
 
+    /// Records that reservations up to a time have ended, for other processes.
     fn note_release(&mut self, now: i64) -> Result<()> {
         self.cache.affinity.released_at = now;
         self.connection
@@ -292,6 +303,7 @@ impl Transaction<'_> {
         Ok(lists.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// Marks the affinity keys of lists to be settled.
     fn mark_changed(&mut self, sql: &'static str, values: impl rusqlite::Params) -> Result<()> {
         let mut statement = self.connection.prepare_cached(sql)?;
         for list in statement.query_map(values, |row| row.get::<_, i64>(0))? {
@@ -332,6 +344,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Settles a list: determines its reservation, and moves its head accordingly.
     fn refresh_affinity_list(&mut self, known: AffinityList) -> Result<()> {
         if let Some(group) = self.cache.names.group_of(known.list)
             && self.cache.limits.group(self.connection, group)?.blocked

@@ -11,8 +11,11 @@ use crate::rules::share::FairShareTag;
 
 /// A source as the choice sees it.
 pub(in crate::sqlite) struct QueueOfSource<'n> {
+    /// The queue's number.
     pub(in crate::sqlite) queue: i64,
+    /// The queue's name.
     pub(in crate::sqlite) name: &'n Name,
+    /// The queue's weight.
     pub(in crate::sqlite) weight: u32,
 }
 
@@ -34,6 +37,7 @@ pub(in crate::sqlite) enum ClaimOrder {
 }
 
 impl ClaimOrder {
+    /// Creates an order without heads.
     pub(in crate::sqlite) fn new(
         mode: QueueMode,
         choice: &QueueChoice,
@@ -59,6 +63,8 @@ impl ClaimOrder {
         Self::InTurn { chooser, queues: vec![BinaryHeap::new(); numbers.len()], queue_of }
     }
 
+    /// Creates the order of strict mode with shared queues: by weight, and within a queue by
+    /// fair-share tag.
     fn strict_shared(sources: &[QueueOfSource<'_>]) -> Self {
         let (mut numbers, mut weights) = (HashMap::new(), Vec::new());
         let queue_of = sources.iter().map(|source| {
@@ -72,6 +78,7 @@ impl ClaimOrder {
         Self::StrictShared { weights, queues, queue_of }
     }
 
+    /// Adds the head of a source.
     pub(in crate::sqlite) fn push(&mut self, source: usize, key: HeadKey) {
         match self {
             Self::Strict { heads, weights, .. } => heads.push((weights[source], Reverse((key.1, source)))),

@@ -17,16 +17,20 @@ use crate::rules::share::FairShareTag;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::FIRST_WITH_AFFINITY;
 
-/// The first task of a group's list. Those of groups that share their queue are in the order of
-/// whose turn it is, all others in that of their sort keys.
+/// The first task of a group's list. Heads of groups that share their queue are ordered by
+/// fair-share tag, all others by sort key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::sqlite) struct ClaimableHead {
+    /// The fair-share tag; the default if groups do not share.
     pub(in crate::sqlite) share_tag: FairShareTag,
+    /// The sort key of the task.
     pub(in crate::sqlite) sort_key: SortKey,
+    /// The list's number.
     pub(in crate::sqlite) list: i64,
 }
 
 impl ClaimableHead {
+    /// Decodes a row.
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let sort_key = SortKey { at: row.get(1)?, task: TaskId(row.get(2)?) };
         Ok(Self { share_tag: FairShareTag(row.get(0)?), sort_key, list: row.get(3)? })
@@ -37,7 +41,9 @@ impl ClaimableHead {
 /// get their next token.
 #[derive(Debug)]
 pub(in crate::sqlite) enum ClaimableHeads {
+    /// This process is alone: heads by list without a group, and times by group.
     Memory { heads: FxHashMap<i64, BTreeSet<ClaimableHead>>, tokens_due: BTreeSet<(i64, i64)> },
+    /// Several processes share the file: everything is in the tables.
     Tables,
 }
 
@@ -48,6 +54,7 @@ impl Default for ClaimableHeads {
 }
 
 impl ClaimableHeads {
+    /// Adds a head.
     pub(in crate::sqlite) fn insert(
         &mut self,
         connection: &Database<'_>,
@@ -61,7 +68,7 @@ impl ClaimableHeads {
             Self::Tables => {
                 connection
                     .prepare_cached(
-                        "INSERT INTO claimable_head (head_list, share_tag, at, task, list) VALUES (?, ?, ?, ?, ?)",
+                        "INSERT INTO claimable_head (head_list, share_tag, sort_key, task, list) VALUES (?, ?, ?, ?, ?)",
                     )?
                     .execute(params![head_list, head.share_tag.0, head.sort_key.at, head.sort_key.task.0, head.list])?;
             }
@@ -81,7 +88,7 @@ impl ClaimableHeads {
             Self::Tables => {
                 let removed = connection
                     .prepare_cached(
-                        "DELETE FROM claimable_head WHERE head_list = ? AND share_tag = ? AND at = ? AND task = ?",
+                        "DELETE FROM claimable_head WHERE head_list = ? AND share_tag = ? AND sort_key = ? AND task = ?",
                     )?
                     .execute(params![head_list, head.share_tag.0, head.sort_key.at, head.sort_key.task.0])?;
                 Ok(removed > 0)
@@ -95,15 +102,15 @@ impl ClaimableHeads {
             Self::Memory { heads, .. } => Ok(heads.get(&head_list).and_then(|heads| heads.first().copied())),
             Self::Tables => Ok(connection
                 .prepare_cached(
-                    "SELECT share_tag, at, task, list FROM claimable_head WHERE head_list = ? ORDER BY share_tag, at, task LIMIT 1",
+                    "SELECT share_tag, sort_key, task, list FROM claimable_head WHERE head_list = ? ORDER BY share_tag, sort_key, task LIMIT 1",
                 )?
                 .query_row([head_list], ClaimableHead::from_row)
                 .optional()?),
         }
     }
 
-    /// How many of a head list's heads have a smaller fair-share tag, those of affinity keys not
-    /// counted; counted up to [`bounds::AHEAD`].
+    /// Returns the number of heads in a head list with a smaller fair-share tag, without those of
+    /// affinity keys; at most [`bounds::AHEAD`].
     pub(in crate::sqlite) fn count_before(
         &self,
         connection: &Database<'_>,
@@ -146,7 +153,7 @@ impl ClaimableHeads {
             }
             Self::Tables => {
                 let mut statement = connection.prepare_cached(
-                    "SELECT share_tag, at, task, list FROM claimable_head WHERE head_list = ? ORDER BY share_tag, at, task",
+                    "SELECT share_tag, sort_key, task, list FROM claimable_head WHERE head_list = ? ORDER BY share_tag, sort_key, task",
                 )?;
                 for head in statement.query_map([head_list], ClaimableHead::from_row)? {
                     around.push(head?);
@@ -159,6 +166,7 @@ impl ClaimableHeads {
         Ok(around)
     }
 
+    /// Adds the time of a group's next token.
     pub(in crate::sqlite) fn add_token_due(&mut self, connection: &Database<'_>, at: i64, group: i64) -> Result<()> {
         match self {
             Self::Memory { tokens_due, .. } => {
@@ -173,6 +181,7 @@ impl ClaimableHeads {
         Ok(())
     }
 
+    /// Removes the time of a group's next token.
     pub(in crate::sqlite) fn remove_token_due(&mut self, connection: &Database<'_>, at: i64, group: i64) -> Result<()> {
         match self {
             Self::Memory { tokens_due, .. } => {
@@ -232,6 +241,7 @@ impl ClaimableHeads {
         if memory { self.move_to_memory(connection) } else { self.move_to_tables(connection) }
     }
 
+    /// Moves the heads to the tables, when another process comes.
     fn move_to_tables(&mut self, connection: &Database<'_>) -> Result<()> {
         let Self::Memory { heads, tokens_due } = std::mem::replace(self, Self::Tables) else { return Ok(()) };
         for (head_list, heads) in heads {
@@ -245,13 +255,14 @@ impl ClaimableHeads {
         Ok(())
     }
 
+    /// Moves the heads to memory, when this process is alone again.
     fn move_to_memory(&mut self, connection: &Database<'_>) -> Result<()> {
         if matches!(self, Self::Memory { .. }) {
             return Ok(());
         }
         let mut heads = FxHashMap::<i64, BTreeSet<ClaimableHead>>::default();
         let mut statement =
-            connection.prepare_cached("SELECT share_tag, at, task, list, head_list FROM claimable_head")?;
+            connection.prepare_cached("SELECT share_tag, sort_key, task, list, head_list FROM claimable_head")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             heads.entry(row.get(4)?).or_default().insert(ClaimableHead::from_row(row)?);

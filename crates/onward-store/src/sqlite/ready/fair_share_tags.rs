@@ -1,9 +1,8 @@
-//! In which order groups that share a queue stand among the
-//! [heads](crate::sqlite::ready::claimable_heads).
+//! The order of groups that share a queue among the [heads](crate::sqlite::ready::claimable_heads).
 //!
-//! The fair-share tag of a group in a queue follows from where it stands in virtual time and in
-//! which list. Both change only here, and the heads of its lists are moved along, so that an
-//! ordered index always has the group first whose turn it is.
+//! The fair-share tag of a group in a queue follows from its virtual time and from the list that it
+//! is in. Both change only here, and the heads of its lists are moved along. So the first entry of
+//! an ordered index is always the group that has the next turn.
 
 use crate::api::error::Result;
 use crate::rules;
@@ -42,7 +41,7 @@ impl Transaction<'_> {
         })
     }
 
-    /// Has a group stand in the list of those below their minimum if it is.
+    /// Moves a group into or out of the list of groups below their minimum.
     pub(in crate::sqlite) fn refresh_minimum(&mut self, group: i64) -> Result<()> {
         let state = self.cache.limits.group(self.connection, group)?;
         let is_below_minimum = state.is_to_be_below_minimum();
@@ -86,6 +85,7 @@ impl Transaction<'_> {
         self.heads_of_lists(lists)
     }
 
+    /// Returns the heads of lists with their present tags, to be moved when the tags change.
     fn heads_of_lists(&mut self, lists: Vec<i64>) -> Result<Vec<(i64, ClaimableHead)>> {
         let mut heads = Vec::new();
         for list in lists {

@@ -48,9 +48,9 @@ impl Transaction<'_> {
         self.refresh_group_of(entry.list)
     }
 
-    /// Takes a task out of a list of a group or an affinity key that a session is about to start,
-    /// and counts it; answers whether that holds the group back. What is known of the task is kept
-    /// for the start.
+    /// Removes a task from a list of a group or an affinity key because a session is about to start
+    /// it, and counts the start. Returns whether that holds the group back. The cached row of the
+    /// task is kept for the start.
     pub(in crate::sqlite) fn start_from_list(
         &mut self,
         session: SessionId,
@@ -71,6 +71,8 @@ impl Transaction<'_> {
         Ok(self.cache.limits.group(self.connection, group)?.blocked)
     }
 
+    /// Updates the heads after an entry. Only a new first task of a list that is not held back
+    /// changes them.
     fn note_entry(&mut self, list: i64, sort_key: SortKey, first: Option<SortKey>) -> Result<()> {
         let Some(group) = self.cache.names.group_of(list) else { return Ok(()) };
         if self.cache.limits.group(self.connection, group)?.blocked {

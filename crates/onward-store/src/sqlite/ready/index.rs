@@ -32,8 +32,8 @@ pub(in crate::sqlite) const ALL_IN_TABLES: i64 = i64::MAX;
 /// The numbers of tasks that may wait in memory before they move to the tables.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct MemoryTasks {
-    /// The bound where the tables have no due tasks: a backlog that comes and goes never touches
-    /// them. Moving so many takes a tenth of a second.
+    /// The bound if the tables have no due tasks: a backlog that comes and goes never touches them.
+    /// Moving that many takes a tenth of a second.
     pub(in crate::sqlite) alone: usize,
     /// The bound where the tables have due tasks, so that submitters do not wait long for a move.
     pub(in crate::sqlite) beside_tables: usize,
@@ -48,13 +48,19 @@ impl Default for MemoryTasks {
 /// A live task as the index sees it.
 #[derive(Debug, Clone)]
 pub(in crate::sqlite) struct Entry<'a> {
+    /// The task's number.
     pub(in crate::sqlite) id: i64,
+    /// The list's number, which includes the affinity key of a due task.
     pub(in crate::sqlite) list: i64,
+    /// The priority.
     pub(in crate::sqlite) priority: Priority,
+    /// True if the task is not due yet.
     pub(in crate::sqlite) scheduled: bool,
     /// True if the task waits for other tasks: then it is in no list.
     pub(in crate::sqlite) blocked: bool,
+    /// The due time.
     pub(in crate::sqlite) run_at: i64,
+    /// The time at which the task expires.
     pub(in crate::sqlite) expires_at: Option<i64>,
     /// The number of its kind, and its key, if the task owns the key.
     pub(in crate::sqlite) key: Option<(i64, &'a str)>,
@@ -75,6 +81,7 @@ impl Entry<'_> {
         !self.scheduled && !self.blocked
     }
 
+    /// Returns the position within a list.
     pub(in crate::sqlite) fn sort_key(&self) -> SortKey {
         order::sort_key(self.priority, Timestamp::from_microseconds(self.run_at), TaskId(self.id))
     }
@@ -83,11 +90,15 @@ impl Entry<'_> {
 /// The number of lists in memory that may be empty before they are dropped.
 const EMPTY_LISTS: usize = 4096;
 
-const ADD_READY: &str = "INSERT INTO ready (list, at, task) VALUES (?, ?, ?)";
+/// Adds a task to a list in the tables.
+const ADD_READY: &str = "INSERT INTO ready (list, sort_key, task) VALUES (?, ?, ?)";
 
+/// The index of live tasks.
 #[derive(Debug)]
 pub(in crate::sqlite) struct Index {
+    /// The highest task number in the tables.
     index_watermark: i64,
+    /// The due tasks in memory by list.
     ready: FxHashMap<i64, BTreeSet<SortKey>>,
     /// The number of tasks in `ready`.
     ready_tasks: usize,
@@ -97,16 +108,22 @@ pub(in crate::sqlite) struct Index {
     waiting_rows: WaitingTasks,
     /// Cached rows of orchestrations that no session holds.
     idle_rows: IdleOrchestrations,
+    /// The scheduled tasks in memory: due time and number, with their list.
     scheduled: BTreeMap<(i64, i64), i64>,
-    /// How many blocked tasks came since the index watermark was last moved: whoever loads this
-    /// reads them too.
+    /// The number of tasks that became blocked since the index watermark last moved. A process that
+    /// loads the index reads them too.
     blocked: usize,
+    /// The times at which tasks in memory expire.
     expiry: BTreeSet<(i64, i64)>,
+    /// The unique keys of tasks in memory, by kind.
     keys: FxHashMap<i64, foldhash::HashMap<Box<str>, i64>>,
     /// Lists that may have rows in the table.
     table_lists: BTreeSet<i64>,
+    /// True if the tables may have keys.
     table_keys: bool,
+    /// True if the tables may have scheduled tasks.
     table_scheduled: bool,
+    /// True if the tables may have times at which tasks expire.
     table_expiry: bool,
     /// The numbers of tasks that entered and left the tables in this transaction.
     sizes: SizeChanges,
@@ -145,6 +162,7 @@ impl Index {
         Ok(index)
     }
 
+    /// Reads the tasks above the index watermark from their rows.
     fn load_tasks(&mut self, connection: &Database<'_>) -> Result<()> {
         let mut statement = connection.prepare_cached(include_str!("../sql/ready/tasks_above_watermark.sql"))?;
         let mut rows = statement.query([self.index_watermark])?;
@@ -175,6 +193,7 @@ impl Index {
         Ok(())
     }
 
+    /// Returns the number of tasks in memory that the next start would have to read.
     fn in_memory(&self) -> usize {
         self.ready_tasks + self.scheduled.len() + self.blocked
     }
@@ -267,6 +286,7 @@ impl Index {
         entry.expires_at.map_or(Ok(()), |at| self.remove_expiry(connection, at, entry.id))
     }
 
+    /// Adds a due task to a list.
     pub(super) fn add_ready(&mut self, connection: &Database<'_>, list: i64, sort_key: SortKey) -> Result<()> {
         if sort_key.task.0 > self.index_watermark {
             self.ready_tasks += usize::from(self.ready.entry(list).or_default().insert(sort_key));
@@ -278,6 +298,7 @@ impl Index {
         Ok(())
     }
 
+    /// Removes a due task from its list, and forgets its cached row.
     fn remove_ready(&mut self, connection: &Database<'_>, list: i64, sort_key: SortKey) -> Result<()> {
         self.waiting_rows.forget(sort_key.task.0);
         self.idle_rows.remove(sort_key.task.0);
@@ -295,7 +316,7 @@ impl Index {
             self.remove_ready_in_memory(list, sort_key);
         } else {
             let mut statement =
-                connection.prepare_cached("DELETE FROM ready WHERE list = ? AND at = ? AND task = ?")?;
+                connection.prepare_cached("DELETE FROM ready WHERE list = ? AND sort_key = ? AND task = ?")?;
             let removed = statement.execute(params![list, sort_key.at, sort_key.task.0])?;
             self.sizes.waiting(list, -(removed.cast_signed() as i64));
         }
@@ -310,6 +331,7 @@ impl Index {
         }
     }
 
+    /// Removes a due task from a list in memory.
     fn remove_ready_in_memory(&mut self, list: i64, sort_key: SortKey) {
         let Some(sort_keys) = self.ready.get_mut(&list) else { return };
         self.ready_tasks -= usize::from(sort_keys.remove(&sort_key));
@@ -398,7 +420,7 @@ impl Index {
         }
         if self.table_lists.contains(&list) {
             let mut statement =
-                connection.prepare_cached("DELETE FROM ready WHERE list = ? AND (at, task) <= (?, ?)")?;
+                connection.prepare_cached("DELETE FROM ready WHERE list = ? AND (sort_key, task) <= (?, ?)")?;
             let removed = statement.execute(params![list, sort_key.at, sort_key.task.0])?;
             self.sizes.waiting(list, -(removed.cast_signed() as i64));
         }
@@ -464,6 +486,7 @@ impl Index {
         self.index_watermark == ALL_IN_TABLES
     }
 
+    /// Adds a scheduled task.
     fn add_scheduled(&mut self, connection: &Database<'_>, run_at: i64, task: i64, list: i64) -> Result<()> {
         if task > self.index_watermark {
             self.scheduled.insert((run_at, task), list);
@@ -477,6 +500,7 @@ impl Index {
         Ok(())
     }
 
+    /// Removes a scheduled task.
     pub(in crate::sqlite) fn remove_scheduled(
         &mut self,
         connection: &Database<'_>,
@@ -524,6 +548,7 @@ impl Index {
         Ok(due)
     }
 
+    /// Adds the time at which a task expires.
     fn add_expiry(&mut self, connection: &Database<'_>, expires_at: i64, task: i64) -> Result<()> {
         if task > self.index_watermark {
             self.expiry.insert((expires_at, task));
@@ -536,6 +561,7 @@ impl Index {
         Ok(())
     }
 
+    /// Removes the time at which a task expires.
     pub(in crate::sqlite) fn remove_expiry(
         &mut self,
         connection: &Database<'_>,
@@ -640,8 +666,7 @@ impl Index {
     }
 }
 
-/// Where a task in a list stands that has the affinity key of that number, if it has one and tasks
-/// of it wait.
+/// Returns the list of a task: if the task is ready and has an affinity key, that of the key.
 fn list(list: i64, has_affinity_keys: bool, affinity_key: Option<i64>, is_ready: bool) -> Result<i64> {
     match affinity_key {
         _ if !has_affinity_keys => Ok(list),

@@ -10,9 +10,13 @@ use crate::sqlite::ready::index::Index;
 /// Due tasks of one list, read in pieces, so that a claim over many lists reads little of each.
 #[derive(Debug)]
 pub(in crate::sqlite) struct ListCursor {
+    /// The list's number.
     pub(in crate::sqlite) list: i64,
+    /// The tasks that were read and not taken yet.
     buffered: VecDeque<SortKey>,
+    /// The last task that was read.
     last: Option<SortKey>,
+    /// True if the list has no tasks after `last`.
     exhausted: bool,
 }
 
@@ -38,6 +42,7 @@ impl ListCursor {
         Ok(self.buffered.front().copied())
     }
 
+    /// Takes the task that [`peek`](Self::peek) has returned.
     pub(in crate::sqlite) fn advance(&mut self) {
         self.buffered.pop_front();
     }

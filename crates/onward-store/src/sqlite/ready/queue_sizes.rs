@@ -17,12 +17,16 @@ use crate::sqlite::commit::names::Names;
 /// The changes of the numbers of tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Sizes {
+    /// Waiting tasks in the tables.
     pub(in crate::sqlite) waiting: i64,
+    /// Scheduled tasks in the tables.
     pub(in crate::sqlite) scheduled: i64,
+    /// Blocked tasks, which are always counted.
     pub(in crate::sqlite) blocked: i64,
 }
 
 impl Sizes {
+    /// Adds changes.
     fn add(&mut self, other: Self) {
         self.waiting += other.waiting;
         self.scheduled += other.scheduled;
@@ -33,18 +37,22 @@ impl Sizes {
 /// The changes of a transaction, by list.
 #[derive(Debug, Default)]
 pub(super) struct SizeChanges {
+    /// The changes so far.
     by_list: FxHashMap<i64, Sizes>,
 }
 
 impl SizeChanges {
+    /// Counts waiting tasks that entered or left the tables.
     pub(in crate::sqlite) fn waiting(&mut self, list: i64, change: i64) {
         self.by_list.entry(list).or_default().waiting += change;
     }
 
+    /// Counts scheduled tasks that entered or left the tables.
     pub(in crate::sqlite) fn scheduled(&mut self, list: i64, change: i64) {
         self.by_list.entry(list).or_default().scheduled += change;
     }
 
+    /// Counts tasks that became blocked or ceased to be.
     pub(in crate::sqlite) fn blocked(&mut self, list: i64, change: i64) {
         self.by_list.entry(list).or_default().blocked += change;
     }

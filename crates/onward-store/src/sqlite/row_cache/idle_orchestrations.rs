@@ -27,14 +27,17 @@ impl IdleOrchestrations {
         self.0.insert(task.id.0, Box::new(task.clone()));
     }
 
+    /// Returns the row of an orchestration.
     pub(in crate::sqlite) fn get(&self, task: i64) -> Option<&LiveTask> {
         self.0.get(&task).map(Box::as_ref)
     }
 
+    /// Returns the row of an orchestration for a change that is also written.
     pub(in crate::sqlite) fn get_mut(&mut self, task: i64) -> Option<&mut LiveTask> {
         self.0.get_mut(&task).map(Box::as_mut)
     }
 
+    /// Forgets an orchestration.
     pub(in crate::sqlite) fn remove(&mut self, task: i64) {
         if !self.0.is_empty() {
             self.0.remove(&task);

@@ -13,24 +13,29 @@ const MAX_ROWS: usize = 65_536;
 pub(in crate::sqlite) struct RunningTasks(NumberMap<i64, Box<LiveTask>>);
 
 impl RunningTasks {
+    /// Adds a task, unless there are too many.
     pub(in crate::sqlite) fn insert(&mut self, task: Box<LiveTask>) {
         if self.0.len() < MAX_ROWS {
             self.0.insert(task.id.0, task);
         }
     }
 
+    /// Returns a task's row.
     pub(in crate::sqlite) fn get(&self, task: TaskId) -> Option<&LiveTask> {
         self.0.get(&task.0).map(Box::as_ref)
     }
 
+    /// Returns a task's row for a change that is also written.
     pub(in crate::sqlite) fn get_mut(&mut self, task: TaskId) -> Option<&mut LiveTask> {
         self.0.get_mut(&task.0).map(Box::as_mut)
     }
 
+    /// Forgets a task, which must be done before its row changes.
     pub(in crate::sqlite) fn remove(&mut self, task: TaskId) {
         self.take(task);
     }
 
+    /// Takes a task's row.
     pub(in crate::sqlite) fn take(&mut self, task: TaskId) -> Option<Box<LiveTask>> {
         self.0.remove(&task.0)
     }

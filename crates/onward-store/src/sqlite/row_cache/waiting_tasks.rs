@@ -22,21 +22,29 @@ const TASK_BYTES: usize = PLAIN_BYTES + size_of::<WaitingTask>() + size_of::<Liv
 /// A waiting task that has not been claimed before.
 #[derive(Debug)]
 pub(in crate::sqlite) struct WaitingTask {
+    /// The row.
     pub(in crate::sqlite) task: Box<LiveTask>,
+    /// The submission time.
     pub(in crate::sqlite) submitted_at: Timestamp,
+    /// The payload.
     pub(in crate::sqlite) payload: Bytes,
 }
 
 /// One of which nothing was asked but to run now, as of most.
 #[derive(Debug)]
 pub(in crate::sqlite) struct PlainTask {
+    /// The sub-queue's number.
     pub(in crate::sqlite) sub_queue: i64,
+    /// The submission time, which is also the due time.
     pub(in crate::sqlite) submitted_at: Timestamp,
+    /// The payload.
     pub(in crate::sqlite) payload: Bytes,
+    /// The priority.
     pub(in crate::sqlite) priority: Priority,
 }
 
 impl PlainTask {
+    /// Returns the whole row, in which all else has its default.
     fn into_task(self, id: i64) -> WaitingTask {
         let entry = Entry::plain(TaskId(id), self.sub_queue, self.priority, self.submitted_at);
         WaitingTask { task: Box::new(LiveTask::new(&entry)), submitted_at: self.submitted_at, payload: self.payload }
@@ -47,11 +55,14 @@ impl PlainTask {
 /// when its turn comes: so it is little.
 #[derive(Debug)]
 enum CachedTask {
+    /// A task with defaults only.
     Plain(PlainTask),
+    /// Any other task.
     Other(Box<WaitingTask>),
 }
 
 impl CachedTask {
+    /// Returns the memory that the task takes, about.
     fn bytes(&self) -> usize {
         match self {
             Self::Plain(plain) => PLAIN_BYTES + plain.payload.len(),
@@ -59,6 +70,7 @@ impl CachedTask {
         }
     }
 
+    /// Returns the whole row.
     fn into_task(self, id: i64) -> WaitingTask {
         match self {
             Self::Plain(plain) => plain.into_task(id),
@@ -72,19 +84,24 @@ impl CachedTask {
 /// of its list first.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct WaitingTasks {
+    /// The tasks by number.
     tasks: NumberMap<i64, CachedTask>,
+    /// The memory that they take, about.
     bytes: usize,
 }
 
 impl WaitingTasks {
+    /// Adds a task, unless too much memory is in use.
     pub(in crate::sqlite) fn insert(&mut self, task: WaitingTask) {
         self.store(task.task.id.0, CachedTask::Other(Box::new(task)));
     }
 
+    /// Adds a task with defaults only, unless too much memory is in use.
     pub(in crate::sqlite) fn insert_plain(&mut self, id: i64, task: PlainTask) {
         self.store(id, CachedTask::Plain(task));
     }
 
+    /// Adds a task of either form.
     fn store(&mut self, id: i64, task: CachedTask) {
         let bytes = self.bytes + task.bytes();
         if bytes <= MAX_BYTES {
@@ -93,6 +110,7 @@ impl WaitingTasks {
         }
     }
 
+    /// Returns true if a task's row is known.
     pub(in crate::sqlite) fn has(&self, task: i64) -> bool {
         self.tasks.contains_key(&task)
     }
@@ -119,18 +137,21 @@ impl WaitingTasks {
         }
     }
 
+    /// Takes a task that is claimed.
     pub(in crate::sqlite) fn take(&mut self, task: i64) -> Option<WaitingTask> {
         let cached = self.tasks.remove(&task)?;
         self.bytes -= cached.bytes();
         Some(cached.into_task(task))
     }
 
+    /// Forgets a task.
     pub(in crate::sqlite) fn forget(&mut self, task: i64) {
         if let Some(cached) = self.tasks.remove(&task) {
             self.bytes -= cached.bytes();
         }
     }
 
+    /// Forgets all tasks.
     pub(in crate::sqlite) fn clear(&mut self) {
         *self = Self::default();
     }

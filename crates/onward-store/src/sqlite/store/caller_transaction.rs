@@ -2,14 +2,14 @@
 //! store's file.
 //!
 //! Nothing here may wait for the store's writing connection. The caller's transaction may hold
-//! SQLite's write lock, and whoever has the [`Committer`] may be waiting for that very lock: a
-//! caller who waited for the `Committer` in turn would wait until that one's retry budget ends. So
-//! what is needed after the commit (hints, the peers' lock files, the trigger) is reached without
-//! it, and what is needed before (the index, the names) is read from the file, as every process
-//! does that finds it changed.
+//! SQLite's write lock, and the thread that holds the [`Committer`] may wait for that lock. A
+//! caller that waited for the `Committer` would then wait until the thread's retry budget ends. So
+//! everything needed after the commit (hints, the peers' lock files, the trigger) is reached
+//! without it. Everything needed before (the index, the names) is read from the file, as in every
+//! process that finds the file changed.
 //!
-//! The store learns of these writes as it learns of another process's commits: `PRAGMA
-//! data_version` differs, and the store reloads its cache.
+//! The store detects these writes like another process's commits: `PRAGMA data_version` differs,
+//! and the store reloads its cache.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,20 +43,32 @@ use crate::sqlite::store::sqlite_store::SqliteStore;
 pub(in crate::sqlite) struct CallerTransactions {
     /// The canonical path.
     pub(in crate::sqlite) path: PathBuf,
+    /// The store's files, to check that the caller's connection is on them.
     paths: Option<Arc<FilePaths>>,
+    /// True if pages have checksums, so that the caller's connection must use the layer as well.
     page_checksums: bool,
+    /// The store's clock.
     clock: Arc<dyn Clock>,
+    /// The largest payload or result, in bytes.
     payload_limit: usize,
+    /// Set by the first write of a caller; the writer then keeps its index in the tables.
     write: Arc<AtomicBool>,
+    /// The tasks of which waiters were notified.
     notified: Arc<NotificationWatermark>,
+    /// The log entries of which waiters were notified.
     notified_entries: Arc<NotificationWatermark>,
+    /// The channel for hints.
     hints: watch::Sender<Hint>,
+    /// The channel for notifications of ended tasks.
     notifications: NotificationSender,
+    /// The lock files of peers.
     wakers: PeerWakers,
+    /// The trigger of the housekeeping thread.
     checkpoint_trigger: Arc<CheckpointTrigger>,
 }
 
 impl CallerTransactions {
+    /// Collects the parts from a committer.
     pub(in crate::sqlite) fn new(
         committer: &Committer,
         path: PathBuf,
@@ -177,6 +189,7 @@ impl CallerTransactions {
 /// The waiters that a transaction's writes concern, once it is committed.
 #[derive(Debug)]
 pub(in crate::sqlite) struct Written {
+    /// The kinds of changes.
     hint: Hint,
     /// True if tasks ended in the transaction.
     ended: bool,
@@ -228,8 +241,11 @@ pub(super) fn in_savepoint<T>(connection: &Connection, work: impl FnOnce() -> Re
 #[must_use = "workers sleep until `committed` is called after the commit"]
 #[derive(Debug)]
 pub struct SubmittedInTransaction<'s> {
+    /// The store's parts for callers.
     callers: &'s CallerTransactions,
+    /// The outcomes.
     submitted: Vec<Submitted>,
+    /// The waiters to notify.
     written: Written,
 }
 

@@ -22,8 +22,11 @@ const STATEMENTS: usize = 64;
 #[must_use = "who waits for the task sleeps until `committed` is called after the commit"]
 #[derive(Debug)]
 pub struct AppliedInTransaction<'s> {
+    /// The store's parts for callers.
     callers: &'s CallerTransactions,
+    /// The outcomes.
     outcomes: Vec<Outcome>,
+    /// The waiters to notify.
     written: Written,
 }
 
@@ -166,6 +169,7 @@ impl SqliteStore {
     }
 }
 
+/// Rejects writes whose outcome is of use only after the commit.
 fn check(writes: &[Write]) -> Result<()> {
     let is_ours = |write: &Write| matches!(write, Write::OpenSession(_) | Write::Claim(_));
     let is_within = |write: &Write| matches!(write, Write::All(writes) if writes.iter().any(is_ours));

@@ -14,10 +14,10 @@ use crate::sqlite::file_layer::{self, CHECKSUM_BYTES};
 use crate::sqlite::processes::lock_wait::wait_for_locks;
 use crate::sqlite::processes::peers::check_peers;
 
-/// How long others are waited for where SQLite itself does not wait.
+/// The longest wait for other processes where SQLite itself does not wait.
 const BUSY: Duration = Duration::from_secs(30);
 
-/// How long is waited between two tries, where SQLite itself does not wait.
+/// The pause between two attempts where SQLite itself does not wait.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// Each connection is used by one thread at a time, which Rust sees to, so SQLite need not.
@@ -27,8 +27,8 @@ pub(super) const CONNECT: OpenFlags =
 /// The most symbolic links that are followed; the system follows as many.
 const LINKS: usize = 40;
 
-/// How many prepared statements the writing connection keeps; it has fewer of its own, and a store
-/// in memory reads with it too.
+/// The number of prepared statements that the writing connection caches. Its writes need fewer; a
+/// store in memory also reads with this connection.
 const STATEMENTS: usize = 384;
 
 /// Opens a connection without changing the file, through our layer on top of this VFS.
@@ -85,12 +85,12 @@ pub(super) fn open_through(path: &Path, flags: OpenFlags, layer: &str) -> Result
     Ok(Connection::open_with_flags_and_vfs(path, flags, layer)?)
 }
 
-/// Whether a file has no page yet.
+/// Returns whether a file has no page yet.
 pub(super) fn is_empty(connection: &Connection) -> Result<bool> {
     Ok(connection.query_row("PRAGMA page_count", [], |row| row.get::<_, i64>(0))? == 0)
 }
 
-/// Whether the pages of a file have room for checksums.
+/// Returns whether the pages of a file have room for checksums.
 pub(super) fn has_page_checksums(connection: &Connection) -> Result<bool> {
     Ok(file_layer::reserved(connection)? == CHECKSUM_BYTES)
 }
@@ -99,8 +99,8 @@ pub(super) fn has_page_checksums(connection: &Connection) -> Result<bool> {
 pub(in crate::sqlite) fn prepare(connection: &Connection, durability: Durability) -> Result<()> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     rusqlite::vtab::array::load_module(connection)?;
-    // Without the planner's stability guarantee a statement may be planned anew at every new value
-    // bound to it.
+    // Without the planner's stability guarantee, a statement may be planned again for every new
+    // bound value.
     connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     let in_file = connection.path().is_some_and(|path| !path.is_empty());
     if in_file {
@@ -120,6 +120,7 @@ pub(in crate::sqlite) fn prepare(connection: &Connection, durability: Durability
     Ok(())
 }
 
+/// Sets how far commits are synced, and checks that SQLite has accepted it.
 pub(super) fn set_synchronous(connection: &Connection, durability: Durability) -> Result<()> {
     let (synchronous, expected) = match durability {
         Durability::Full => ("FULL", 2),
@@ -134,9 +135,9 @@ pub(super) fn set_synchronous(connection: &Connection, durability: Durability) -
     Ok(())
 }
 
-/// Tries again while others are in the way. Where processes make one store at the same moment each
-/// needs the file for itself to change its journal, and SQLite does not wait for that: they could
-/// wait for each other.
+/// Retries while other processes are in the way. If processes create one store at the same time,
+/// each needs exclusive access to change the journal. SQLite does not wait for that, because they
+/// could wait for each other.
 fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     let mut waited = Duration::ZERO;
     loop {
@@ -156,6 +157,7 @@ pub(in crate::sqlite) fn check_place(path: &Path, create: bool) -> Result<()> {
     check_writable(path, directory_of(path))
 }
 
+/// Returns the directory of a path.
 fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -214,11 +216,13 @@ fn network_file_system(directory: &Path) -> Option<&'static str> {
     }
 }
 
+/// Returns the name of the network file system of a directory; only Linux reports it.
 #[cfg(not(target_os = "linux"))]
 fn network_file_system(_directory: &Path) -> Option<&'static str> {
     None
 }
 
+/// Adds the store's path to an error.
 pub(in crate::sqlite) fn named(path: &Path, error: Error) -> Error {
     error.about(&path.display().to_string())
 }

@@ -197,6 +197,7 @@ impl SqliteStore {
         MIGRATIONS.newest()
     }
 
+    /// Returns the path of the store's file, after a check that it is still the one at the path.
     fn location_for_maintenance(&self) -> Result<PathBuf> {
         let mut committer = self.committer();
         committer.check_file()?;
@@ -207,6 +208,7 @@ impl SqliteStore {
     }
 }
 
+/// Checks a file: first SQLite's own integrity, then the store's rules.
 pub(in crate::sqlite) fn check_file(connection: &Connection, path: &Path) -> Result<CheckReport> {
     let number = |sql| connection.query_row(sql, [], |row| row.get::<_, u64>(0));
     let integrity = integrity(connection)?;
@@ -226,6 +228,7 @@ pub(in crate::sqlite) fn check_file(connection: &Connection, path: &Path) -> Res
     })
 }
 
+/// Opens a file for maintenance, without the checks and repairs of a store that is opened.
 fn open_to_read(path: &Path, layer: &str) -> Result<Connection> {
     if !path.exists() {
         return Err(Error::not_found("there is no such file"));
@@ -237,6 +240,7 @@ fn open_to_read(path: &Path, layer: &str) -> Result<Connection> {
     Ok(connection)
 }
 
+/// Checks that a file is an undamaged store.
 fn check_backup(source: &Connection) -> Result<()> {
     if migrate::schema_of(source)? == 0 {
         return Err(Error::corrupt("the file is empty, not a backup of a store; choose another"));
@@ -278,6 +282,7 @@ fn write_new(to: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     outcome.map_err(|error| error.about(&name))
 }
 
+/// Copies a database page by page, while other processes may write to it.
 fn copy_pages(source: &Connection, to: &Path, mut progress: impl FnMut(u64, u64)) -> Result<()> {
     let mut target = connect(to, None)?;
     {
@@ -295,11 +300,13 @@ fn copy_pages(source: &Connection, to: &Path, mut progress: impl FnMut(u64, u64)
     sync(to)
 }
 
+/// Syncs a file.
 fn sync(path: &Path) -> Result<()> {
     let file = std::fs::File::open(path).and_then(|file| file.sync_all());
     file.map_err(|error| Error::io(format!("the copy could not be synced: {error}")).caused_by(error))
 }
 
+/// Returns a number of pages for the progress.
 fn pages(count: i32) -> u64 {
     u64::try_from(count).unwrap_or(0)
 }
@@ -316,10 +323,12 @@ pub(in crate::sqlite) fn put_in_place(partial: &Path, to: &Path) -> Result<()> {
     place().map_err(|error| Error::io(format!("the copy could not be put in its place: {error}")).caused_by(error))
 }
 
+/// Returns the size of a file; 0 if there is none.
 fn file_bytes(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
+/// Runs SQLite's integrity check, and returns up to a hundred findings.
 fn integrity(connection: &Connection) -> Result<Vec<String>> {
     let mut statement = connection.prepare("PRAGMA integrity_check(100)")?;
     let mut findings = Vec::new();
@@ -434,8 +443,8 @@ const CONSISTENCY: &[(&str, &str)] = &[
     ),
     (
         "the head of a group's ready list is not its first task",
-        "SELECT h.task FROM claimable_head h WHERE EXISTS (SELECT 1 FROM ready r WHERE r.list = h.list AND (r.at, r.task) < (h.at, h.task)) \
-         OR NOT EXISTS (SELECT 1 FROM ready r WHERE r.list = h.list AND r.at = h.at AND r.task = h.task)",
+        "SELECT h.task FROM claimable_head h WHERE EXISTS (SELECT 1 FROM ready r WHERE r.list = h.list AND (r.sort_key, r.task) < (h.sort_key, h.task)) \
+         OR NOT EXISTS (SELECT 1 FROM ready r WHERE r.list = h.list AND r.sort_key = h.sort_key AND r.task = h.task)",
     ),
     (
         "the head of a group's ready list has another fair-share tag than the group",
@@ -487,6 +496,7 @@ const CONSISTENCY: &[(&str, &str)] = &[
 const NUMBERS: [(&str, i64); 3] =
     [(":guaranteed", share::GUARANTEED), (":cost", share::COST), (":sub_queue_bits", FIRST_WITH_AFFINITY - 1)];
 
+/// Checks each of the store's rules, and returns those that are broken with examples.
 fn consistency(connection: &Connection) -> Result<Vec<String>> {
     let mut findings = Vec::new();
     for (rule, sql) in CONSISTENCY {

@@ -37,7 +37,7 @@ use crate::sqlite::store::connect::{
 use crate::sqlite::store::read_pool::ReadPool;
 use crate::sqlite::store::sqlite_store::{OpenFile, SqliteStore};
 
-/// How a SQLite store is opened.
+/// The options with which a SQLite store is opened.
 ///
 /// ```no_run
 /// # async fn example() -> onward_store::Result<()> {
@@ -47,15 +47,25 @@ use crate::sqlite::store::sqlite_store::{OpenFile, SqliteStore};
 /// ```
 #[derive(Debug, Clone)]
 pub struct SqliteOptions {
+    /// The durability level.
     durability: Durability,
+    /// The largest payload or result, in bytes.
     payload_limit: usize,
+    /// The clock of the store.
     clock: Arc<dyn Clock>,
+    /// True if a missing file is created.
     create: bool,
+    /// True if a new file gets page checksums, and an existing one must have them.
     page_checksums: bool,
+    /// The VFS below the layer; `None` for the system's.
     vfs: Option<String>,
+    /// The number of pages from which on a log is long.
     long_log: i32,
+    /// The number of tasks that may wait in memory.
     memory_tasks: MemoryTasks,
+    /// The scripts of the schema.
     migrations: Migrations,
+    /// True for a process that makes a few calls and ends.
     brief: bool,
 }
 
@@ -221,6 +231,7 @@ impl SqliteOptions {
         Ok(SqliteStore::new(writer, None, info, self.clock, sizes))
     }
 
+    /// Returns the clock.
     pub(in crate::sqlite) fn clock_of(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock)
     }
@@ -249,6 +260,7 @@ impl SqliteOptions {
         Ok(connection)
     }
 
+    /// Checks the options.
     fn check(&self) -> Result<()> {
         if self.payload_limit > bounds::PAYLOAD_BYTES_CEILING {
             return Err(Error::invalid(format!(
@@ -260,6 +272,7 @@ impl SqliteOptions {
         Ok(())
     }
 
+    /// Returns the description of a store at a location.
     fn info(&self, location: String, durability: Durability) -> StoreInfo {
         StoreInfo {
             backend: "sqlite",
@@ -270,18 +283,23 @@ impl SqliteOptions {
         }
     }
 
+    /// Returns the VFS below the layer.
     pub(super) fn vfs_name(&self) -> Option<&str> {
         self.vfs.as_deref()
     }
 
+    /// Returns the scripts of the schema.
     pub(in crate::sqlite) fn migrations(&self) -> Migrations {
         self.migrations
     }
 
+    /// Returns the description of a store in a file.
     pub(super) fn info_of(&self, path: &Path) -> StoreInfo {
         self.info(path.display().to_string(), self.durability)
     }
 
+    /// Opens a store in a file: checks it, migrates it, takes over what ended processes left, and
+    /// starts the threads.
     pub(super) fn open_file(self, path: &Path) -> Result<SqliteStore> {
         let path = real_path(path);
         let (mut committer, checkpoint_trigger) = self.enter_file(&path)?;
@@ -310,8 +328,8 @@ impl SqliteOptions {
         Ok(SqliteStore::new(writer, Some(file), info, self.clock, sizes))
     }
 
-    /// Opens the writing connection and makes this process's lock file; nobody else's work is
-    /// touched yet.
+    /// Opens the writing connection and makes this process's lock file. It does not change the work
+    /// of other processes yet.
     fn enter_file(&self, path: &Path) -> Result<(Committer, Arc<CheckpointTrigger>)> {
         self.check()?;
         check_place(path, self.create)?;
@@ -367,15 +385,17 @@ impl SqliteOptions {
         self.check_checksums(connection)
     }
 
+    /// Rejects a file without page checksums if they were asked for.
     fn check_checksums(&self, connection: &Connection) -> Result<()> {
         if self.page_checksums && !has_page_checksums(connection)? {
             return Err(Error::invalid(
-                "the file was made without checksums of its pages, and they were asked for; write it anew with `onward store rebuild`",
+                "the file was made without checksums of its pages, and they were asked for; rebuild it with `onward store rebuild`",
             ));
         }
         Ok(())
     }
 
+    /// Assembles a committer.
     fn committer(
         &self,
         connection: Connection,
@@ -428,8 +448,8 @@ mod tests {
     use crate::api::task::NewTask;
     use crate::api::write::{Claim, OpenSession, Write};
 
-    /// A process looks who is here, and before it can act on it another one comes and begins to
-    /// work.
+    /// Another process starts between a process's check of its peers and the action that follows
+    /// the check.
     #[tokio::test]
     async fn a_process_that_came_after_the_look_keeps_its_sessions() {
         let directory = tempfile::tempdir().unwrap();

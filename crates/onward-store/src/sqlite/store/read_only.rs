@@ -70,12 +70,19 @@ const TRIES: u32 = 100;
 /// dropped.
 #[derive(Debug)]
 pub struct SqliteReader {
+    /// The connection. Reads take turns.
     connection: Mutex<Connection>,
+    /// The path of the file.
     path: PathBuf,
+    /// The files, to notice a replaced one.
     paths: FilePaths,
+    /// The clock of the store.
     clock: Arc<dyn Clock>,
+    /// The description of the store.
     info: StoreInfo,
+    /// A channel without events.
     hints: watch::Sender<Hint>,
+    /// A channel without notifications.
     notifications: NotificationSender,
 }
 
@@ -93,6 +100,7 @@ impl SqliteOptions {
         self.open_reader(path).map_err(|error| named(path, error))
     }
 
+    /// Opens a file to read it. An older schema is migrated first, which needs a writer once.
     fn open_reader(self, path: &Path) -> Result<SqliteReader> {
         let path = real_path(path);
         check_there(&path, false)?;
@@ -134,6 +142,7 @@ fn open(path: &Path, vfs: Option<&str>) -> Result<Connection> {
     }
 }
 
+/// Connects to a file.
 fn connect(path: &Path, layer: &str) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = open_through(path, flags, layer)?;
@@ -161,6 +170,7 @@ fn open_unchanging(path: &Path, layer: &str) -> Result<Connection> {
     first_read(connection, path)
 }
 
+/// Returns true if a file is on a disk that is mounted read-only.
 fn is_on_read_only_disk(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::WRITE_OK) == Err(rustix::io::Errno::ROFS)
 }
@@ -231,11 +241,13 @@ impl SqliteReader {
         })
     }
 
+    /// Returns the processes that have sessions and have ended.
     fn ended_processes(&self) -> Result<BTreeSet<String>> {
         Ok(ended(&self.path, self.read(reads::sessions::processes)?))
     }
 }
 
+/// Wraps the outcome of a read, which is never pending.
 fn ready<'a, T: Send + 'a>(outcome: Result<T>) -> StoreFuture<'a, T> {
     Box::pin(std::future::ready(outcome))
 }

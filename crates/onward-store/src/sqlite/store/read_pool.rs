@@ -19,15 +19,21 @@ const KEPT: usize = 4;
 /// conditions is one.
 const STATEMENTS: usize = 192;
 
+/// A pool of connections that read. Reads do not wait for each other: a missing connection is made.
 #[derive(Debug)]
 pub(super) struct ReadPool {
+    /// The path of the file.
     path: PathBuf,
+    /// The VFS below the layer.
     vfs: Option<String>,
+    /// The store's files, to notice replaced ones.
     paths: Option<Arc<FilePaths>>,
+    /// The connections that are not in use.
     idle: Mutex<Vec<Connection>>,
 }
 
 impl ReadPool {
+    /// Creates an empty pool.
     pub(in crate::sqlite) fn new(path: PathBuf, vfs: Option<&str>, paths: Option<Arc<FilePaths>>) -> Self {
         Self { path, vfs: vfs.map(str::to_owned), paths, idle: Mutex::new(Vec::new()) }
     }
@@ -50,6 +56,7 @@ impl ReadPool {
         idle.map_or_else(|| self.connect(), Ok)
     }
 
+    /// Returns a connection to the pool, or closes it if there are enough.
     pub(in crate::sqlite) fn give_back(&self, connection: Connection) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < KEPT {
@@ -57,6 +64,7 @@ impl ReadPool {
         }
     }
 
+    /// Makes a connection that cannot write.
     fn connect(&self) -> Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = open_through(&self.path, flags, &file_layer::over(self.vfs.as_deref())?)?;

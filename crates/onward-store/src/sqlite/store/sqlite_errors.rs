@@ -68,6 +68,7 @@ pub(in crate::sqlite) fn in_file(connection: &rusqlite::Connection, error: Error
     }
 }
 
+/// The message for a process that has too many files open.
 const OUT_OF_FILES: &str =
     "the store cannot be opened, since this process may have hardly any more files open (ulimit -n); raise that limit";
 
@@ -85,9 +86,11 @@ fn is_out_of_files() -> bool {
     }
 }
 
+/// The message for a value above SQLite's limit.
 const TOO_BIG: &str =
     "a value is larger than SQLite stores; nothing was changed; keep it elsewhere and pass a reference";
 
+/// The message for a full disk.
 const FULL: &str = "the disk of the store is full; nothing was changed; make room and work goes on";
 
 /// Returns true if the file `x.db-shm` could not be extended, which SQLite reports only as a failed
@@ -102,9 +105,11 @@ fn is_outdated(failure: &rusqlite::Error) -> bool {
     failure.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_BUSY_SNAPSHOT)
 }
 
+/// The message for a caller's transaction that read before it wrote.
 const OUTDATED: &str = "the transaction has read before somebody else wrote, so it cannot write any more; roll it back and do it \
     again, begun with `BEGIN IMMEDIATE`";
 
+/// The message for a damaged file.
 const DAMAGED: &str = "the store is damaged; stop its processes and restore a backup with `onward store restore`, or see what \
     can be read with `onward doctor`";
 
@@ -113,6 +118,7 @@ fn is_other_than_its_checksum(failure: &rusqlite::Error) -> bool {
     failure.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_DATA)
 }
 
+/// The message for a page with a wrong checksum.
 const OTHER_THAN_ITS_CHECKSUM: &str = "a page of the store is not what its checksum says: the disk has damaged it, or a program other than \
     Onward has written to the file; stop its processes and restore a backup with `onward store restore`, or, if it was a program, take \
     the file as it is with `onward store rebuild`";

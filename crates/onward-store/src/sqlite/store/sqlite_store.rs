@@ -56,26 +56,37 @@ use crate::sqlite::store::sqlite_errors::in_file;
 /// directory `x.db-sessions`.
 #[derive(Debug)]
 pub struct SqliteStore {
+    /// The group commit.
     writer: Writer,
     /// `None` for a store in memory.
     file: Option<OpenFile>,
+    /// The description of the store.
     info: StoreInfo,
+    /// The clock of the store.
     clock: Arc<dyn Clock>,
+    /// The sizes of commits so far.
     sizes: Arc<CommitSizes>,
+    /// The hints, subscribed before any write.
     hints: Changes,
+    /// True if a search by tags must have tags written first.
     has_new_tags: Arc<AtomicBool>,
 }
 
 /// The parts of a store that exist only for a store in a file.
 #[derive(Debug)]
 pub(in crate::sqlite) struct OpenFile {
+    /// The connections that read.
     pub(super) readers: ReadPool,
+    /// The trigger of the housekeeping thread.
     pub(in crate::sqlite) checkpoint_trigger: Arc<CheckpointTrigger>,
+    /// The housekeeping thread; `None` after it was joined.
     pub(in crate::sqlite) housekeeping: Option<JoinHandle<()>>,
+    /// The parts that serve callers with transactions of their own.
     pub(in crate::sqlite) callers: CallerTransactions,
 }
 
 impl SqliteStore {
+    /// Assembles a store.
     pub(in crate::sqlite) fn new(
         writer: Writer,
         file: Option<OpenFile>,
@@ -110,14 +121,17 @@ impl SqliteStore {
         self.sizes.counts()
     }
 
+    /// Locks the committer, and waits for a commit in progress.
     pub(in crate::sqlite) fn committer(&self) -> std::sync::MutexGuard<'_, Committer> {
         self.writer.committer()
     }
 
+    /// Returns the durability level.
     pub(super) fn durability(&self) -> Durability {
         self.info.durability
     }
 
+    /// Returns the parts for callers with transactions of their own; `None` for a store in memory.
     pub(in crate::sqlite) fn callers(&self) -> Option<&CallerTransactions> {
         self.file.as_ref().map(|file| &file.callers)
     }
@@ -155,9 +169,9 @@ impl SqliteStore {
         })
     }
 
-    /// The processes that have ended and whose sessions nobody has ended yet. Their names are never
-    /// used again. Whoever opens a session has its lock file before: so who is here is looked at
-    /// behind the sessions.
+    /// Returns the processes that have ended and whose sessions are still open. Their names are
+    /// never used again. A process makes its lock file before it opens a session, so the peers are
+    /// read after the sessions.
     fn ended_processes(&self) -> Result<BTreeSet<String>> {
         let mut processes = self.read(reads::sessions::processes)?;
         let mut committer = self.committer();
@@ -188,6 +202,7 @@ impl SqliteStore {
     }
 }
 
+/// Runs a statement without values.
 fn execute(connection: &Connection, sql: &str) -> Result<()> {
     connection.prepare_cached(sql)?.execute([])?;
     Ok(())

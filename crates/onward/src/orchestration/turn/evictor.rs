@@ -43,7 +43,7 @@ impl Evictor {
             let next = self.is_behind().then_some(self.next);
             tokio::select! {
                 received = self.notifications.next() => match received {
-                    Some(Notification::Tasks(notifications)) => self.run.instances.evict(notifications.iter().filter_map(ended)),
+                    Some(Notification::Tasks(notifications)) => self.run.instances.orchestrations.evict(notifications.iter().filter_map(ended)),
                     Some(Notification::Missed) => self.missed = true,
                     None => return,
                 },
@@ -60,7 +60,7 @@ impl Evictor {
     async fn look_up(&mut self) {
         if self.unchecked.is_empty() {
             self.missed = false;
-            self.unchecked = self.run.instances.parked();
+            self.unchecked = self.run.instances.orchestrations.parked();
         }
         let Some(newest) = self.unchecked.last().copied() else { return };
         let began = Instant::now();
@@ -76,7 +76,7 @@ impl Evictor {
                 None => std::mem::take(&mut self.unchecked),
             };
             let live: BTreeSet<TaskId> = live.tasks.into_iter().collect();
-            self.run.instances.evict(checked.difference(&live).copied());
+            self.run.instances.orchestrations.evict(checked.difference(&live).copied());
         }
         self.next = Instant::now() + pause(began.elapsed());
     }

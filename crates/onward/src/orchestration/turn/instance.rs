@@ -8,6 +8,7 @@ use onward_store::{ClaimedTask, Name, Page, Store, StoreReads, Tags, TaskFilter,
 use rustc_hash::FxHashMap;
 
 use super::fork_origin::{self, ForkOrigin, take_origin};
+use super::parked_instances::Positioned;
 use super::pending_turn::PendingTurn;
 use crate::bounds;
 use crate::error::{Error, Result};
@@ -127,12 +128,13 @@ fn choose<'a>(codes: &'a CodeTable, kind: &Name, history: &[HistoryEvent]) -> Re
     }
 }
 
-impl Instance {
-    /// Returns true if the instance is at the end of a history.
-    pub(super) fn is_at(&self, generation: u32, length: u64) -> bool {
+impl Positioned for Instance {
+    fn is_at(&self, generation: u32, length: u64) -> bool {
         self.generation == generation && self.machine.length() == length
     }
+}
 
+impl Instance {
     /// Builds an instance from its history. For a fork it also returns the events that it takes
     /// over, which are to be written.
     pub(super) async fn replayed(

@@ -1,21 +1,17 @@
 //! The orchestrations that one run has in memory.
 
-use std::collections::BTreeSet;
 use std::collections::hash_map::Entry;
-use std::num::NonZeroUsize;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lru::LruCache;
-use metrics::Gauge;
-use onward_store::{ClaimedTask, Outcome, SessionId, TaskId, TaskState, Turn};
+use onward_store::{ClaimedTask, Outcome, SessionId, TaskState, Turn};
 use rustc_hash::FxHashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::instance::Instance;
 use super::missing_code::MissingCode;
+use super::parked_instances::ParkedInstances;
 use super::run_turn::{release, run_turn};
 use super::telemetry::OrchestrationTelemetry;
 use crate::engine::Run;
@@ -24,9 +20,8 @@ use crate::{bounds, timer};
 
 /// The instance cache: parked orchestrations, up to a limit, and the counters of running turns.
 pub(crate) struct InstanceCache {
-    cached: Mutex<CachedInstances>,
-    /// The number of parked orchestrations.
-    gauge: Gauge,
+    /// The parked orchestrations.
+    pub(super) orchestrations: ParkedInstances<Instance>,
     /// The turns that were claimed and are not written yet.
     running: AtomicUsize,
     /// The running turns whose code may still run: they have a slot, or wait for one.
@@ -51,13 +46,6 @@ pub(crate) struct TurnWrite {
     pub(crate) reply: oneshot::Sender<onward_store::Result<Outcome>>,
 }
 
-struct CachedInstances {
-    parked: LruCache<TaskId, Box<Instance>>,
-    /// Orchestrations whose last write of a turn is in flight. A turn that begins before they are
-    /// parked waits here.
-    checking_in: FxHashMap<TaskId, oneshot::Receiver<Box<Instance>>>,
-}
-
 impl std::fmt::Debug for InstanceCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("InstanceCache").field("running", &self.running).finish_non_exhaustive()
@@ -67,12 +55,8 @@ impl std::fmt::Debug for InstanceCache {
 impl InstanceCache {
     /// Returns a cache that keeps `cached` orchestrations and runs `slots` turns at once.
     pub(crate) fn new(cached: usize, slots: usize, telemetry: &OrchestrationTelemetry) -> Self {
-        let cached = NonZeroUsize::new(cached).unwrap_or(NonZeroUsize::MIN);
-        let mut parked = LruCache::unbounded();
-        parked.resize(cached);
         Self {
-            gauge: telemetry.cached.clone(),
-            cached: Mutex::new(CachedInstances { parked, checking_in: FxHashMap::default() }),
+            orchestrations: ParkedInstances::new(cached, telemetry.cached.clone()),
             running: AtomicUsize::new(0),
             executing: AtomicUsize::new(0),
             executed: AtomicUsize::new(0),
@@ -83,15 +67,6 @@ impl InstanceCache {
             missing_code: MissingCode::default(),
             abort: CancellationToken::new(),
         }
-    }
-
-    fn cached(&self) -> MutexGuard<'_, CachedInstances> {
-        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "there are far fewer than 2^52")]
-    fn measure(&self, cached: &CachedInstances) {
-        self.gauge.set(cached.parked.len() as f64);
     }
 
     /// Returns the number of turns that are claimed and not written yet.
@@ -136,58 +111,6 @@ impl InstanceCache {
                 release(&run, task.lease).await;
             }
         });
-    }
-
-    /// Takes the instance of an orchestration if it is at the end of its history. If its turn is
-    /// being written, it waits for that.
-    pub(super) async fn check_out(&self, task: TaskId, generation: u32, length: u64) -> Option<Box<Instance>> {
-        let (parked, checking_in) = {
-            let mut cached = self.cached();
-            let found = (cached.parked.pop(&task), cached.checking_in.remove(&task));
-            self.measure(&cached);
-            found
-        };
-        let instance = match (parked, checking_in) {
-            (Some(instance), _) => instance,
-            (None, Some(checking_in)) => checking_in.await.ok()?,
-            (None, None) => return None,
-        };
-        instance.is_at(generation, length).then_some(instance)
-    }
-
-    /// Returns the parked orchestrations.
-    pub(super) fn parked(&self) -> BTreeSet<TaskId> {
-        self.cached().parked.iter().map(|(task, _)| *task).collect()
-    }
-
-    /// Evicts orchestrations that have ended. One whose turn is being written is not kept
-    /// afterwards.
-    pub(super) fn evict(&self, ended: impl Iterator<Item = TaskId>) {
-        let evicted: Vec<Box<Instance>> = {
-            let mut cached = self.cached();
-            if cached.parked.is_empty() && cached.checking_in.is_empty() {
-                return;
-            }
-            let evicted = ended.filter_map(|task| {
-                cached.checking_in.remove(&task);
-                cached.parked.pop(&task)
-            });
-            let evicted = evicted.collect();
-            self.measure(&cached);
-            evicted
-        };
-        // Dropped one by one after the lock is released: the destructors are user code and may
-        // panic.
-        for instance in evicted {
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(instance)));
-        }
-    }
-
-    /// Announces that an orchestration is about to be parked.
-    pub(super) fn begin_check_in(&self, task: TaskId) -> CheckIn<'_> {
-        let (sender, receiver) = oneshot::channel();
-        self.cached().checking_in.insert(task, receiver);
-        CheckIn { instances: self, task, sender: Some(sender) }
     }
 
     /// Submits the last write of a turn. Claims in the same commit see its effects, such as the
@@ -289,38 +212,6 @@ impl Drop for TurnSlot {
         // Only if every slot was taken may a turn have waited for this one.
         if executing >= self.run.inner.settings.turns {
             self.run.state.wake();
-        }
-    }
-}
-
-/// An orchestration whose turn is being written. If this is dropped before `finish`, the
-/// orchestration is evicted.
-pub(super) struct CheckIn<'a> {
-    instances: &'a InstanceCache,
-    task: TaskId,
-    sender: Option<oneshot::Sender<Box<Instance>>>,
-}
-
-impl CheckIn<'_> {
-    /// Parks the orchestration until its next turn, or passes it to that turn if it has begun. If
-    /// the cache is full, it evicts the one whose last turn is oldest.
-    pub(super) fn finish(mut self, instance: Box<Instance>) {
-        let Some(sender) = self.sender.take() else { return };
-        let mut cached = self.instances.cached();
-        // Dropped after the lock is released: the destructors are user code.
-        let _evicted = match cached.checking_in.remove(&self.task) {
-            Some(_no_turn_waits) => cached.parked.push(self.task, instance).map(|(_, instance)| instance),
-            None => sender.send(instance).err(),
-        };
-        self.instances.measure(&cached);
-        drop(cached);
-    }
-}
-
-impl Drop for CheckIn<'_> {
-    fn drop(&mut self) {
-        if self.sender.is_some() {
-            self.instances.cached().checking_in.remove(&self.task);
         }
     }
 }

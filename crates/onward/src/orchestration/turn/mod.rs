@@ -6,6 +6,7 @@ mod fork_origin;
 mod instance;
 mod instance_cache;
 mod missing_code;
+mod parked_instances;
 mod pending_turn;
 mod run_turn;
 mod steps;

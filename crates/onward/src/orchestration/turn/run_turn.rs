@@ -10,7 +10,8 @@ use onward_store::{
 };
 
 use super::instance::{Instance, ReplayError};
-use super::instance_cache::{CheckIn, TurnSlot};
+use super::instance_cache::TurnSlot;
+use super::parked_instances::CheckIn;
 use super::pending_turn::{PendingTurn, carried_event_of, event_of};
 use super::steps::{EndedStep, Steps};
 use super::telemetry::{TurnOutcome, TurnTelemetry};
@@ -92,7 +93,7 @@ async fn awaited(run: &Run, task: TaskId) -> Vec<Name> {
 }
 
 /// The outcome of a turn, and the check-in of its orchestration if it is parked.
-type ClosedTurn<'a> = (TurnOutcome, Option<CheckIn<'a>>);
+type ClosedTurn<'a> = (TurnOutcome, Option<CheckIn<'a, Instance>>);
 
 /// A running turn.
 pub(super) struct TurnRun<'a> {
@@ -127,7 +128,7 @@ impl<'a> TurnRun<'a> {
     ) -> Result<Self, (TurnAbort, u64)> {
         let (id, lease) = (task.lease.task, task.lease);
         let (generation, length) = task.instance.as_ref().map_or((0, 0), |it| (it.generation, it.length));
-        let (instance, pending) = match run.instances.check_out(id, generation, length).await {
+        let (instance, pending) = match run.instances.orchestrations.check_out(id, generation, length).await {
             Some(instance) => (instance, PendingTurn::default()),
             None => {
                 let loaded = load(run, &task).await.map_err(|abort| (abort, length))?;
@@ -307,8 +308,8 @@ impl<'a> TurnRun<'a> {
         }
         // Announced before the write: the next turn may be claimed by the same commit, and waits
         // for this instance.
-        let check_in =
-            matches!(next, AfterTurn::Park { .. }).then(|| self.run.instances.begin_check_in(self.lease.task));
+        let check_in = matches!(next, AfterTurn::Park { .. })
+            .then(|| self.run.instances.orchestrations.begin_check_in(self.lease.task));
         // Other turns may run during this write, and the same commit claims them.
         self.slot = None;
         let state = match self.write(next).await {

@@ -22,12 +22,16 @@ const PIECE: usize = 16;
 
 /// The sources that a claim may take from, their heads in the order in which they are taken.
 pub(in crate::sqlite) struct Candidates {
+    /// The order of the heads.
     pub(in crate::sqlite) order: ClaimOrder,
+    /// The sources.
     pub(in crate::sqlite) sources: Vec<CandidateSource>,
     /// The source that gave the last one: its next head is not among the heads yet, for it may not
     /// be wanted.
     last_source: Option<usize>,
+    /// The tasks that may still start, by queue and kind.
     pub(in crate::sqlite) remaining: Remaining,
+    /// The number of tasks to read at a time from a list.
     piece: usize,
     /// Tasks behind this sort key are not urgent enough.
     last: Option<SortKey>,
@@ -38,21 +42,29 @@ pub(in crate::sqlite) struct Candidates {
 /// Tasks of one queue and kind: those without a group, or those of all groups that are not running
 /// back.
 pub(in crate::sqlite) struct CandidateSource {
+    /// The cursor over the source's tasks.
     heads: Heads,
+    /// The queue's number.
     queue: i64,
+    /// The kind's number.
     kind: i64,
-    /// What the source's queue takes turns with, or is in strict mode one source with.
+    /// The candidate for turns: the source's queue, or in strict mode all queues of its weight.
     pub(in crate::sqlite) turn: i64,
     /// The head that is among the heads.
     head: Option<ClaimableHead>,
 }
 
+/// A cursor over a source's tasks.
 enum Heads {
+    /// The tasks of one list, without groups.
     List(ListCursor),
+    /// The first tasks of the lists of groups.
     HeadList(HeadListCursor),
 }
 
+/// A cursor over the first tasks of the lists of groups.
 struct HeadListCursor {
+    /// The list of heads.
     head_list: i64,
     /// No task up to this sort key is taken.
     behind: Option<SortKey>,
@@ -68,9 +80,13 @@ struct HeadListCursor {
 /// The next task.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct Candidate {
+    /// The sort key of the task.
     pub(in crate::sqlite) sort_key: SortKey,
+    /// The index of the source.
     pub(in crate::sqlite) source: usize,
+    /// The list of the task.
     pub(in crate::sqlite) list: i64,
+    /// True if the list is that of a group or of an affinity key.
     pub(super) is_of_group: bool,
 }
 
@@ -87,11 +103,13 @@ pub(in crate::sqlite) struct Remaining {
     all: Option<usize>,
 }
 
-/// Where a claim goes on that has to look for its sources again.
+/// The position at which a claim continues that has to find its sources again.
 pub(in crate::sqlite) struct Resumed {
+    /// The tasks that may still start.
     pub(in crate::sqlite) remaining: Remaining,
+    /// The queues' turns so far.
     pub(in crate::sqlite) choice: QueueChoice,
-    /// Up to where each turn's source has been looked at.
+    /// The sort key up to which each turn's source was examined.
     pub(in crate::sqlite) passed: FxHashMap<i64, SortKey>,
 }
 
@@ -117,16 +135,20 @@ impl Transaction<'_> {
         Ok(candidates)
     }
 
+    /// Returns the state of a claim that begins.
     fn resumed_at_the_start(&self, claim: &Claim) -> Resumed {
         Resumed { remaining: self.remaining(&claim.queues), choice: claim.choice.clone(), passed: FxHashMap::default() }
     }
 
+    /// Returns the sources for the rest of a claim.
     pub(super) fn resumed_candidates(&mut self, claim: &Claim, limit: usize, resumed: Resumed) -> Result<Candidates> {
         let mut candidates = self.sources(claim, limit, resumed);
         self.add_heads(&mut candidates)?;
         Ok(candidates)
     }
 
+    /// Finds the sources that a claim may take from: one for each queue and kind, and one more for
+    /// their groups.
     fn sources(&self, claim: &Claim, limit: usize, resumed: Resumed) -> Candidates {
         let Resumed { remaining, choice, passed } = resumed;
         let mode = self.mode_of(claim);
@@ -160,12 +182,15 @@ impl Transaction<'_> {
         Candidates { order, sources, last_source: None, remaining, piece, last, are_shared }
     }
 
+    /// Returns true if a sub-queue may give tasks: the claim serves it, limits leave room, and it
+    /// is not paused.
     fn may_give(&self, claim: &Claim, sub_queue: &SubQueue, remaining: &Remaining) -> bool {
         claim.selects_kind(&sub_queue.kind_name, sub_queue.orchestration)
             && remaining.any_of(sub_queue.queue, sub_queue.kind)
             && !self.cache.pauses.holds(&sub_queue.queue_name, &sub_queue.kind_name)
     }
 
+    /// Adds the first head of each source.
     fn add_heads(&mut self, candidates: &mut Candidates) -> Result<()> {
         for source in 0..candidates.sources.len() {
             self.add_head(candidates, source)?;
@@ -202,6 +227,7 @@ impl Transaction<'_> {
         remaining
     }
 
+    /// Adds the next head of a source, unless it is not urgent enough.
     fn add_head(&mut self, candidates: &mut Candidates, source: usize) -> Result<()> {
         let head = self.next_of(&mut candidates.sources[source].heads, candidates.piece)?;
         let head = head.filter(|head| candidates.is_urgent_enough(head.sort_key));
@@ -212,6 +238,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Returns the next head of a cursor.
     fn next_of(&mut self, heads: &mut Heads, piece: usize) -> Result<Option<ClaimableHead>> {
         match heads {
             Heads::List(cursor) => {
@@ -224,6 +251,8 @@ impl Transaction<'_> {
         }
     }
 
+    /// Returns the next head among groups. Without passed lists that is the first one of the
+    /// ordered heads.
     fn next_of_groups(&mut self, cursor: &HeadListCursor) -> Result<Option<ClaimableHead>> {
         if cursor.behind.is_none() && cursor.passed.is_empty() && cursor.last.is_none() {
             let first = self.cache.heads.first(self.connection, cursor.head_list)?;
@@ -316,13 +345,13 @@ impl Transaction<'_> {
         Ok(next)
     }
 
-    /// Has the heads of groups' sources be those of groups that may still give a task.
+    /// Updates the heads of groups' sources to groups that may still give a task.
     pub(super) fn refresh_groups(&mut self, candidates: &mut Candidates) -> Result<()> {
         self.refresh(candidates, |_, source| matches!(source.heads, Heads::HeadList(_)))
     }
 
-    /// Has sources stand where they do after a start from a queue that groups share: those of the
-    /// same group, or of tasks without one.
+    /// Updates the sources after a start from a queue that groups share: those of the same group,
+    /// or of tasks without one.
     pub(super) fn refresh_shares(&mut self, candidates: &mut Candidates, started: Candidate) -> Result<()> {
         let (group, queue) = (self.cache.names.group_of(started.list), candidates.sources[started.source].queue);
         self.refresh(candidates, |names, source| match group {
@@ -335,6 +364,7 @@ impl Transaction<'_> {
         })
     }
 
+    /// Replaces the heads of some sources after their order has changed.
     fn refresh(
         &mut self,
         candidates: &mut Candidates,
@@ -365,6 +395,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Adds the first task of a list to the heads of a peek.
     fn add_also(&mut self, heads: &mut Vec<(i64, ClaimableHead)>, list: i64) -> Result<()> {
         if let Some(sort_key) = self.cache.index.first_ready(self.connection, list)? {
             let share_tag = self.share_tag_of(list)?;
@@ -373,6 +404,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Adds the groups that have got a token since the last sweep. A peek must see them, and does
+    /// not sweep.
     fn add_groups_with_tokens(&mut self, candidates: &mut Candidates) -> Result<()> {
         let (now, mut heads) = (self.steady_time(), Vec::new());
         for (_, group) in self.cache.heads.tokens_due(self.connection, i64::MAX, bounds::GROUPS)? {
@@ -404,6 +437,7 @@ impl Transaction<'_> {
 }
 
 impl Candidates {
+    /// Returns true if a task is not behind the last sort key that the claim accepts.
     fn is_urgent_enough(&self, sort_key: SortKey) -> bool {
         self.last.is_none_or(|last| sort_key <= last)
     }
@@ -421,6 +455,7 @@ impl Candidates {
         }
     }
 
+    /// Removes the sources of a kind, whose limit is reached.
     fn close_kind(&mut self, kind: i64) {
         for source in 0..self.sources.len() {
             if self.sources[source].kind == kind {
@@ -459,6 +494,7 @@ impl Remaining {
             && self.kinds.get(&kind).is_none_or(|remaining| *remaining > 0)
     }
 
+    /// Lowers the room of a queue.
     fn at_most(&mut self, queue: i64, room: usize) {
         if let Some(remaining) = self.queues.get_mut(&queue) {
             *remaining = room.min(*remaining);
@@ -475,6 +511,7 @@ impl Remaining {
     }
 }
 
+/// Takes one from the room of a number, and returns what is left; `None` for an unlimited one.
 fn one_less(remaining: &mut FxHashMap<i64, usize>, number: i64) -> Option<usize> {
     let remaining = remaining.get_mut(&number)?;
     *remaining = remaining.saturating_sub(1);

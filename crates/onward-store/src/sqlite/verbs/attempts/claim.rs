@@ -21,6 +21,10 @@ use crate::sqlite::verbs::attempts::candidates::{Candidate, Candidates, Resumed}
 use crate::sqlite::verbs::attempts::leases::Leased;
 
 impl Transaction<'_> {
+    /// Claims due tasks for a session.
+    ///
+    /// It renews the session and sweeps first, so that a claim never returns a task that has
+    /// expired. The outcome also has the next time at which another claim may find something.
     pub(in crate::sqlite) fn claim(&mut self, claim: &Claim) -> VerbResult<Outcome> {
         self.renew(claim.session)?;
         self.sweep_now()?;
@@ -45,10 +49,12 @@ impl Transaction<'_> {
         }))
     }
 
+    /// Returns the order of queues for a claim.
     pub(super) fn mode_of(&self, claim: &Claim) -> QueueMode {
         claim.choice.mode.unwrap_or(self.cache.queues.mode())
     }
 
+    /// Takes the tasks of a claim.
     fn take(&mut self, claim: &Claim) -> Result<(Vec<ClaimedTask>, QueueTurn)> {
         let limit = claim.limit.min(bounds::CLAIM);
         let mut candidates = self.candidates(claim, limit)?;
@@ -62,6 +68,7 @@ impl Transaction<'_> {
         }
     }
 
+    /// Takes tasks one after another, and expires those whose time is over on the way.
     fn take_one_by_one(
         &mut self,
         claim: &Claim,
@@ -95,6 +102,7 @@ impl Transaction<'_> {
         Ok((tasks, candidates.order.choice(&choice).turn))
     }
 
+    /// Takes all tasks of a claim, and starts them with as few statements as possible.
     fn take_together(&mut self, claim: &Claim, limit: usize, candidates: &mut Candidates) -> Result<Vec<ClaimedTask>> {
         let mut taken: BTreeMap<i64, SortKey> = BTreeMap::new();
         let mut sort_keys = Vec::new();
@@ -116,8 +124,9 @@ impl Transaction<'_> {
         Ok(tasks)
     }
 
-    /// Notes that a candidate is taken. One of a group or an affinity key leaves its list at once,
-    /// for that may hold back others of the group, and changes whom the affinity key prefers.
+    /// Records that a candidate is taken. A task of a group or an affinity key leaves its list at
+    /// once, because its start may hold back the group and changes the preferred session of the
+    /// affinity key.
     fn take_candidate(&mut self, claim: &Claim, candidates: &mut Candidates, candidate: Candidate) -> Result<()> {
         candidates.took(candidate.source);
         let is_blocked =
@@ -164,6 +173,7 @@ impl Transaction<'_> {
         Err(Error::corrupt("a ready list names a task that does not exist; restore a backup"))
     }
 
+    /// Reads waiting tasks that are not in memory.
     fn read_waiting(&self, tasks: impl Iterator<Item = TaskId>) -> Result<Vec<WaitingTask>> {
         let ids = id_values(tasks);
         if ids.is_empty() {
@@ -182,6 +192,7 @@ impl Transaction<'_> {
         Ok(tasks)
     }
 
+    /// Returns a started task as the worker gets it.
     fn started(&mut self, session: SessionId, started: WaitingTask) -> Result<Option<ClaimedTask>> {
         let WaitingTask { mut task, submitted_at, payload } = started;
         let running =

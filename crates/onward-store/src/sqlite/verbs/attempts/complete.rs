@@ -18,6 +18,8 @@ use crate::sqlite::commit::prepared_statements;
 use crate::sqlite::commit::transaction::{LiveTask, RunningAttempt, Transaction, VerbResult, id_values};
 
 impl Transaction<'_> {
+    /// Completes an attempt. A plain task whose row is in memory is gathered and moved with others;
+    /// any other one is ended at once.
     pub(in crate::sqlite) fn complete(&mut self, lease: Lease, result: Option<&Bytes>) -> VerbResult<Outcome> {
         let successors = self.cache.successors;
         let known = self.cache.running_rows.get(lease.task).filter(|task| {
@@ -41,6 +43,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
+    /// Rejects a result that is too large.
     pub(super) fn check_result(&self, sub_queue: i64, result: Option<&Bytes>) -> VerbResult<()> {
         let Some(result) = result else { return Ok(()) };
         let kind = self.cache.names.sub_queue(sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
@@ -97,6 +100,7 @@ impl Transaction<'_> {
         self.delete_ended(&Ranges::of(completions.iter().map(|completion| (completion.task, ()))))
     }
 
+    /// Copies completed tasks to the history, in ranges as far as possible.
     fn move_to_history(&self, tasks: &Ranges<RunningAttempt>) -> Result<()> {
         let (entry, now) = (self.cache.next_log, self.now.as_microseconds());
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/attempts/complete_range.sql"))?;
@@ -113,6 +117,7 @@ impl Transaction<'_> {
         check_count(statement.execute(params![ids, entry, now])?, tasks.single.len())
     }
 
+    /// Deletes completed tasks, and the leases that have no more tasks.
     fn delete_ended(&self, tasks: &Ranges<()>) -> Result<()> {
         for range in &tasks.long {
             let mut statement = self.connection.prepare_cached(prepared_statements::DELETE_RANGE)?;
@@ -130,6 +135,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Counts a completion in the statistics.
     pub(in crate::sqlite::verbs) fn count_completed(
         &mut self,
         sub_queue: i64,
@@ -148,6 +154,7 @@ impl Transaction<'_> {
         change.run_maximum = change.run_maximum.max(run);
     }
 
+    /// Completes one task at once.
     pub(in crate::sqlite::verbs) fn complete_one(
         &mut self,
         task: &LiveTask,
@@ -163,7 +170,9 @@ impl Transaction<'_> {
 /// A completion that has an outcome but is not written yet.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct Completion {
+    /// The task.
     task: TaskId,
+    /// The lease, by which ranges are found.
     running: RunningAttempt,
     /// True if it is in history already, with its result.
     has_result: bool,
@@ -172,18 +181,24 @@ pub(in crate::sqlite) struct Completion {
 /// The shortest range for which a statement of its own costs less than its tasks one by one.
 const LONG: usize = 4;
 
-/// Tasks, divided into ranges without gaps and alike in something, which SQLite walks at half the
-/// cost, and others.
+/// Tasks, divided into ranges and single tasks. The tasks of a range have consecutive numbers and
+/// one property in common, and SQLite walks them at half the cost.
 #[derive(Debug, PartialEq, Eq)]
 struct Ranges<T> {
+    /// The ranges that are long enough.
     long: Vec<Range<T>>,
+    /// All other tasks.
     single: Vec<TaskId>,
 }
 
+/// Consecutive tasks with something in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Range<T> {
+    /// The first task.
     first: TaskId,
+    /// The last task.
     last: TaskId,
+    /// The values that all have.
     alike: T,
 }
 
@@ -202,6 +217,7 @@ impl<T: Copy + Eq> Ranges<T> {
         ranges
     }
 
+    /// Adds a range, or its tasks if it is short.
     fn add(&mut self, range: Option<Range<T>>) {
         match range {
             Some(range) if range.length() >= LONG => self.long.push(range),
@@ -212,11 +228,13 @@ impl<T: Copy + Eq> Ranges<T> {
 }
 
 impl<T> Range<T> {
+    /// Returns the number of tasks.
     fn length(&self) -> usize {
         usize::try_from(self.last.0 - self.first.0 + 1).unwrap_or(0)
     }
 }
 
+/// Checks that a statement found every task. A missing one means damage.
 fn check_count(changed: usize, expected: usize) -> Result<()> {
     if changed == expected {
         return Ok(());

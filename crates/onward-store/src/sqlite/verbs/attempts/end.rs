@@ -23,10 +23,15 @@ use crate::sqlite::verbs::relations::batches::is_batch_item;
 
 /// The way in which a task ends.
 struct End<'a> {
+    /// The final state.
     state: TaskState,
+    /// The attempts, including the last one if it counts.
     attempts: u32,
+    /// The claims.
     claims: u32,
+    /// The start of the last attempt.
     started_at: Option<i64>,
+    /// The result of a completed task.
     result: Option<&'a Bytes>,
 }
 
@@ -50,6 +55,7 @@ impl Transaction<'_> {
         )
     }
 
+    /// Ends an attempt with an error. The rules decide between a retry, a hold and the end.
     pub(in crate::sqlite) fn fail(&mut self, lease: Lease, error: &str, next: AfterFailure) -> VerbResult<Outcome> {
         let (task, running) = self.running_under(lease)?;
         self.record_error(&task, task.attempts.saturating_add(1), error)?;
@@ -104,6 +110,7 @@ impl Transaction<'_> {
         Ok(Failed { state: TaskState::Running, lease: Some(lease) })
     }
 
+    /// Gives a task back without an error.
     pub(in crate::sqlite) fn release(&mut self, lease: Lease, after: Duration) -> VerbResult<Outcome> {
         let (task, running) = self.running_under(lease)?;
         self.give_back(&task, running, after)?;
@@ -131,10 +138,12 @@ impl Transaction<'_> {
         self.wait_again(&task, running, self.now.plus(after), task.attempts, task.lost).map(|_| ())
     }
 
+    /// Returns the time at which a running task would have expired if it had not been claimed.
     fn expiry_before_claim(&self, task: TaskId) -> Result<Option<i64>> {
         Ok(self.lease_of(task)?.and_then(|lease| lease.expires_at))
     }
 
+    /// Ends a task that was asked to stop.
     pub(in crate::sqlite) fn confirm_cancel(&mut self, lease: Lease, reason: &str) -> VerbResult<Outcome> {
         let (task, running) = self.running_under(lease)?;
         self.record_error(&task, task.attempts.saturating_add(1), reason)?;
@@ -142,6 +151,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
+    /// Records the progress of a running task.
     pub(in crate::sqlite) fn report(
         &mut self,
         lease: Lease,
@@ -264,6 +274,7 @@ impl Transaction<'_> {
         Ok(state)
     }
 
+    /// Ends a running task without a result.
     fn end_running_with(
         &mut self,
         task: &LiveTask,

@@ -22,16 +22,21 @@ use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 
 /// A row of `awaited_completion`.
 struct Awaited {
+    /// The claim, which the completion's token names.
     claim: u32,
+    /// The conditions of the wait, as JSON.
     wait: String,
+    /// The time at which the task would have expired if it had not been claimed.
     expires_at: Option<i64>,
 }
 
 impl Awaited {
+    /// Decodes a row.
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self { claim: row.get(0)?, wait: row.get(1)?, expires_at: row.get(2)? })
     }
 
+    /// Decodes the conditions.
     fn wait(&self) -> Result<CompletionWait> {
         serde_json::from_str(&self.wait)
             .map_err(|error| Error::corrupt("a wait to be finished cannot be read; restore a backup").caused_by(error))
@@ -39,6 +44,8 @@ impl Awaited {
 }
 
 impl Transaction<'_> {
+    /// Ends an attempt that will be completed externally. The task is blocked until then, and no
+    /// session holds it.
     pub(in crate::sqlite) fn await_completion(&mut self, lease: Lease, wait: &CompletionWait) -> VerbResult<Outcome> {
         let (task, running) = self.running_under(lease)?;
         let kind = self.cache.names.sub_queue(task.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
@@ -68,6 +75,7 @@ impl Transaction<'_> {
         Ok(Outcome::AwaitsCompletion { state: TaskState::Blocked })
     }
 
+    /// Writes the wait of a task.
     fn put_awaited(&mut self, task: TaskId, claim: u32, wait: &CompletionWait, expires_at: Option<i64>) -> Result<()> {
         let text = serde_json::to_string(wait).map_err(|error| Error::invalid(error.to_string()))?;
         let until = self.until(wait.within);
@@ -80,6 +88,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Returns the time by which a completion must come.
     fn until(&self, within: Option<Duration>) -> Option<i64> {
         within.map(|within| self.now.plus(within).as_microseconds())
     }
@@ -91,6 +100,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Completes, fails or extends an attempt externally, by its token.
     pub(in crate::sqlite) fn complete_externally(
         &mut self,
         token: CompletionToken,
@@ -111,6 +121,7 @@ impl Transaction<'_> {
         Ok(Outcome::CompletedExternally { state })
     }
 
+    /// Completes a task, even while the attempt that asked for this still runs.
     fn complete_awaited(&mut self, task: &LiveTask, result: Option<&Bytes>) -> VerbResult<TaskState> {
         self.check_result(task.sub_queue, result)?;
         if let Some(running) = task.running {
@@ -124,12 +135,14 @@ impl Transaction<'_> {
         Ok(TaskState::Completed)
     }
 
+    /// Reads the wait of a task.
     fn awaited(&self, task: TaskId) -> Result<Option<Awaited>> {
         let mut statement =
             self.connection.prepare_cached("SELECT claim, wait, expires_at FROM awaited_completion WHERE task = ?")?;
         Ok(statement.query_row([task.0], Awaited::from_row).optional()?)
     }
 
+    /// Fails an attempt externally. The rules decide between a retry and the end.
     fn fail_awaited(&mut self, task: &LiveTask, error: &str, class: FailureClass) -> Result<TaskState> {
         let Some(awaited) = self.awaited(task.id)? else { return Ok(task.state()) };
         let expires_at = awaited.expires_at.map(Timestamp::from_microseconds);
@@ -151,6 +164,7 @@ impl Transaction<'_> {
         }
     }
 
+    /// Makes a task wait for another attempt.
     fn try_awaited_again(
         &mut self,
         task: &LiveTask,
@@ -172,6 +186,7 @@ impl Transaction<'_> {
         self.let_go(&waiting)
     }
 
+    /// Changes the time by which a completion must come.
     fn extend(&mut self, task: TaskId, within: Option<Duration>) -> Result<TaskState> {
         if let Some(awaited) = self.awaited(task)? {
             let wait = CompletionWait { within, ..awaited.wait()? };
@@ -195,6 +210,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Returns the tasks whose completion is overdue, at most as many as one sweep ends.
     fn overdue(&self, now: i64) -> Result<Vec<TaskId>> {
         let mut statement = self
             .connection

@@ -11,6 +11,7 @@ use crate::sqlite::commit::transaction::{Transaction, VerbResult};
 use crate::sqlite::reads::statistics::read_totals;
 
 impl Transaction<'_> {
+    /// Records the I/O of a running task.
     pub(in crate::sqlite) fn record_io(&mut self, lease: Lease, io: Io) -> VerbResult<Outcome> {
         let (mut task, _) = self.running_under(lease)?;
         self.cache.running_rows.remove(task.id);

@@ -15,13 +15,16 @@ use crate::sqlite::commit::transaction::Transaction;
 /// A task to lease.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct Leased {
+    /// The task.
     pub(in crate::sqlite) task: TaskId,
+    /// The claim's number.
     pub(in crate::sqlite) claim: u32,
     /// The time at which it would expire if it were not claimed.
     pub(in crate::sqlite) expires_at: Option<i64>,
 }
 
 impl Leased {
+    /// Returns true if the next task can share a lease.
     fn shares_with(&self, next: &Self) -> bool {
         self.task.0 + 1 == next.task.0
             && self.claim == next.claim
@@ -33,11 +36,17 @@ impl Leased {
 /// A row of `lease`.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct LeaseRow {
+    /// The first task of the range.
     pub(in crate::sqlite) first: i64,
+    /// The last task of the range.
     pub(in crate::sqlite) last: i64,
+    /// The session's number.
     pub(in crate::sqlite) session: i64,
+    /// The claim's number, equal for all tasks.
     pub(in crate::sqlite) claim: u32,
+    /// The start of the attempts.
     pub(in crate::sqlite) started_at: i64,
+    /// The time at which the task would expire if it were not claimed; only for a range of one.
     pub(in crate::sqlite) expires_at: Option<i64>,
 }
 
@@ -71,6 +80,7 @@ impl Transaction<'_> {
         Ok(renewed > 0)
     }
 
+    /// Writes a lease.
     fn insert_lease(&self, lease: LeaseRow) -> Result<()> {
         let LeaseRow { first, last, session, claim, started_at, expires_at } = lease;
         self.connection
@@ -109,6 +119,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Returns true if any task of a range is live.
     fn has_tasks(&self, first: i64, last: i64) -> Result<bool> {
         let mut statement =
             self.connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM task WHERE id BETWEEN ? AND ?)")?;

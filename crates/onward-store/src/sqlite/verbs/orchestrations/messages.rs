@@ -13,13 +13,18 @@ use crate::sqlite::commit::transaction::{LiveTask, Transaction};
 /// The row of an orchestration that has not changed since it was read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::sqlite) struct InstanceRow {
+    /// The number of times that the orchestration has begun again.
     pub(in crate::sqlite) generation: u32,
+    /// The number of events in its history.
     pub(in crate::sqlite) length: u64,
+    /// The number of messages that it has ever received.
     pub(in crate::sqlite) received: u64,
+    /// The reason why it has no turns, if any.
     pub(in crate::sqlite) hold: Hold,
 }
 
 impl Transaction<'_> {
+    /// Reads the row of an orchestration. A missing row is one that has had no turn and no message.
     pub(in crate::sqlite) fn instance(&self, task: TaskId) -> Result<InstanceRow> {
         let mut statement =
             self.connection.prepare_cached("SELECT generation, length, received, hold FROM instance WHERE task = ?")?;
@@ -40,11 +45,13 @@ impl Transaction<'_> {
         Ok(Some(Box::new(ClaimedInstance { generation, length, messages })))
     }
 
+    /// Reads as many messages as one turn gets.
     pub(in crate::sqlite) fn messages(&self, task: TaskId) -> Result<Vec<Message>> {
         let mut handful = Handful::default();
         self.messages_while(task, |message| handful.takes(message))
     }
 
+    /// Returns true if there is an unread message.
     pub(in crate::sqlite) fn has_messages(&self, task: TaskId) -> Result<bool> {
         let mut statement = self.connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM message WHERE task = ?)")?;
         Ok(statement.query_row([task.0], |row| row.get(0))?)
@@ -58,7 +65,8 @@ impl Transaction<'_> {
         Ok(statement.query_row([task.0], |row| row.get(0)).optional()?.unwrap_or_default())
     }
 
-    /// Notifies the orchestration that submitted a task of its end, if it asked for that.
+    /// Notifies the orchestration that submitted a task of its end, if the task has a reference for
+    /// it.
     pub(in crate::sqlite::verbs) fn report_end(
         &mut self,
         task: &LiveTask,
@@ -103,7 +111,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Has an idle orchestration wait for a turn.
+    /// Makes an idle orchestration wait for a turn.
     pub(in crate::sqlite) fn wake(&mut self, task: &LiveTask) -> Result<()> {
         let run_at = self.now.as_microseconds();
         self.leave_list(&task.entry())?;
@@ -136,10 +144,12 @@ impl Transaction<'_> {
         Ok(true)
     }
 
+    /// Reads all unread messages.
     pub(super) fn all_messages(&self, task: TaskId) -> Result<Vec<Message>> {
         self.messages_while(task, |_| true)
     }
 
+    /// Reads unread messages in order, up to the first that `takes` rejects.
     fn messages_while(&self, task: TaskId, mut takes: impl FnMut(&Message) -> bool) -> Result<Vec<Message>> {
         let mut statement =
             self.connection.prepare_cached("SELECT body FROM message WHERE task = ? ORDER BY number")?;

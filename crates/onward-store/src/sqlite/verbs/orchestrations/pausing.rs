@@ -12,6 +12,8 @@ use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 use crate::sqlite::verbs::orchestrations::messages::InstanceRow;
 
 impl Transaction<'_> {
+    /// Pauses an orchestration: it has no further turn until it is resumed, and messages are
+    /// queued.
     pub(in crate::sqlite) fn pause_orchestration(&mut self, task: TaskId) -> VerbResult<Outcome> {
         let (live, row) = self.live_orchestration(task)?;
         if row.hold.is_paused() {
@@ -29,6 +31,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
+    /// Resumes an orchestration, which has a turn at once if a message came in the meantime.
     pub(in crate::sqlite) fn resume_orchestration(&mut self, task: TaskId) -> VerbResult<Outcome> {
         let (live, row) = self.live_orchestration(task)?;
         if !row.hold.is_paused() {
@@ -43,6 +46,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
+    /// Returns a live orchestration that has started, or the refusal.
     fn live_orchestration(&self, task: TaskId) -> VerbResult<(LiveTask, InstanceRow)> {
         let live = self.live_or_refuse(task)?;
         if !live.options.orchestration {
@@ -55,6 +59,7 @@ impl Transaction<'_> {
         Ok((live, row))
     }
 
+    /// Writes the reason why an orchestration has no turns.
     pub(super) fn set_hold(&self, task: TaskId, hold: Hold) -> Result<()> {
         self.connection
             .prepare_cached("UPDATE instance SET hold = ? WHERE task = ?")?

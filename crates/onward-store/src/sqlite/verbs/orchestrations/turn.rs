@@ -15,6 +15,8 @@ use crate::sqlite::columns::awaited_events::names_text;
 use crate::sqlite::commit::transaction::{LiveTask, RunningAttempt, Transaction, VerbError, VerbResult};
 
 impl Transaction<'_> {
+    /// Applies a turn: checks it, appends its events, consumes its messages, submits and cancels
+    /// tasks, and continues or ends the orchestration.
     pub(in crate::sqlite) fn turn(&mut self, turn: &Turn) -> VerbResult<Outcome> {
         let (task, running) = self.running_under(turn.lease)?;
         if !task.options.orchestration {
@@ -48,6 +50,7 @@ impl Transaction<'_> {
         Ok(Outcome::Turned(Turned { state, submitted, messages }))
     }
 
+    /// Checks the messages that a turn was offered against those that are unread.
     fn check_offered(&self, turn: &Turn, received: u64) -> VerbResult<()> {
         if turn.consumed == received || !orchestration::offers_all(turn) {
             return Ok(());
@@ -81,12 +84,14 @@ impl Transaction<'_> {
         turn.values.iter().try_for_each(|(key, value)| self.put_value(id, key, value.as_deref()))
     }
 
+    /// Returns the keys of the published values.
     fn value_keys(&self, task: TaskId) -> Result<Vec<String>> {
         let mut statement = self.connection.prepare_cached("SELECT key FROM instance_value WHERE task = ?")?;
         let keys = statement.query_map([task.0], |row| row.get(0))?;
         Ok(keys.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// Writes or removes a published value.
     fn put_value(&self, task: i64, key: &str, value: Option<&[u8]>) -> Result<()> {
         match value {
             Some(value) => self
@@ -101,6 +106,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Submits a task of a turn. If none was submitted, because its key is taken, the orchestration
+    /// is notified.
     fn submit_of(&mut self, id: TaskId, new: &NewTask) -> VerbResult<Submitted> {
         let submitted = self.submit(new)?;
         if let Some(reference) = new.report.filter(|_| !orchestration::is_taken(submitted)) {
@@ -121,6 +128,7 @@ impl Transaction<'_> {
         }
     }
 
+    /// Continues or ends the orchestration after a turn.
     fn go_on_after(
         &mut self,
         id: TaskId,
@@ -147,6 +155,8 @@ impl Transaction<'_> {
         }
     }
 
+    /// Keeps the orchestration running under the same lease. Lost leases no longer count: it has
+    /// made progress.
     fn keep_turn(&mut self, task: &LiveTask) -> VerbResult<TaskState> {
         if task.lost > 0 {
             self.connection.prepare_cached("UPDATE task SET lost = 0 WHERE id = ?")?.execute([task.id.0])?;
@@ -155,6 +165,7 @@ impl Transaction<'_> {
         Ok(TaskState::Running)
     }
 
+    /// Ends the orchestration with an error.
     fn end_turn_with(
         &mut self,
         task: &LiveTask,
@@ -166,6 +177,7 @@ impl Transaction<'_> {
         Ok(self.end_running(task, running, state)?)
     }
 
+    /// Begins a new history, with the events that the old one carries over.
     fn begin_again(&self, id: TaskId, payload: &[u8], (events, chunk): (u64, &[u8])) -> Result<()> {
         self.connection.prepare_cached("UPDATE task SET payload = ? WHERE id = ?")?.execute(params![payload, id.0])?;
         self.connection.prepare_cached("DELETE FROM turn WHERE task = ?")?.execute([id.0])?;
@@ -180,6 +192,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Ends the lease until a message comes or a time is reached.
     fn park(&mut self, task: &LiveTask, by: (RunningAttempt, Hold), until: Option<Timestamp>) -> VerbResult<TaskState> {
         let state = orchestration::parked(until, self.has_messages(task.id)?, self.now);
         let run_at = until.filter(|_| state == TaskState::Scheduled).unwrap_or(self.now);
@@ -218,6 +231,7 @@ impl Transaction<'_> {
         Ok(parked.state())
     }
 
+    /// Sends a signal to an orchestration, by number or by key.
     pub(in crate::sqlite) fn signal(&mut self, signal: &Signal) -> VerbResult<Outcome> {
         let task = match &signal.to {
             Recipient::KeyOrStart { kind, key, keep_for } => self.recipient_or_kept(signal, (kind, key), *keep_for)?,
@@ -239,6 +253,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
+    /// Ends an orchestration without a further turn.
     pub(in crate::sqlite) fn terminate(&mut self, task: TaskId, reason: &str) -> VerbResult<Outcome> {
         let live = self.live_or_refuse(task)?;
         if !live.options.orchestration {
@@ -253,6 +268,7 @@ impl Transaction<'_> {
         Ok(Outcome::Cancelled)
     }
 
+    /// Returns the orchestration that holds a key.
     fn active_with(&self, kind: &Name, key: &str) -> VerbResult<TaskId> {
         let none = || Refusal::NoneWithKey { kind: kind.clone(), key: key.to_owned() };
         let owner = self.owner_of_key(kind, key)?.ok_or_else(none)?;
@@ -260,6 +276,7 @@ impl Transaction<'_> {
         if self.instance(owner)?.hold == Hold::Unstarted { Err(none().into()) } else { Ok(owner) }
     }
 
+    /// Returns the live task that holds a key.
     pub(super) fn owner_of_key(&self, kind: &Name, key: &str) -> Result<Option<TaskId>> {
         let Some(number) = self.cache.names.kind(kind) else { return Ok(None) };
         Ok(self.cache.index.key_owner(self.connection, number, key)?.map(TaskId))

@@ -31,6 +31,8 @@ impl Transaction<'_> {
         }
     }
 
+    /// Submits an orchestration that only keeps a key and collects messages until a real one is
+    /// submitted.
     fn keep_key(&mut self, kind: &Name, key: &str, keep_for: Duration) -> VerbResult<TaskId> {
         if self.count_unstarted()? >= bounds::UNSTARTED_KEYS {
             return Err(orchestration::too_many_unstarted().into());
@@ -42,6 +44,7 @@ impl Transaction<'_> {
         Ok(id)
     }
 
+    /// Counts orchestrations that were not started, which are bounded.
     fn count_unstarted(&self) -> Result<u64> {
         let mut statement = self
             .connection

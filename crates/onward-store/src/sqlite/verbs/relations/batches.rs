@@ -19,11 +19,12 @@ use crate::sqlite::commit::cache::next_ready_batch;
 use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 use crate::sqlite::verbs::tasks::control::EndedTask;
 
-/// Whether a live task is collected with others, or is an item of a batch.
+/// Returns whether a live task is in a pending batch or is an item of a batch.
 pub(in crate::sqlite::verbs) fn is_batch_item(task: &LiveTask) -> bool {
     task.blocked && task.options.aggregate.is_some()
 }
 
+/// Decodes a pending batch.
 fn pending_batch_of(row: &Row<'_>) -> rusqlite::Result<PendingBatchState> {
     let moment = |index| Ok::<_, rusqlite::Error>(Timestamp::from_microseconds(row.get(index)?));
     Ok(PendingBatchState {
@@ -78,11 +79,13 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Reads the pending batch of a sub-queue.
     fn pending_batch(&self, sub_queue: i64) -> Result<Option<PendingBatchState>> {
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/relations/pending_batch.sql"))?;
         Ok(statement.query_row([sub_queue], pending_batch_of).optional()?)
     }
 
+    /// Writes the pending batch of a sub-queue.
     fn put_pending_batch(&self, sub_queue: i64, pending_batch: &PendingBatchState) -> Result<()> {
         let PendingBatchState { began_with, items, bytes, began_at, size, deadline, ready_at } = *pending_batch;
         self.connection.prepare_cached(include_str!("../../sql/relations/put_pending_batch.sql"))?.execute(params![
@@ -151,6 +154,7 @@ impl Transaction<'_> {
         Ok(batches)
     }
 
+    /// Returns the sub-queues whose pending batch is ready.
     fn sub_queues_with_ready_batch(&self, now: i64) -> Result<Vec<i64>> {
         let mut statement = self.connection.prepare_cached(
             "SELECT sub_queue FROM pending_batch WHERE ready_at <= ? ORDER BY ready_at, first_item LIMIT ?",
@@ -159,8 +163,8 @@ impl Transaction<'_> {
         Ok(sub_queues.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Takes a task out of what is collected in its sub-queue; answers how many bytes its payload
-    /// has, if it was there.
+    /// Removes a task from the pending batch of its sub-queue; returns the size of its payload in
+    /// bytes if it was there.
     pub(in crate::sqlite::verbs) fn leave_pending_batch(&mut self, task: &LiveTask) -> Result<Option<u64>> {
         let bytes: Option<i64> = self
             .connection
@@ -197,6 +201,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Returns the batch of an item.
     fn batch_of(&self, item: TaskId) -> Result<Option<TaskId>> {
         let mut statement = self.connection.prepare_cached("SELECT batch FROM batch_item WHERE task = ?")?;
         Ok(statement.query_row([item.0], |row| row.get(0).map(TaskId)).optional()?)
@@ -227,6 +232,7 @@ impl Transaction<'_> {
         Ok(if runs { TaskState::Running } else { task.state() })
     }
 
+    /// Returns the items of a batch that were asked to stop.
     fn items_to_cancel(&self, batch: &LiveTask) -> Result<Vec<TaskId>> {
         if batch.links & BATCH == 0 {
             return Ok(Vec::new());
@@ -290,6 +296,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Ends an item with its batch.
     fn end_item(&mut self, item: &LiveTask, batch: TaskId, ended: Ended) -> Result<()> {
         let state = aggregate::end_of_item(ended);
         if state == TaskState::Completed {
@@ -300,6 +307,7 @@ impl Transaction<'_> {
         self.end_unheld(item, state)
     }
 
+    /// Reads the last error of a task.
     pub(in crate::sqlite::verbs) fn last_error(&self, task: TaskId) -> Result<Option<String>> {
         let mut statement = self
             .connection

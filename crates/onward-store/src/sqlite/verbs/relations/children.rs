@@ -29,10 +29,12 @@ impl Transaction<'_> {
         }
     }
 
+    /// Rejects children that wait for their own parent.
     fn check_circle(&self, parent: TaskId, tasks: &[TaskId]) -> VerbResult<()> {
         children::check_circle(parent, tasks, |task| self.open_of(task).map_err(VerbError::from))
     }
 
+    /// Returns the tasks that a task still depends on.
     fn open_of(&self, task: TaskId) -> Result<Vec<TaskId>> {
         let mut statement =
             self.connection.prepare_cached("SELECT task FROM dependency WHERE dependent = ? ORDER BY task")?;
@@ -60,6 +62,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Ends an attempt until all children have ended. If they have, the task waits again at once.
     pub(in crate::sqlite) fn await_children(
         &mut self,
         lease: Lease,
@@ -88,6 +91,7 @@ impl Transaction<'_> {
         Ok(Outcome::AwaitsChildren { state })
     }
 
+    /// Returns the live children, one more than a task may await.
     fn live_children(&self, parent: TaskId) -> Result<Vec<TaskId>> {
         let limit = bounds::AWAITED_CHILDREN.saturating_add(1).cast_signed();
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/relations/live_children.sql"))?;
@@ -103,6 +107,7 @@ impl Transaction<'_> {
         Ok(found.and_then(|(child, state)| Some((TaskId(child), TaskState::from_code(state)?))))
     }
 
+    /// Blocks a task until its children have ended.
     fn block(
         &mut self,
         task: &LiveTask,
@@ -132,6 +137,7 @@ impl Transaction<'_> {
         if live.is_empty() { self.unblock(&blocked) } else { Ok(TaskState::Blocked) }
     }
 
+    /// Stores a checkpoint of a running task.
     pub(in crate::sqlite) fn save_checkpoint(&mut self, lease: Lease, checkpoint: &Bytes) -> VerbResult<Outcome> {
         let (task, _) = self.running_under(lease)?;
         let kind = self.cache.names.sub_queue(task.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
@@ -145,6 +151,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
+    /// Writes a checkpoint.
     fn put_checkpoint(&self, task: TaskId, checkpoint: &Bytes) -> Result<()> {
         self.connection
             .prepare_cached("INSERT OR REPLACE INTO task_checkpoint (task, checkpoint) VALUES (?, ?)")?
@@ -182,6 +189,7 @@ impl Transaction<'_> {
         Ok(child)
     }
 
+    /// Cancels a child of an ended parent, or asks it to stop if it runs.
     fn cancel_child(&mut self, child: TaskId, parent: TaskId, ended: Ended) -> Result<()> {
         match self.live(child)? {
             Some(live) if self.notify_of_cancel(&live)? => Ok(()),
@@ -211,6 +219,7 @@ fn awaits_children(task: &LiveTask) -> bool {
     task.blocked && task.links & (CHECKPOINT | AWAITED) == CHECKPOINT
 }
 
+/// Returns the dependencies on existing tasks.
 fn on_tasks(dependencies: &Dependencies) -> Vec<TaskId> {
     let task = |dependency: &Dependency| match dependency {
         Dependency::Task(task) => Some(*task),
@@ -219,6 +228,7 @@ fn on_tasks(dependencies: &Dependencies) -> Vec<TaskId> {
     dependencies.tasks.iter().filter_map(task).collect()
 }
 
+/// Converts the outcome of a check for circles.
 fn is_no_circle(checked: VerbResult<()>) -> Result<bool> {
     match checked {
         Ok(()) => Ok(true),

@@ -1,9 +1,9 @@
 //! Dependencies between tasks, and the effects of a task's end on its dependents.
 //!
-//! An edge is a row of `dependency`. A task that others depend on has [`DEPENDENTS`] among the
-//! links of its row, so that the end of any other asks for nothing. A task that is over stands in
-//! line in [`Transaction::unpropagated_ends`] until its dependents were told, which the write does
-//! last; what it leaves is kept in `unpropagated_end` for the next sweeps.
+//! An edge is a row of `dependency`. A task with dependents has [`DEPENDENTS`] among the links of
+//! its row, so that the end of any other task needs no lookup. A task that is over is queued in
+//! [`Transaction::unpropagated_ends`] until its dependents are notified, which a write does last.
+//! The rest is stored in `unpropagated_end` for the next sweeps.
 
 use std::collections::VecDeque;
 
@@ -27,7 +27,9 @@ use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 pub(in crate::sqlite) struct UnpropagatedEnd {
     /// Its position in the queue, if it is kept in the table.
     number: Option<i64>,
+    /// The ended task.
     task: TaskId,
+    /// The way in which it ended.
     ended: Ended,
     /// The highest task number at that time: later tasks depend on what it does when it is retried.
     up_to: i64,
@@ -39,6 +41,7 @@ pub(in crate::sqlite) struct UnpropagatedEnd {
 
 /// A task that depends on an ended one.
 struct DependentOf {
+    /// The dependent.
     task: TaskId,
     /// True if it depends on other tasks that have not ended.
     for_others: bool,
@@ -76,6 +79,7 @@ impl Transaction<'_> {
         Ok(dependencies::at_submission(&found, dependencies.on_failure))
     }
 
+    /// Returns a dependency, or how it has ended.
     fn dependent(&self, task: TaskId) -> Result<Dependent> {
         let is_known = self.cache.running_rows.get(task).is_some() || self.cache.index.has_waiting_row(task);
         if is_known || self.is_live(task)? {
@@ -84,6 +88,7 @@ impl Transaction<'_> {
         Ok(Dependent::Ended(task, self.ended_state(task)?))
     }
 
+    /// Returns true if a task is live.
     pub(super) fn is_live(&self, task: TaskId) -> Result<bool> {
         let mut statement = self.connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM task WHERE id = ?)")?;
         Ok(statement.query_row([task.0], |row| row.get(0))?)
@@ -186,6 +191,7 @@ impl Transaction<'_> {
         queue.into_iter().filter(|end| end.number.is_none()).try_for_each(|end| self.save_unpropagated(end))
     }
 
+    /// Reads ends whose dependents were not all updated by earlier writes.
     fn read_unpropagated(&self) -> Result<VecDeque<UnpropagatedEnd>> {
         if !self.cache.has_unpropagated_ends {
             return Ok(VecDeque::new());
@@ -207,6 +213,7 @@ impl Transaction<'_> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// Writes an end whose dependents are left for the next sweep.
     fn save_unpropagated(&self, end: UnpropagatedEnd) -> Result<()> {
         let code = end.ended.map_or(0, TaskState::code);
         self.connection
@@ -217,6 +224,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Writes how far an end has been propagated.
     fn note_progress(&self, end: Option<&UnpropagatedEnd>) -> Result<()> {
         if let Some(UnpropagatedEnd { number: Some(number), next_child, next_item, .. }) = end {
             self.connection
@@ -226,6 +234,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Removes an end that is propagated completely.
     fn forget_unpropagated(&self, end: UnpropagatedEnd) -> Result<()> {
         if let Some(number) = end.number {
             self.connection.prepare_cached("DELETE FROM unpropagated_end WHERE number = ?")?.execute([number])?;
@@ -264,6 +273,7 @@ impl Transaction<'_> {
         Ok(dependents.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// Applies an end to a dependent: it is unblocked, ended, or continues to wait for others.
     fn propagate_to_dependent(&mut self, end: UnpropagatedEnd, dependent: &DependentOf) -> Result<()> {
         if dependent.for_others && end.ended == Some(TaskState::Completed) {
             return Ok(());
@@ -276,6 +286,7 @@ impl Transaction<'_> {
         }
     }
 
+    /// Reads a blocked task, from memory if possible.
     fn blocked(&self, task: TaskId) -> Result<Option<LiveTask>> {
         match self.cache.index.waiting_row(task) {
             Some(fresh) => Ok(Some(fresh.clone())),
@@ -283,6 +294,7 @@ impl Transaction<'_> {
         }
     }
 
+    /// Ends a dependent because of its dependency.
     fn end_dependent(&mut self, task: &LiveTask, state: TaskState, dependency: TaskId, ended: Ended) -> Result<()> {
         self.record_error(task, task.attempts, &dependencies::error(dependency, ended))?;
         self.end_unheld(task, state)

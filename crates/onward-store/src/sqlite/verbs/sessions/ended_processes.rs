@@ -34,11 +34,13 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Returns the sessions of a process.
     pub(in crate::sqlite) fn sessions_of(&self, process: &str) -> Result<Vec<i64>> {
         let sessions = self.sessions_with_process()?;
         Ok(sessions.into_iter().filter(|(_, of)| of == process).map(|(session, _)| session).collect())
     }
 
+    /// Reads all sessions with their processes.
     fn sessions_with_process(&self) -> Result<Vec<(i64, String)>> {
         let mut statement = self.connection.prepare_cached("SELECT id, process FROM session ORDER BY id")?;
         let sessions = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;

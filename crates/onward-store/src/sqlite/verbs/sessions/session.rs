@@ -15,6 +15,7 @@ use crate::sqlite::commit::prepared_statements;
 use crate::sqlite::commit::transaction::{Transaction, VerbResult};
 
 impl Transaction<'_> {
+    /// Opens a session.
     pub(in crate::sqlite) fn open_session(&mut self, open: &OpenSession) -> VerbResult<Outcome> {
         rules::session::check(open)?;
         let lease = microseconds(open.lease);
@@ -30,6 +31,7 @@ impl Transaction<'_> {
         Ok(Outcome::SessionOpened(SessionId(self.connection.last_insert_rowid())))
     }
 
+    /// Renews a session's lease, and returns the tasks that are asked to stop.
     pub(in crate::sqlite) fn renew_session(&mut self, session: SessionId) -> VerbResult<Outcome> {
         self.renew(session)?;
         Ok(Outcome::Renewed { cancel: self.cancel_requests(session)? })
@@ -53,6 +55,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Rejects a session that does not exist.
     pub(in crate::sqlite) fn check_session(&self, session: SessionId) -> VerbResult<()> {
         let open: bool = self
             .connection
@@ -68,6 +71,7 @@ impl Transaction<'_> {
         Ok(tasks.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// Closes a session, and gives its tasks back.
     pub(in crate::sqlite) fn close_session(&mut self, session: SessionId) -> VerbResult<Outcome> {
         for task in self.running_tasks(session.0, usize::MAX)? {
             if let Some(task) = self.live(task)?
@@ -80,6 +84,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
+    /// Returns the tasks that a session holds.
     pub(super) fn running_tasks(&self, session: i64, limit: usize) -> Result<Vec<TaskId>> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/sessions/tasks_of_session.sql"))?;
@@ -87,6 +92,7 @@ impl Transaction<'_> {
         Ok(tasks.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// Removes a session without tasks.
     pub(super) fn forget_session(&mut self, session: i64) -> Result<()> {
         self.connection.prepare_cached(prepared_statements::FORGET_SESSION)?.execute([session])?;
         self.prefer_no_longer(session)

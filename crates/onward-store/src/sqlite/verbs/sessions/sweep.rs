@@ -13,6 +13,7 @@ use crate::sqlite::commit::prepared_statements;
 use crate::sqlite::commit::transaction::{Transaction, VerbResult};
 
 impl Transaction<'_> {
+    /// Sweeps, and returns the next time at which a sweep has something to do.
     pub(in crate::sqlite) fn sweep(&mut self) -> VerbResult<Swept> {
         let swept = self.sweep_now()?;
         let next = [self.next_due()?, self.next_token(None)?];
@@ -36,6 +37,7 @@ impl Transaction<'_> {
         Ok(Swept { due: due + batches, expired, lost, next_due: None })
     }
 
+    /// Ends pauses whose time is over.
     fn end_pauses(&mut self) -> Result<()> {
         for scope in self.cache.pauses.elapsed(self.now) {
             self.cache.pauses.clear(self.connection, &scope)?;
@@ -46,6 +48,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Moves tasks that are due to their ready lists.
     fn promote_due(&mut self) -> Result<u64> {
         let due = self.cache.index.due(self.connection, self.now.as_microseconds(), bounds::SWEEP)?;
         for (run_at, task, sub_queue) in &due {
@@ -63,6 +66,7 @@ impl Transaction<'_> {
         Ok(due.len() as u64)
     }
 
+    /// Ends tasks whose time is over.
     fn expire(&mut self) -> Result<u64> {
         let expired = self.cache.index.expired(self.connection, self.now.as_microseconds(), bounds::SWEEP)?;
         let mut ended = 0;
@@ -163,6 +167,7 @@ impl Transaction<'_> {
     }
 }
 
+/// Returns a steady time of a column.
 fn steady(microseconds: i64) -> Duration {
     Duration::from_micros(u64::try_from(microseconds).unwrap_or(0))
 }

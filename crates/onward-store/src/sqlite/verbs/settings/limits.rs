@@ -13,6 +13,7 @@ use crate::sqlite::limits::deferred_counters::leases_of_groups;
 use crate::sqlite::limits::limit_usage::ScopeNumber;
 
 impl Transaction<'_> {
+    /// Sets a limit. Tasks that run already count from now on.
     pub(in crate::sqlite) fn set_limit(&mut self, set: &SetLimit) -> VerbResult<Outcome> {
         rules::limit::check(set)?;
         let (queue, kind) = match &set.scope {
@@ -35,6 +36,7 @@ impl Transaction<'_> {
         Ok(Outcome::LimitSet(limit))
     }
 
+    /// Rejects a new limit of groups if there are too many.
     fn check_group_limits(&self, scope: &LimitScope) -> VerbResult<()> {
         let is_of_groups = |scope: &&LimitScope| matches!(scope, LimitScope::Group(_) | LimitScope::Groups(_));
         let known = self.cache.limits.configured();
@@ -45,6 +47,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Returns the present limit of a scope.
     fn limit_before(&self, scope: &LimitScope) -> Limit {
         self.cache.limits.configured().get(scope).copied().unwrap_or_default()
     }
@@ -62,6 +65,7 @@ impl Transaction<'_> {
         Ok(limit)
     }
 
+    /// Sets the limit of a kind or of the store.
     fn set_limit_of_kind_or_all(&mut self, set: &SetLimit, kind: Option<&Name>) -> Result<Limit> {
         if let Some(kind) = kind {
             self.cache.names.ensure_kind(self.connection, kind)?;
@@ -76,6 +80,7 @@ impl Transaction<'_> {
         Ok(limit)
     }
 
+    /// Sets the limit of groups, and settles each group that it concerns.
     fn set_limit_of_groups(&mut self, set: &SetLimit) -> Result<Limit> {
         let limit = rules::limit::after(self.limit_before(&set.scope), set);
         self.cache.limits.set(self.connection, &set.scope, None, limit, 0)?;

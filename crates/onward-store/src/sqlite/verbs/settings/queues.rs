@@ -7,6 +7,7 @@ use crate::rules;
 use crate::sqlite::commit::transaction::{Transaction, VerbResult};
 
 impl Transaction<'_> {
+    /// Sets the settings of a queue, which is created if it is missing.
     pub(in crate::sqlite) fn set_queue(&mut self, set: &SetQueue) -> VerbResult<Outcome> {
         rules::queue::check(set)?;
         if let Some(text) = self.cache.names.refusal(Some(&set.queue), None) {
@@ -30,6 +31,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Sets the order in which queues are served.
     pub(in crate::sqlite) fn set_queue_mode(&mut self, mode: QueueMode) -> VerbResult<Outcome> {
         self.cache.queues.set_mode(self.connection, mode)?;
         self.hint.work += 1;

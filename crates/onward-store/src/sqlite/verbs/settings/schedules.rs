@@ -13,6 +13,7 @@ use crate::sqlite::columns::schedules;
 use crate::sqlite::commit::transaction::{Transaction, VerbError, VerbResult};
 
 impl Transaction<'_> {
+    /// Creates or changes a schedule.
     pub(in crate::sqlite) fn set_schedule(&mut self, set: &SetSchedule) -> VerbResult<Outcome> {
         rule::check(&set.schedule, self.payload_limit)?;
         let existing = self.find_schedule(&set.schedule.name)?;
@@ -27,6 +28,7 @@ impl Transaction<'_> {
         Ok(Outcome::ScheduleSet(what))
     }
 
+    /// Deletes a schedule. Tasks that it has submitted stay.
     pub(in crate::sqlite) fn delete_schedule(&mut self, name: &Name) -> VerbResult<Outcome> {
         let deleted =
             self.connection.prepare_cached("DELETE FROM schedule WHERE name = ?")?.execute([name.as_str()])?;
@@ -37,6 +39,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
+    /// Pauses a schedule.
     pub(in crate::sqlite) fn pause_schedule(&mut self, name: &Name) -> VerbResult<Outcome> {
         let record = self.known_schedule(name)?;
         if !record.paused {
@@ -46,6 +49,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
+    /// Resumes a schedule from its next firing, which the caller computed from the given revision.
     pub(in crate::sqlite) fn resume_schedule(
         &mut self,
         name: &Name,
@@ -60,6 +64,8 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
+    /// Fires a schedule: submits a task for each firing, as far as the overlap policy permits. A
+    /// stale revision is rejected, so that two nodes do not fire twice.
     pub(in crate::sqlite) fn fire_schedule(&mut self, fire: &FireSchedule) -> VerbResult<Outcome> {
         rule::check_fire(fire)?;
         let mut record = self.schedule_as_read(&fire.name, fire.revision)?;
@@ -79,6 +85,7 @@ impl Transaction<'_> {
         Ok(Outcome::ScheduleFired(Fired { firings, revision: self.put_schedule(record)? }))
     }
 
+    /// Submits the task of one firing, or does what the overlap policy says.
     fn fire_once(&mut self, record: &ScheduleRecord, overlap: Overlap, at: Timestamp) -> VerbResult<Firing> {
         match rule::decide(overlap, self.previous_firing(record)?, record.pending_at.is_some()) {
             Decision::Submit => {}
@@ -97,11 +104,13 @@ impl Transaction<'_> {
         }
     }
 
+    /// Returns the state of the schedule's last task.
     fn previous_firing(&self, record: &ScheduleRecord) -> Result<Previous> {
         let Some(last) = record.last else { return Ok(Previous::Ended) };
         Ok(Previous::of(last.task, self.live(last.task)?.map(|task| task.state())))
     }
 
+    /// Reads a schedule, or returns the refusal.
     fn known_schedule(&self, name: &Name) -> VerbResult<ScheduleRecord> {
         self.find_schedule(name)?.ok_or_else(|| Refusal::ScheduleNotFound(name.clone()).into())
     }
@@ -116,6 +125,7 @@ impl Transaction<'_> {
         Ok(schedules::read(self.connection, "WHERE name = ?", [name.as_str()])?.pop())
     }
 
+    /// Counts the schedules.
     fn count_schedules(&self) -> Result<u64> {
         Ok(self.connection.prepare_cached("SELECT count(*) FROM schedule")?.query_row([], |row| row.get(0))?)
     }

@@ -10,6 +10,8 @@ use crate::sqlite::reads::filter::Range;
 use crate::sqlite::reads::list::newest_ids;
 
 impl Transaction<'_> {
+    /// Applies a verb to a chunk of the tasks that a filter selects. A rejected task does not stop
+    /// the others.
     pub(in crate::sqlite) fn bulk(&mut self, bulk: &Bulk) -> VerbResult<BulkDone> {
         let Some(chunk) = Chunk::of(bulk, TaskId(self.cache.next_task - 1)) else { return Ok(BulkDone::default()) };
         if chunk.filter.asks_for_tags() {
@@ -37,6 +39,7 @@ impl Transaction<'_> {
         }
     }
 
+    /// Applies a verb to one task.
     fn bulk_one(&mut self, verb: &BulkVerb, task: TaskId) -> VerbResult<Outcome> {
         match verb {
             BulkVerb::Cancel => self.cancel(task),

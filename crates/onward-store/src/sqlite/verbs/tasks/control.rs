@@ -19,11 +19,17 @@ use crate::sqlite::ready::index::Entry;
 
 /// The data of an ended task that `retry` needs.
 pub(in crate::sqlite) struct EndedTask {
+    /// The sub-queue's number.
     pub(in crate::sqlite) sub_queue: i64,
+    /// The code of the final state.
     state: i64,
+    /// The priority.
     priority: u8,
+    /// The time of the end.
     finished_at: i64,
+    /// The rarer options.
     pub(in crate::sqlite) options: TaskOptions,
+    /// The unique key.
     key: Option<String>,
 }
 
@@ -35,6 +41,7 @@ impl EndedTask {
 }
 
 impl Transaction<'_> {
+    /// Cancels a task, or asks it to stop if it runs.
     pub(in crate::sqlite) fn cancel(&mut self, task: TaskId) -> VerbResult<Outcome> {
         let live = self.live_or_refuse(task)?;
         if self.notify_of_cancel(&live)? {
@@ -67,6 +74,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Retries an ended task, with new attempts and under its old number.
     pub(in crate::sqlite) fn retry(&mut self, task: TaskId) -> VerbResult<Outcome> {
         if let Some(live) = self.live(task)? {
             return Err(Refusal::NotEnded { task, state: live.state() }.into());
@@ -130,6 +138,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Reads an ended task.
     pub(in crate::sqlite) fn ended(&self, task: TaskId) -> Result<Option<EndedTask>> {
         let mut statement = self
             .connection
@@ -154,6 +163,7 @@ impl Transaction<'_> {
         Ok(owner.map(TaskId))
     }
 
+    /// Gives a task its unique key again.
     pub(in crate::sqlite::verbs) fn take_key_again(&mut self, task: TaskId, ended: &EndedTask) -> Result<()> {
         let Some(key) = &ended.key else { return Ok(()) };
         let kind = self.kind_of(ended.sub_queue);
@@ -173,6 +183,7 @@ impl Transaction<'_> {
         }
     }
 
+    /// Pauses a scope.
     pub(in crate::sqlite) fn pause(&mut self, scope: &Scope, until: Option<Timestamp>) -> VerbResult<Outcome> {
         self.ensure_scope(scope)?;
         self.cache.pauses.set(self.connection, scope, until)?;
@@ -202,6 +213,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Adds a group that is paused before its first task.
     fn ensure_paused_group(&mut self, group: &Name) -> VerbResult<()> {
         if let Some(text) = self.cache.names.group_refusal(Some(group)) {
             return Err(Refusal::Invalid(text).into());
@@ -216,6 +228,7 @@ impl Transaction<'_> {
         self.cache.names.group(name).map_or(Ok(()), |group| self.refresh_group(group))
     }
 
+    /// Ends the pause of a scope.
     pub(in crate::sqlite) fn resume(&mut self, scope: &Scope) -> VerbResult<Outcome> {
         if self.cache.pauses.clear(self.connection, scope)? {
             self.refresh_scope(scope)?;

@@ -12,6 +12,7 @@ use crate::rules::{intervene, orchestration};
 use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 
 impl Transaction<'_> {
+    /// Makes a scheduled task due now.
     pub(in crate::sqlite) fn run_now(&mut self, task: TaskId) -> VerbResult<Outcome> {
         let live = self.live_or_refuse(task)?;
         intervene::run_now(task, self.standing_of(&live)?)?;
@@ -24,6 +25,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
+    /// Moves a scheduled task to its ready list.
     fn make_due(&mut self, task: &LiveTask) -> Result<()> {
         let run_at = task.run_at.min(self.now.as_microseconds());
         self.cache.index.remove_scheduled(self.connection, task.run_at, task.id.0, task.sub_queue)?;
@@ -36,6 +38,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Ends a task that does not run, as a dead letter.
     pub(in crate::sqlite) fn kill(&mut self, task: TaskId) -> VerbResult<Outcome> {
         let live = self.live_or_refuse(task)?;
         intervene::kill(task, self.standing_of(&live)?)?;
@@ -44,6 +47,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
+    /// Removes a task that does not run.
     pub(in crate::sqlite) fn delete(&mut self, task: TaskId) -> VerbResult<Outcome> {
         let state = match self.live(task)? {
             Some(live) => Some(self.standing_of(&live)?),

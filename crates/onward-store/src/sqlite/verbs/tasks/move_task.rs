@@ -12,6 +12,7 @@ use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 use crate::sqlite::verbs::relations::batches::is_batch_item;
 
 impl Transaction<'_> {
+    /// Moves a task to another queue: at once, or after its attempt if it runs.
     pub(in crate::sqlite) fn move_task(&mut self, id: TaskId, queue: &Name) -> VerbResult<Outcome> {
         let task = self.live_or_refuse(id)?;
         if let Some(text) = self.cache.names.refusal(Some(queue), None) {
@@ -65,6 +66,7 @@ impl Transaction<'_> {
         Ok(statement.query_row([task.0], |row| row.get(0))?)
     }
 
+    /// Changes the sub-queue in a task's row.
     fn change_sub_queue(&mut self, task: LiveTask, queue: &Name) -> Result<LiveTask> {
         let Some(sub_queue) = self.cache.names.sub_queue(task.sub_queue) else { return Ok(task) };
         let (kind, group, orchestration) =

@@ -21,6 +21,9 @@ use crate::sqlite::limits::limit_usage::ScopeNumber;
 use crate::sqlite::verbs::relations::batches::is_batch_item;
 
 /// The extent and the progress of a prune.
+///
+/// Ended tasks are removed in the order of their ends, row by row of the log, from where the last
+/// prune stopped.
 struct Pruning {
     /// Tasks that ended before this are removed.
     before: i64,
@@ -28,16 +31,19 @@ struct Pruning {
     excess: u64,
     /// The number of tasks that may still be removed.
     left: usize,
+    /// The number of tasks removed so far.
     removed: u64,
     /// The row of the last end that was removed.
     last_row: i64,
     /// The row of the first end that stays and is in scope, if it was reached.
     kept_row: Option<i64>,
+    /// True if more tasks could be removed.
     more: bool,
 }
 
 /// The data of an ended task that was removed.
 struct Removed {
+    /// The sub-queue's number.
     sub_queue: i64,
     /// The row of the log that records its end.
     ended_in: i64,
@@ -56,6 +62,7 @@ impl Pruning {
         false
     }
 
+    /// Records the removal of a task whose end is in a log row.
     fn removed(&mut self, row: i64) {
         self.left = self.left.saturating_sub(1);
         self.removed += 1;
@@ -69,6 +76,7 @@ impl Pruning {
 }
 
 impl Transaction<'_> {
+    /// Removes tasks of a queue in given states, live ones included.
     pub(in crate::sqlite) fn purge(&mut self, queue: &Name, states: &[TaskState], limit: usize) -> VerbResult<Outcome> {
         rules::purge::check(queue, states)?;
         let number = self.cache.names.queue(queue).ok_or_else(|| Refusal::QueueNotFound(queue.clone()))?;
@@ -96,6 +104,7 @@ impl Transaction<'_> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// Returns the oldest ended tasks of a queue.
     fn ended_of_queue(&self, queue: i64, states: &[TaskState], limit: usize) -> Result<Vec<(i64, bool)>> {
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/tasks/ended_tasks_of_queue.sql"))?;
         let mut tasks = Vec::new();
@@ -110,6 +119,8 @@ impl Transaction<'_> {
         Ok(tasks)
     }
 
+    /// Removes a task with all its rows. Dependents of a live one are updated as if it had
+    /// been cancelled.
     pub(in crate::sqlite::verbs) fn remove_without_trace(&mut self, id: TaskId) -> Result<()> {
         if let Some(task) = self.live(id)? {
             self.leave_list(&task.entry())?;
@@ -169,6 +180,7 @@ impl Transaction<'_> {
         Ok(Some(removed))
     }
 
+    /// Removes the rows that a task has in other tables.
     fn remove_details(&self, id: TaskId) -> Result<()> {
         self.connection.prepare_cached("DELETE FROM attempt_error WHERE task = ?")?.execute([id.0])?;
         self.connection.prepare_cached("DELETE FROM progress WHERE task = ?")?.execute([id.0])?;
@@ -176,6 +188,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Deletes a queue without live tasks, with its settings.
     pub(in crate::sqlite) fn delete_queue(&mut self, queue: &Name) -> VerbResult<Outcome> {
         let number = self.cache.names.queue(queue).ok_or_else(|| Refusal::QueueNotFound(queue.clone()))?;
         let live: i64 = self
@@ -223,6 +236,7 @@ impl Transaction<'_> {
         Ok(Outcome::Removed { tasks: pruning.removed, more: pruning.more })
     }
 
+    /// Removes tasks whose own retention is over.
     fn prune_expired_retentions(&mut self, pruning: &mut Pruning) -> Result<()> {
         let (tasks, more) = self.expired_retentions(pruning.left)?;
         pruning.more = more;
@@ -292,6 +306,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Returns the number of ended tasks, from the statistics.
     fn history_count(&self) -> Result<u64> {
         let saved: i64 = self
             .connection
@@ -302,6 +317,7 @@ impl Transaction<'_> {
             .map_err(|_| Error::corrupt("the store counts fewer than no ended tasks; restore a backup"))
     }
 
+    /// Removes unique keys whose time is over.
     fn forget_retained_keys(&self) -> Result<()> {
         self.connection
             .prepare_cached(

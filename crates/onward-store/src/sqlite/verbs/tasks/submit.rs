@@ -18,6 +18,7 @@ use crate::sqlite::ready::index::Entry;
 use crate::sqlite::row_cache::waiting_tasks::{PlainTask, WaitingTask};
 
 impl Transaction<'_> {
+    /// Submits a task. If its unique key is taken, the policy for duplicates decides.
     pub(in crate::sqlite) fn submit(&mut self, task: &NewTask) -> VerbResult<Submitted> {
         self.check_submit(task)?;
         if !task.depends_on.is_empty() {
@@ -60,6 +61,7 @@ impl Transaction<'_> {
         Ok(outcomes.into_iter().filter_map(submitted).collect())
     }
 
+    /// Submits a task of a list, which may depend on earlier tasks of the list.
     fn submit_in_all(&mut self, task: &NewTask, before: &[Outcome]) -> VerbResult<Submitted> {
         match rules::dependencies::resolved(task, before)? {
             Some(resolved) => self.submit(&resolved),
@@ -182,15 +184,18 @@ impl Transaction<'_> {
         Ok(id)
     }
 
+    /// Returns the number of a task's sub-queue, which is added if it is missing.
     fn ensure_sub_queue(&mut self, task: &NewTask) -> Result<i64> {
         let NewTask { queue, kind, group, orchestration, .. } = task;
         self.cache.names.ensure_sub_queue(self.connection, queue, kind, group.as_ref(), *orchestration)
     }
 
+    /// Returns the kind of a sub-queue.
     pub(in crate::sqlite::verbs) fn kind_of(&self, sub_queue: i64) -> i64 {
         self.cache.names.sub_queue(sub_queue).map_or(0, |sub_queue| sub_queue.kind)
     }
 
+    /// Returns the holder of a unique key: a live task, or an ended one that keeps it longer.
     fn key_holder(&mut self, task: &NewTask, unique: &UniqueKey) -> Result<Option<KeyHolder>> {
         let Some(kind) = self.cache.names.kind(&task.kind) else { return Ok(None) };
         if let Some(id) = self.cache.index.key_owner(self.connection, kind, &unique.key)? {
@@ -220,6 +225,7 @@ impl Transaction<'_> {
         Ok(None)
     }
 
+    /// Raises the priority of a task, and of the batch that it is an item of.
     fn raise_priority(&mut self, id: TaskId, task: &NewTask) -> VerbResult<Submitted> {
         if let Some(live) = self.live(id)? {
             self.raise_to(&live, task.priority)?;
@@ -230,6 +236,7 @@ impl Transaction<'_> {
         Ok(Submitted::PriorityRaised { id })
     }
 
+    /// Raises the priority of a task, which moves within its list.
     fn raise_to(&mut self, task: &LiveTask, priority: Priority) -> Result<()> {
         self.leave_list(&task.entry())?;
         self.connection
@@ -275,6 +282,8 @@ impl Transaction<'_> {
         self.insert(&follower).map(|_| ())
     }
 
+    /// Replaces a task by a new one: a waiting task is cancelled, and a running one is asked to
+    /// stop.
     fn supersede(&mut self, old: TaskId, task: &NewTask) -> VerbResult<Submitted> {
         // The new task is the successor now, in place of the earlier one.
         self.connection.prepare_cached("DELETE FROM successor WHERE task = ?")?.execute([old.0])?;

@@ -90,8 +90,8 @@ async fn dropping_a_socket_of_any_type_ends_all_its_tasks() {
     let (push, pull) = (PushSocket::new(), PullSocket::new());
     push.connect(pull.bind("ipc://@onward-zmtp-life").await.unwrap()).unwrap();
     let unconnected = PairSocket::new();
-    nobody.connect("tcp://127.0.0.1:1").unwrap();
-    nobody.connect("inproc://nobody").unwrap();
+    unconnected.connect("tcp://127.0.0.1:1").unwrap();
+    unconnected.connect("inproc://nobody").unwrap();
     peers(1, || dealer.statistics()).await;
     peers(1, || sub.statistics()).await;
     peers(1, || push.statistics()).await;
