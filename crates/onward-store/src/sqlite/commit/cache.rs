@@ -29,7 +29,7 @@ struct Known {
     names: Option<Names>,
     limits: Option<Limits>,
     settle_groups: bool,
-    /// The time at which reservations were last looked at.
+    /// The time at which reservations were last checked.
     looked_at: Option<i64>,
     pruned_to: i64,
 }
@@ -46,7 +46,7 @@ pub(in crate::sqlite) struct Cache {
     pub(in crate::sqlite) limits: Limits,
     pub(in crate::sqlite) heads: ClaimableHeads,
     pub(in crate::sqlite) affinity: AffinityKeys,
-    /// True if the groups that wait for a token are to be looked at, regardless of when their token
+    /// True if the groups that wait for a token are to be checked, regardless of when their token
     /// was expected.
     pub(in crate::sqlite) settle_groups: bool,
     pub(in crate::sqlite) running_rows: RunningTasks,
@@ -65,8 +65,8 @@ pub(in crate::sqlite) struct Cache {
     pub(in crate::sqlite) next_task: i64,
     /// The number of the next log row.
     pub(in crate::sqlite) next_log: i64,
-    /// No log row before this one has the end of a task that a prune has to look at: those tasks
-    /// are removed, or have a retention of their own.
+    /// No log row before this one has the end of a task that a prune has to check: those tasks are
+    /// removed, or have their own retention.
     pub(in crate::sqlite) pruned_to: i64,
     /// The number of the next tag, once it was needed.
     pub(in crate::sqlite) next_tag: Option<i64>,
@@ -136,7 +136,7 @@ impl Cache {
         share_tag_of(connection, &self.names, &mut self.limits, list)
     }
 
-    /// The lists of a head list whose groups have got a token since the last sweep.
+    /// Returns the lists of a head list whose groups have received a token since the last sweep.
     pub(in crate::sqlite) fn lists_with_tokens(
         &mut self,
         connection: &Database<'_>,
@@ -174,7 +174,7 @@ pub(in crate::sqlite) fn next_overdue(connection: &Database<'_>) -> Result<Optio
     Ok(statement.query_row([], |row| row.get(0))?)
 }
 
-/// When the next pending batch is submitted if nothing more comes.
+/// Returns the time at which the next pending batch is ready if no more items arrive.
 pub(in crate::sqlite) fn next_ready_batch(connection: &Database<'_>) -> Result<Option<i64>> {
     Ok(connection.prepare_cached("SELECT min(ready_at) FROM pending_batch")?.query_row([], |row| row.get(0))?)
 }

@@ -55,8 +55,8 @@ struct GroupCommit {
 struct Queue {
     requests: VecDeque<CommitRequest>,
     closed: bool,
-    /// The number of callers and threads that are committing and will look into the queue again
-    /// before they stop.
+    /// The number of callers and threads that are committing and check the queue again before they
+    /// stop.
     committing: usize,
     /// True if the thread waits for a job, and must be woken.
     thread_waits: bool,
@@ -216,8 +216,8 @@ impl GroupCommit {
         unshared < ALONE || unshared.is_multiple_of(ALONE)
     }
 
-    /// Commits a few small batches, unless another caller or the thread is committing: that one
-    /// looks into the queue again. The thread commits what is left.
+    /// Commits a few small batches, unless another caller or the thread is committing, which then
+    /// checks the queue again. The thread commits the rest.
     fn commit_if_free(&self) {
         let mut queue = self.queue();
         if queue.committing > 0 {

@@ -20,7 +20,7 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// A list of the queue begins so.
+    /// Records the first task of a list of the queue.
     fn begins(&mut self, line: Place) {
         self.first = Some(self.first.map_or(line, |first| first.min(line)));
     }

@@ -1,10 +1,11 @@
-//! Ready lists of tasks that have an affinity key: which claims look at them.
+//! Ready lists of tasks that have an affinity key.
 //!
 //! The first task of such a list is among the [heads](crate::sqlite::ready::claimable_heads) of its
-//! sub-queue without a group, for all, or among those of the session for which it is **reserved**.
-//! So a claim looks at no list that is reserved for another session, however many there are.
-//! Entries and exits leave a list where it is; what they, a start, an end of a session or time may
-//! have changed is **settled** at the end of the write, so that a claim does not see its own doing.
+//! sub-queue without a group, for all sessions, or among those of the session for which it is
+//! **reserved**. So a claim examines no list that is reserved for another session, however many
+//! there are. Entries and exits leave a list where it is. At the end of a write, the effects of
+//! those, of a start, of the end of a session and of time are **settled**, so that a claim does not
+//! see its own changes.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -43,7 +44,7 @@ impl AffinityList {
     }
 }
 
-/// Returns the head list for the heads of a base that are reserved for a session; 0 stands for
+/// Returns the head list for the heads of a head list that are reserved for a session; 0 stands for
 /// those without a reservation.
 pub(in crate::sqlite) fn reserved_head_list(head_list: i64, session: i64) -> i64 {
     session << AFFINITY_SHIFT | head_list
@@ -55,7 +56,7 @@ fn read(connection: &Database<'_>, list: i64) -> Result<AffinityList> {
     Ok(found.unwrap_or(AffinityList { list, reserved: None }))
 }
 
-/// Returns the head list of a list, of whatever kind that is.
+/// Returns the head list of a list of any kind.
 pub(in crate::sqlite) fn head_list_of(connection: &Database<'_>, names: &Names, list: i64) -> Result<i64> {
     if list < FIRST_WITH_AFFINITY {
         return Ok(names.ungrouped_of(list));
@@ -64,8 +65,8 @@ pub(in crate::sqlite) fn head_list_of(connection: &Database<'_>, names: &Names, 
 }
 
 impl Cache {
-    /// The ready list of a task in a sub-queue: one of its affinity key, if it has one and tasks of
-    /// that wait.
+    /// Returns the ready list of a task in a sub-queue: that of its affinity key, if it has one and
+    /// tasks of the key wait.
     pub(in crate::sqlite) fn list_of(
         &self,
         connection: &Database<'_>,
@@ -175,7 +176,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// The lists of affinity keys of a group.
+    /// Returns the lists of affinity keys of a group.
     pub(in crate::sqlite) fn affinity_lists_of_group(&self, group: i64) -> Result<Vec<i64>> {
         let mut lists = Vec::new();
         if !self.cache.affinity.any() {
@@ -190,7 +191,7 @@ impl Transaction<'_> {
         Ok(lists)
     }
 
-    /// The lists of affinity keys without a group in a queue.
+    /// Returns the lists of affinity keys without a group in a queue.
     pub(super) fn affinity_lists_of_queue(&self, queue: i64) -> Result<Vec<i64>> {
         let mut lists = Vec::new();
         if !self.cache.affinity.any() {
@@ -300,7 +301,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Marks every list of a queue to be looked at again.
+    /// Marks every list of a queue to be checked again.
     pub(in crate::sqlite) fn unsettle_queue(&mut self, queue: i64) -> Result<()> {
         if !self.cache.affinity.any() {
             return Ok(());

@@ -97,8 +97,8 @@ impl ClaimOrder {
         Some((sort_key, source))
     }
 
-    /// Takes a source's head away, if it has one here; [`settle`](Self::settle) is to be called
-    /// then.
+    /// Removes a source's head, if it has one here; the caller must then call
+    /// [`settle`](Self::settle).
     pub(in crate::sqlite) fn remove(&mut self, source: usize) {
         match self {
             Self::Strict { heads, .. } => heads.retain(|(_, Reverse((_, one)))| *one != source),
@@ -145,8 +145,8 @@ impl ClaimOrder {
     }
 }
 
-/// Returns, of the queues of the greatest weight that have a head, the one whose head comes first:
-/// one of a group below its minimum, else the first due.
+/// Returns the queue whose head comes first, among the queues of the greatest weight that have a
+/// head: one of a group below its minimum, else the first due.
 fn first_queue(weights: &[u32], queues: &[QueueHeads]) -> Option<usize> {
     let key = |queue: &QueueHeads| {
         queue.peek().map(|Reverse(((share_tag, sort_key), _))| (!share_tag.is_guaranteed(), *sort_key))

@@ -17,7 +17,7 @@ pub(in crate::sqlite) struct ListCursor {
 }
 
 impl ListCursor {
-    /// The tasks of a list behind a sort key, or all.
+    /// Returns the cursor of the tasks of a list behind a sort key, or of all.
     pub(in crate::sqlite) fn behind(list: i64, sort_key: Option<Place>) -> Self {
         Self { list, buffered: VecDeque::new(), last: sort_key, exhausted: false }
     }

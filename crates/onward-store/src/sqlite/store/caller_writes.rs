@@ -48,8 +48,8 @@ impl AppliedInTransaction<'_> {
 }
 
 impl Drop for AppliedInTransaction<'_> {
-    /// Not earlier: this drop sets off writes to the file, which would wait for the caller's
-    /// transaction.
+    /// Runs when the value is dropped and not earlier, because it starts writes to the file, which
+    /// would wait for the caller's transaction.
     fn drop(&mut self) {
         self.callers.note();
     }
@@ -177,7 +177,7 @@ fn check(writes: &[Write]) -> Result<()> {
     Ok(())
 }
 
-/// A single write is rejected with its own refusal, not as a `Refusal::Member`.
+/// Applies the writes. A single write is rejected with its own refusal, not as a `Refusal::Member`.
 fn apply(transaction: &mut Transaction<'_>, mut writes: Vec<Write>) -> Result<Vec<Outcome>> {
     let single = if writes.len() == 1 { writes.pop() } else { None };
     match transaction.write(single.as_ref().unwrap_or(&Write::All(writes)))? {

@@ -101,15 +101,15 @@ fn turn(mode: QueueMode, queue: i64, weight: u32) -> i64 {
 }
 
 impl Transaction<'_> {
-    /// The sources that a claim may take from.
+    /// Returns the sources from which a claim may take tasks.
     pub(in crate::sqlite) fn candidates(&mut self, claim: &Claim, limit: usize) -> Result<Candidates> {
         let mut candidates = self.sources(claim, limit, self.resumed_at_the_start(claim));
         self.add_heads(&mut candidates)?;
         Ok(candidates)
     }
 
-    /// The sources for a look, which sweeps nothing: with the groups that have got a token since
-    /// the last sweep.
+    /// Returns the sources for a peek, which sweeps nothing; they include the groups that have
+    /// received a token since the last sweep.
     pub(in crate::sqlite) fn candidates_for_a_look(&mut self, claim: &Claim) -> Result<Candidates> {
         let mut candidates = self.sources(claim, 1, self.resumed_at_the_start(claim));
         self.add_groups_with_tokens(&mut candidates)?;
@@ -247,7 +247,7 @@ impl Transaction<'_> {
         Ok(next)
     }
 
-    /// The next task of all sources that may still give one.
+    /// Returns the next task of all sources that may still give one.
     pub(in crate::sqlite) fn next_candidate(&mut self, candidates: &mut Candidates) -> Result<Option<Candidate>> {
         if let Some(source) = candidates.last_source.take() {
             self.add_head(candidates, source)?;
@@ -292,8 +292,8 @@ impl Transaction<'_> {
         Ok(next.map(|next| between(last, next)))
     }
 
-    /// The first place of a source behind another. Where groups share queues their heads are not in
-    /// the order of their sort keys, so all are looked at.
+    /// Returns the first sort key of a source behind another. If groups share queues, their heads
+    /// are not in the order of their sort keys, so all are checked.
     fn first_behind(&mut self, heads: &Heads, last: Place) -> Result<Option<Place>> {
         let cursor = match heads {
             Heads::List(cursor) => {
@@ -445,7 +445,7 @@ impl Candidates {
 }
 
 impl HeadListCursor {
-    /// Up to where the ready list of a head was looked at, if the head was.
+    /// Returns the sort key up to which the ready list of a head was examined, if it was.
     fn passed_of(&self, head: &ClaimableHead) -> Option<Place> {
         let passed = [self.behind, self.passed.get(&head.list).copied()].into_iter().flatten().max();
         passed.filter(|passed| head.sort_key <= *passed)
