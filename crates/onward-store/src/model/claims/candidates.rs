@@ -129,8 +129,8 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Finds the head of a line by fair shares: within each queue the group with the lowest rank,
-    /// and among queues of one line the lowest sort key.
+    /// Finds the head of a line by fair shares: within each queue the group with the lowest rank.
+    /// Among the queues of a line, groups below their minimum go first, then the lowest sort key.
     fn find_head_by_shares(&mut self, state: &State, line: Line) {
         // By shares any sub-queue may be the first, so each needs one loaded task beyond those
         // already scanned.
