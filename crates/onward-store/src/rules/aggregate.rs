@@ -12,7 +12,7 @@ use crate::rules::dependencies::Ended;
 use crate::rules::retry::RetryPolicy;
 
 /// The last error of a batch that was cancelled because it has no items left.
-pub const EMPTIED: &str = "all its members were taken out before it ran";
+pub const EMPTIED: &str = "all its items were removed before it ran";
 
 /// A pending batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +109,7 @@ pub fn adopt(bundle: &mut NewTask, members: &[MemberFacts]) {
 #[must_use]
 pub fn without_members(bundle: TaskId) -> Refusal {
     Refusal::Invalid(format!(
-        "task {bundle} is a bundle without members: they were removed, or tried again by themselves; submit what is to be done"
+        "task {bundle} is a batch without items: they were removed, or retried one by one; submit new tasks"
     ))
 }
 
@@ -129,8 +129,8 @@ pub fn error(bundle: TaskId, ended: Ended, last_error: Option<&str>) -> Option<S
     let why = last_error.map(|error| format!(": {error}")).unwrap_or_default();
     match ended {
         Some(TaskState::Completed) => None,
-        Some(state) => Some(format!("task {bundle}, its bundle, ended as {state}{why}")),
-        None => Some(format!("task {bundle}, its bundle, was removed")),
+        Some(state) => Some(format!("task {bundle}, its batch, ended as {state}{why}")),
+        None => Some(format!("task {bundle}, its batch, was removed")),
     }
 }
 

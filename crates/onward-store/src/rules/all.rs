@@ -12,9 +12,9 @@ pub fn check(members: &[Write]) -> Result<(), Refusal> {
     check_size(members.len())?;
     match members.iter().position(|member| matches!(member, Write::All(_))) {
         None => Ok(()),
-        Some(index) => Err(Refusal::Invalid(format!(
-            "number {index} of the writes to be done as one is itself several writes; put its members in its place"
-        ))),
+        Some(index) => {
+            Err(Refusal::Invalid(format!("write {index} of an `All` is itself an `All`; put its writes in its place")))
+        }
     }
 }
 
@@ -27,7 +27,7 @@ pub fn check_size(members: usize) -> Result<(), Refusal> {
         return Ok(());
     }
     Err(Refusal::Invalid(format!(
-        "{members} writes were to be done as one and the limit is {}; split them",
+        "{members} writes cannot be applied as one, because the limit is {}; split them",
         bounds::ALL
     )))
 }
@@ -39,6 +39,6 @@ mod tests {
     #[test]
     fn an_all_within_an_all_is_refused() {
         let refusal = check(&[Write::Sweep, Write::All(vec![])]).unwrap_err();
-        assert!(refusal.to_string().contains("number 1"), "{refusal}");
+        assert!(refusal.to_string().contains("write 1"), "{refusal}");
     }
 }

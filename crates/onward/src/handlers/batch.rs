@@ -56,7 +56,7 @@ impl Context {
 fn decode<T: Task>(member: &TaskRecord) -> std::result::Result<T, Failure> {
     serde_json::from_slice(member.payload.as_deref().unwrap_or_default()).map_err(|error| {
         let (member, kind) = (member.id, T::KIND);
-        Failure::permanent(format!("the payload of member {member} is not what the kind `{kind}` expects: {error}"))
+        Failure::permanent(format!("the payload of batch item {member} does not match the kind `{kind}`: {error}"))
     })
 }
 

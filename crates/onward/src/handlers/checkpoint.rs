@@ -60,7 +60,9 @@ impl Context {
     pub fn last_checkpoint<T: DeserializeOwned>(&self) -> Result<Option<T>, Failure> {
         let read = |memo: &Bytes| {
             serde_json::from_slice(memo).map_err(|error| {
-                Failure::permanent(format!("the last checkpoint is not what the handler expects: {error}"))
+                Failure::permanent(format!(
+                    "the last checkpoint does not match the type that the handler reads: {error}"
+                ))
             })
         };
         self.memo().map(read).transpose()
