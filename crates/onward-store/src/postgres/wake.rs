@@ -156,7 +156,7 @@ async fn follow(shared: &Weak<Shared>, mut listener: Listener, poll: Duration) {
         let received = tokio::time::timeout(poll, listener.messages.recv()).await;
         let Some(shared) = shared.upgrade() else { return };
         match received {
-            Ok(Some(message)) => heard_from(&shared, &message),
+            Ok(Some(message)) => received_from(&shared, &message),
             Ok(None) => return,
             Err(_) => {
                 let Ok(stamp) = look(&listener.client, &shared).await else { return };
@@ -167,7 +167,7 @@ async fn follow(shared: &Weak<Shared>, mut listener: Listener, poll: Duration) {
 }
 
 /// Handles one notification. Those of this process and malformed ones are ignored.
-fn heard_from(shared: &Shared, message: &str) {
+fn received_from(shared: &Shared, message: &str) {
     if message == INBOX {
         return shared.inbox.notify_one();
     }

@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reason_is_told_at_once() {
+    fn every_reason_is_reported_at_once() {
         let rate = Rate { tasks: 1, per: Duration::from_secs(1), burst: 1 };
         let usage = LimitUse {
             scope: LimitScope::All,

@@ -175,7 +175,7 @@ async fn life_among(groups: usize, stores: usize) -> Duration {
 
 /// Shows: Q12
 #[tokio::test]
-async fn a_claim_beside_ten_thousand_series_of_another_session_costs_about_what_it_costs_beside_few() {
+async fn a_claim_beside_ten_thousand_affinity_keys_of_another_session_costs_about_what_it_costs_beside_few() {
     for stores in [1, 2] {
         let (few, many) = (life_beside_series(SHALLOW, stores).await, life_beside_series(GROUPS, stores).await);
         assert!(many < few * FACTOR, "{many:?} beside {GROUPS}, {few:?} beside {SHALLOW}, of {stores} stores");

@@ -11,11 +11,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use crate::fixture::{Gate, TestStore, start, stop, submit, task};
 
 on_every_store! {
-    a_hook_is_told_of_each_change_in_the_order_of_one_task,
-    what_a_hook_is_told_is_durable_by_then,
-    a_hook_is_not_told_of_what_could_not_be_committed,
+    a_hook_is_called_for_each_change_in_the_order_of_one_task,
+    a_change_is_durable_when_a_hook_is_called,
+    a_hook_is_not_called_for_a_failed_commit,
     a_hook_that_hangs_holds_up_no_task_and_no_other_hook,
-    a_run_ends_when_its_hooks_have_been_told_everything,
+    a_run_ends_when_its_hooks_have_had_every_change,
     a_hook_that_hangs_is_left_when_the_shutdown_limit_has_passed,
     a_hook_that_panics_is_called_for_what_follows,
 }
@@ -39,7 +39,7 @@ fn fine(engine: &Engine) {
 }
 
 /// Shows: Q7
-async fn a_hook_is_told_of_each_change_in_the_order_of_one_task(store: TestStore) {
+async fn a_hook_is_called_for_each_change_in_the_order_of_one_task(store: TestStore) {
     let engine = store.engine().await;
     let retry = RetryPolicy { attempts: 2, backoff: Backoff::Constant { delay: Duration::ZERO } };
     engine.handle_with("again", HandlerOptions::new().retry(retry), |context| async move {
@@ -58,7 +58,7 @@ async fn a_hook_is_told_of_each_change_in_the_order_of_one_task(store: TestStore
 }
 
 /// Shows: Q7
-async fn what_a_hook_is_told_is_durable_by_then(store: TestStore) {
+async fn a_change_is_durable_when_a_hook_is_called(store: TestStore) {
     let engine = store.engine().await;
     fine(&engine);
     let (store, (sender, mut receiver)) = (store.shared(), unbounded_channel());
@@ -76,7 +76,7 @@ async fn what_a_hook_is_told_is_durable_by_then(store: TestStore) {
 }
 
 /// Shows: Q7
-async fn a_hook_is_not_told_of_what_could_not_be_committed(store: TestStore) {
+async fn a_hook_is_not_called_for_a_failed_commit(store: TestStore) {
     let faulty = Arc::new(FaultyStore::new(store.shared()));
     let engine = store.builder().store(faulty.clone()).open().await.unwrap();
     let failing = faulty.clone();
@@ -124,7 +124,7 @@ async fn a_hook_that_hangs_holds_up_no_task_and_no_other_hook(store: TestStore) 
 }
 
 /// Shows: Q7
-async fn a_run_ends_when_its_hooks_have_been_told_everything(store: TestStore) {
+async fn a_run_ends_when_its_hooks_have_had_every_change(store: TestStore) {
     let engine = store.engine().await;
     fine(&engine);
     let told = follow(&engine);

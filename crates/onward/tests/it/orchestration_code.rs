@@ -23,7 +23,7 @@ on_every_store! {
     a_handler_of_a_type_that_is_an_orchestration_is_an_error_of_the_run,
     a_kind_with_a_handler_and_an_orchestration_is_an_error_of_the_run,
     an_orchestration_of_a_version_that_is_not_here_is_left_alone_for_longer_each_time,
-    a_plain_task_of_a_kind_that_has_the_code_of_an_orchestration_is_told_so,
+    a_plain_task_of_an_orchestration_kind_fails_with_that_reason,
     after_a_takeover_what_was_submitted_before_it_is_cancelled_behind_what_was_submitted_since,
     what_continues_as_new_with_something_untaken_goes_on_with_the_newest_code,
     what_was_claimed_ahead_and_waits_behind_a_long_step_goes_to_others,
@@ -195,7 +195,7 @@ async fn an_orchestration_of_a_version_that_is_not_here_is_left_alone_for_longer
 }
 
 /// Shows: D9
-async fn a_plain_task_of_a_kind_that_has_the_code_of_an_orchestration_is_told_so(store: TestStore) {
+async fn a_plain_task_of_an_orchestration_kind_fails_with_that_reason(store: TestStore) {
     let engine = engine(&store, |_, _| async { Ok("played".to_owned()) }).await;
     let task = submit(&engine, "work").await;
     engine.run_until_idle().await.unwrap();

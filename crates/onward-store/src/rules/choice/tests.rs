@@ -83,7 +83,7 @@ fn an_interleaved_round_spreads_the_turns_of_a_queue_over_it() {
 }
 
 #[test]
-fn nobody_has_a_turn_where_nobody_has_work() {
+fn no_candidate_has_a_turn_without_work() {
     for mode in QueueMode::ALL {
         let mut chooser = Chooser::new(mode, QueueChoice::default(), [(QueueCandidate::of(mode, &name(0), 1), 1)]);
         chooser.close(0);

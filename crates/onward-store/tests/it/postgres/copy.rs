@@ -225,7 +225,7 @@ async fn a_store_with_a_worker_is_not_copied() {
 }
 
 /// Runs a statement on a connection of its own, from code that cannot await.
-fn by_somebody_else(url: &str, statement: &str) {
+fn by_another_process(url: &str, statement: &str) {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -243,7 +243,7 @@ async fn a_copy_leaves_nothing_behind_in_the_inbox_without_a_word() {
     let from = CopyEnd::postgres(format!("{url}#{schema}"));
     submit(&PostgresStore::open(&format!("{url}#{schema}")).await.unwrap()).await;
     let mut late = Some(format!("SELECT {schema}.onward_submit('mail')"));
-    let meanwhile = |_, _| late.take().into_iter().for_each(|submit| by_somebody_else(&url, &submit));
+    let meanwhile = |_, _| late.take().into_iter().for_each(|submit| by_another_process(&url, &submit));
     let error = copy(from.clone(), CopyEnd::sqlite(&to), meanwhile).await.unwrap_err();
     assert!(error.is_invalid() && error.to_string().contains("inbox"), "{error}");
     assert!(!to.exists());

@@ -186,7 +186,7 @@ async fn nodes_that_empty_the_inbox_at_once_submit_each_task_once() {
 }
 
 #[tokio::test]
-async fn what_was_submitted_while_nobody_was_there_is_taken_by_who_comes() {
+async fn tasks_submitted_without_a_worker_are_claimed_by_the_next() {
     let Some(shop) = Shop::open().await else { return };
     let Shop { url, schema, client, store } = shop;
     drop(store);

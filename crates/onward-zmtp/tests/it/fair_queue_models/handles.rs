@@ -24,7 +24,7 @@ fn a_source_that_is_inserted_wakes_the_reader_of_an_empty_queue() {
 }
 
 #[test]
-fn both_are_heard_when_a_second_source_comes_while_the_first_is_read() {
+fn both_are_received_when_a_second_source_arrives_while_the_first_is_read() {
     loom::model(|| {
         let mut queue = Queue::new();
         let handle = queue.handle();

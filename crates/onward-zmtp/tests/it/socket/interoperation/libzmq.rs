@@ -162,7 +162,7 @@ async fn our_xsub_and_an_xpub_of_libzmq() {
 
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn heartbeats_with_libzmq_go_on_while_nobody_receives() {
+async fn heartbeats_with_libzmq_continue_without_a_receiver() {
     let Some(program) = program() else { return };
     let heartbeat = onward_zmtp::protocol::Heartbeat::every(std::time::Duration::from_millis(20));
     let pull = PullSocket::with_options(SocketOptions::new().heartbeat(heartbeat));
