@@ -338,7 +338,7 @@ fn a_lease_that_is_too_short_is_named_with_what_it_may_be(sandbox: Sandbox) {
     sandbox.onward(&["submit", "--kind", "k"]);
     let ran = sandbox.onward(&work);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    assert!(ran.stderr.contains("lease of 1ms; it may be 100ms"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the lease of the engine is 1ms; it must be from 100ms"), "{}", ran.stderr);
 }
 
 const FAILING: &str = "read code; test $code != 0 || exit 0; echo no $code >&2; exit $code";

@@ -59,7 +59,7 @@ impl Retention {
                         // The dispatcher ends the run with this error and reports it.
                         Err(error) if error.is_replaced() => return,
                         Err(error) => {
-                            tracing::warn!(%error, "ended tasks could not be forgotten; trying again later");
+                            tracing::warn!(%error, "ended tasks could not be pruned; retrying later");
                             engine.inner.telemetry.store_errors.increment(1);
                         }
                     }

@@ -110,7 +110,7 @@ impl Dispatcher {
         let refused = self.attempts(tasks).into_iter().map(|attempt| {
             let kind = &attempt.task.kind;
             let text = format!(
-                "the kind `{kind}` has the code of an orchestration, and this is a plain task of it; submit it as an orchestration"
+                "the kind `{kind}` has the code of an orchestration, but this task is not one; submit it as an orchestration"
             );
             EndedAttempt { attempt, end: failed_permanently(text) }
         });

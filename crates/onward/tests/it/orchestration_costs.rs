@@ -237,7 +237,7 @@ async fn a_store_whose_reads_are_busy_once_fails_no_orchestration(store: TestSto
 }
 
 /// Shows: D3
-/// Beats: event-for-unknown
+/// Beats: event-for-nobody
 async fn an_event_without_a_recipient_is_refused_and_affects_no_other(store: TestStore) {
     let engine = engine(&store, |_, context| async move { context.event::<String>("go")?.await }).await;
     let task = start(&engine).await;

@@ -137,7 +137,7 @@ async fn a_result_whose_type_has_changed_is_noticed(store: TestStore) {
         context.event::<u32>("on")?.await?;
         Ok(doubled.concat())
     };
-    let how = "at event 5 the code ends (it fails: the result of the activity `double` is not what its type says";
+    let how = "at event 5 the code ends (it fails: the result of the activity `double` does not match its type";
     assert_noticed(&store, recorded, changed, how).await;
 }
 
@@ -150,7 +150,7 @@ async fn an_event_whose_type_has_changed_is_noticed(store: TestStore) {
         context.event::<u32>("on")?.await?;
         Ok(first.concat())
     };
-    let how = "at event 6 the code ends (it fails: what was sent as `go` is not what the code expects";
+    let how = "at event 6 the code ends (it fails: the payload of the signal `go` does not match the type that the code reads";
     assert_noticed(&store, recorded, changed, how).await;
 }
 
@@ -172,7 +172,7 @@ async fn a_payload_whose_type_has_changed_is_noticed(store: TestStore) {
     let changed = store.engine().await;
     changed.orchestrate(|work: NewWork, _| async move { Ok(work.number.to_string()) });
     let reported = changed.check_history(&history).unwrap_err().to_string();
-    assert!(reported.contains("at event 1 the code ends (it fails: the payload is not what"), "{reported}");
+    assert!(reported.contains("at event 1 the code ends (it fails: the payload does not match"), "{reported}");
     changed.signal(task, "on", &2).await.unwrap();
     changed.run_until_idle().await.unwrap();
     assert_eq!((state(&store, task).await, error(&store, task).await), (TaskState::Dead, reported));

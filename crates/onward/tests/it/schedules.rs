@@ -438,8 +438,8 @@ async fn what_cannot_be_meant_is_refused_before_anything_changes(store: TestStor
         (daily("0 3 * * *", "Europe/Berln"), "`Europe/Berln`"),
         (daily("0 0 30 2 *", "UTC"), "never fires"),
         (engine.schedule("s").every(Duration::ZERO).task(task("report")), "100 ms"),
-        (engine.schedule("s").every(HOUR), "what to submit"),
-        (engine.schedule("s").task(task("report")), "when to fire"),
+        (engine.schedule("s").every(HOUR), "no task"),
+        (engine.schedule("s").task(task("report")), "no recurrence"),
     ] {
         let error = schedule.await.unwrap_err();
         assert!(error.is_invalid() && error.to_string().contains(part), "{error}");

@@ -67,9 +67,9 @@ pub(in crate::postgres) async fn apply(
     state.completions = CompletionPhase::None;
     let mut eager_writes = EagerWrites::of(client, &shared.sql, calls);
     let mut decided = decide(client, shared, calls, state, client.begin(), (&mut eager_writes, plan)).await;
-    // `None` means that the speculation did not hold. The calls are decided again in a new
-    // transaction, without a plan and without eager writes.
     if let Ok(None) = decided {
+        // The speculation did not hold. The calls are decided again in a new transaction, without a
+        // plan and without eager writes.
         drop(eager_writes);
         eager_writes = EagerWrites::never(client, &shared.sql);
         decided = match client.batch_execute("ROLLBACK").await.map_err(classified) {

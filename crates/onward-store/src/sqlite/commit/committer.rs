@@ -442,7 +442,7 @@ impl Committer {
         }
     }
 
-    /// Makes every waiter of this process look at the store.
+    /// Makes every waiter of this process read the store again.
     pub(in crate::sqlite) fn wake_all(&self) {
         self.notifications.notify_missed();
         self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 0 }));

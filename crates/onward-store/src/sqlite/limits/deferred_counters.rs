@@ -1,12 +1,12 @@
 //! Deferred counters: the running tasks and taken tokens of each limited group, while they are not
 //! in the tables.
 //!
-//! A process that is alone on a file would write those of some hundred groups with each commit, for
-//! no reader but itself. It keeps them in memory instead and writes them now and then, and before
-//! another process reads them. Nothing is lost by that: the number of running tasks follows from
-//! the leases, and the tokens taken since are in the log, from the row on that `meta` names. A
-//! process that reads the limits of a file, after a crash or beside a process that is still alone,
-//! recomputes both.
+//! A process that is alone on a file would write those of some hundred groups with each commit,
+//! although no other process reads them. Instead it keeps them in memory, and writes them from time
+//! to time and before another process reads them. Nothing is lost by that: the number of running
+//! tasks follows from the leases, and the tokens taken since are in the log, from the row on that
+//! `meta` names. A process that reads the limits of a file, after a crash or beside a process that
+//! is still alone, recomputes both.
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
-//! Groups at their limits: which of their ready lists claims look at.
+//! Groups at their limits: they decide which ready lists claims examine.
 //!
 //! A group is **held back** while its limit lets no further task of it start, or while it is
 //! paused. The first task of each of its lists is then not among the
-//! [heads](crate::sqlite::ready::claimable_heads), so claims pass it without a look. Whatever may
-//! change that (a start, an end, time, a new limit, a pause) settles the group again.
+//! [heads](crate::sqlite::ready::claimable_heads), so claims do not examine it. Every event that
+//! may change that (a start, an end, time, a new limit, a pause) settles the group again.
 
 use crate::api::error::Result;
 use crate::bounds;

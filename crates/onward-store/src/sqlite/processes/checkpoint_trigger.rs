@@ -20,7 +20,7 @@ const SHORT_LOG: i32 = 16;
 /// The size of a page of the log.
 const PAGE_BYTES: u64 = 4096;
 
-/// The interval at which peers are looked at.
+/// The interval at which peers are checked.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Wakes the housekeeping thread.
@@ -146,7 +146,7 @@ impl CheckpointTrigger {
         self.fire();
     }
 
-    /// Waits until the trigger fires or, if other processes write too, until it is time to look at
+    /// Waits until the trigger fires or, if other processes write too, until it is time to check
     /// them; `None` if the thread is to end.
     pub(in crate::sqlite) fn wait(&self, alone: bool) -> Option<Reason> {
         self.sleeps.store(alone, Ordering::Relaxed);

@@ -64,8 +64,7 @@ pub(in crate::sqlite) struct PeerProcesses {
 pub(in crate::sqlite) struct PeerWakers {
     /// The open lock files by name.
     lock_files: Arc<Mutex<BTreeMap<String, File>>>,
-    /// The directory where a brief process looks for them before it wakes them; it looks at no
-    /// other time.
+    /// The directory in which a brief process looks for its peers, only before it wakes them.
     directory: Option<PathBuf>,
 }
 
@@ -163,7 +162,8 @@ impl PeerProcesses {
         self.watcher.is_some()
     }
 
-    /// The way to the write lock, which all processes take in the order in which they come.
+    /// Returns the ticket lock, through which all processes take the write lock in the order of
+    /// their arrival.
     pub(in crate::sqlite) fn ticket_lock(&self) -> &TicketLock {
         &self.ticket_lock
     }
@@ -234,7 +234,7 @@ pub(in crate::sqlite) fn ended(store: &Path, processes: BTreeSet<String>) -> BTr
     processes.into_iter().filter(|process| !is_process_here(&directory, process)).collect()
 }
 
-/// The inode of the file that the owner of a lock file has open.
+/// Returns the inode of the file that the owner of a lock file has open.
 fn inode_in(name: &str) -> Option<u64> {
     name.trim_end_matches(BRIEF).rsplit('-').next()?.parse().ok()
 }
@@ -255,7 +255,7 @@ fn lock_directory(store: &Path) -> PathBuf {
     with_suffix(store, "-sessions")
 }
 
-/// The lock files of the lasting processes that are here.
+/// Returns the lock files of the lasting processes that are present.
 fn lasting_lock_files(directory: &Path) -> BTreeMap<String, File> {
     let Ok(entries) = fs::read_dir(directory) else { return BTreeMap::new() };
     let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -357,9 +357,9 @@ fn without_watch(failure: &notify::Error) -> String {
 pub(in crate::sqlite) enum Woken {
     /// A peer has written, and the peers are those of the last time.
     Peer,
-    /// A peer has written, and there may be other lock files than the last time. It takes a look at
-    /// the directory's time; to open and try every lock file would be much for each commit of a
-    /// peer. Marks that come within the same tick of that clock are found at the next look.
+    /// A peer has written, and there may be new lock files. A check reads the directory's time;
+    /// opening and testing every lock file would cost too much for each commit of a peer. Changes
+    /// within the same tick of that clock are found at the next check.
     Peers,
     /// A brief process has come.
     Announced,

@@ -1,6 +1,6 @@
 //! Claimable heads: the first due task of each list of a group that is not held back.
 //!
-//! A claim thus looks at no list that is held back, however many there are: such a list has no head
+//! So a claim examines no list that is held back, however many there are: such a list has no head
 //! here, and gets one again when it is released. While a process is alone it keeps the heads in
 //! memory; several processes keep them in the tables.
 
@@ -96,7 +96,7 @@ impl ClaimableHeads {
         }
     }
 
-    /// The first of a head list's heads.
+    /// Returns the first of a head list's heads.
     pub(in crate::sqlite) fn first(&self, connection: &Database<'_>, head_list: i64) -> Result<Option<ClaimableHead>> {
         match self {
             Self::Memory { heads, .. } => Ok(heads.get(&head_list).and_then(|heads| heads.first().copied())),

@@ -405,7 +405,7 @@ impl Index {
         self.waiting_rows.take(task.0)
     }
 
-    /// Removes every due task of a list up to a sort key; what is known of them was taken before.
+    /// Removes every due task of a list up to a sort key; their cached rows were taken before.
     pub(in crate::sqlite) fn remove_ready_up_to(
         &mut self,
         connection: &Database<'_>,

@@ -270,8 +270,8 @@ impl SubmittedInTransaction<'_> {
 }
 
 impl Drop for SubmittedInTransaction<'_> {
-    /// Not earlier: this drop sets off writes to the file, which would wait for the caller's
-    /// transaction.
+    /// Runs when the value is dropped and not earlier, because it starts writes to the file, which
+    /// would wait for the caller's transaction.
     fn drop(&mut self) {
         self.callers.note();
     }

@@ -51,7 +51,7 @@ impl CodeOutcome {
     /// Returns the fault of an outcome with which no orchestration may end.
     pub(in crate::orchestration) fn fault(&self) -> Option<String> {
         match self {
-            Self::Panicked(text) => Some(format!("the code: {text}; mend it, then retry the task")),
+            Self::Panicked(text) => Some(format!("the code: {text}; fix it, then retry the task")),
             Self::Stuck(text) => Some(text.clone()),
             _ => None,
         }
@@ -353,7 +353,7 @@ impl Machine {
             }
         }
         self.stop(CodeOutcome::Stuck(
-            "the code wakes itself again and again and gets nowhere; have it await something".into(),
+            "the code wakes itself repeatedly without progress; await a timer, step or event in it".into(),
         ));
     }
 
@@ -406,7 +406,9 @@ fn outcome_of(returned: Result<Option<Bytes>, Failure>) -> CodeOutcome {
         Err(failure) => match failure.alternative_end() {
             Some(AlternativeEnd::ContinueAsNew(payload)) => CodeOutcome::ContinuedAsNew(payload.clone()),
             Some(AlternativeEnd::Cancelled) => CodeOutcome::Cancelled,
-            Some(_) => CodeOutcome::Failed("an orchestration cannot end so; it awaits what it waits for".to_owned()),
+            Some(_) => CodeOutcome::Failed(
+                "an orchestration cannot end by waiting; await its tasks, timers and events in its code".to_owned(),
+            ),
             None => CodeOutcome::Failed(failure.message().to_owned()),
         },
     }
