@@ -140,7 +140,7 @@ impl Listener {
 
 /// The sender's number in a notification that every process obeys, including the one that wrote: in
 /// a caller's transaction it does not know if the transaction commits.
-pub(super) const NOBODY: u64 = 0;
+pub(super) const NO_NODE: u64 = 0;
 
 /// The notification for rows in the inbox and for completions.
 const INBOX: &str = "inbox";

@@ -109,14 +109,14 @@ async fn the_affinity_key_of_an_idle_killed_process_is_free_at_once() {
     let here = Here::open().await;
     let wait = SetQueue::new(Name::default_queue()).affinity_wait(LONG);
     here.store.apply(vec![Write::SetQueue(wait)]).await.unwrap();
-    let mut series = NewTask::new("work").unwrap();
-    series.affinity = Some(Name::new("series").unwrap());
-    let first = submit_new(&here.store, series.clone()).await;
+    let mut affinity_key = NewTask::new("work").unwrap();
+    affinity_key.affinity = Some(Name::new("affinity_key").unwrap());
+    let first = submit_new(&here.store, affinity_key.clone()).await;
     let mut there = There::start(&here.path, LONG);
     there.claims(first);
     there.process.send("complete");
     assert_eq!(there.next(), "Done");
-    let second = submit_new(&here.store, series).await;
+    let second = submit_new(&here.store, affinity_key).await;
     let session = here.session(LONG).await;
     let changes = here.store.changes();
     assert!(here.claim(session).await.is_empty(), "it is reserved");

@@ -192,10 +192,10 @@ mod tests {
     #[test]
     fn the_files_of_this_machine_are_read_where_it_has_them() {
         for of in ALL {
-            let is_told = std::fs::read_to_string(Path::new(DIRECTORY).join(of.file())).is_ok();
+            let is_readable = std::fs::read_to_string(Path::new(DIRECTORY).join(of.file())).is_ok();
             let source = StallPressure::of(of);
-            assert_eq!(source.is_ok(), is_told, "{source:?}");
-            assert!(source.is_ok_and(|source| (0.0..=1.0).contains(&source.pressure())) || !is_told, "{of:?}");
+            assert_eq!(source.is_ok(), is_readable, "{source:?}");
+            assert!(source.is_ok_and(|source| (0.0..=1.0).contains(&source.pressure())) || !is_readable, "{of:?}");
         }
     }
 }

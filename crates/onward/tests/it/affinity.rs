@@ -19,12 +19,12 @@ on_every_store! {
 /// The name of the engine that ran each task, in order.
 type Ran = Arc<Mutex<Vec<&'static str>>>;
 
-fn of(series: &str) -> NewTask {
-    NewTask { affinity: Some(Name::new(series).unwrap()), ..task("k") }
+fn of(affinity_key: &str) -> NewTask {
+    NewTask { affinity: Some(Name::new(affinity_key).unwrap()), ..task("k") }
 }
 
-async fn submit_of(engine: &Engine, series: &str) -> TaskId {
-    engine.submit_task(of(series)).await.unwrap().id()
+async fn submit_of(engine: &Engine, affinity_key: &str) -> TaskId {
+    engine.submit_task(of(affinity_key)).await.unwrap().id()
 }
 
 /// Opens an engine that records its name for each task that it runs.
@@ -117,8 +117,8 @@ async fn a_typed_task_names_its_affinity_key(store: TestStore) {
     let engine = store.engine().await;
     let own = engine.submit(Train { customer: 7 }).await.unwrap().submitted().id();
     let described = engine.submit_with(Train { customer: 7 }).affinity("tonight").await.unwrap().submitted().id();
-    let series = [record(&store, own).await.affinity, record(&store, described).await.affinity];
-    assert_eq!(series, ["customer-7", "tonight"].map(|name| Some(Name::new(name).unwrap())));
+    let affinity_key = [record(&store, own).await.affinity, record(&store, described).await.affinity];
+    assert_eq!(affinity_key, ["customer-7", "tonight"].map(|name| Some(Name::new(name).unwrap())));
 }
 
 async fn an_invalid_affinity_key_is_refused(store: TestStore) {

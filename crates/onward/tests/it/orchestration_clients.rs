@@ -202,8 +202,8 @@ async fn a_line_that_the_code_logs_is_logged_once(store: TestStore) {
         Ok(context.activity(Double(1)).await?.to_string())
     };
     let lines = Lines::default();
-    let told = lines.clone();
-    let subscriber = tracing_subscriber::fmt().with_writer(move || told.clone()).finish();
+    let reported = lines.clone();
+    let subscriber = tracing_subscriber::fmt().with_writer(move || reported.clone()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let first = engine(&store, code).await;
     let task = start(&first).await;
@@ -364,12 +364,12 @@ async fn an_update_that_no_code_takes_is_over_in_time_and_names_those_that_are_t
     let engine = engine(&store, sum).await;
     let task = start(&engine).await;
     let run = start_run(&engine);
-    let told = unanswered(&store, &engine, task, None).await;
-    assert!(told.is_unanswered(), "{told}");
-    let told = told.to_string();
+    let reported = unanswered(&store, &engine, task, None).await;
+    assert!(reported.is_unanswered(), "{reported}");
+    let reported = reported.to_string();
     assert!(
-        told.contains("the update `subtract` within 30s") && told.contains("waits for the updates `add`"),
-        "{told}"
+        reported.contains("the update `subtract` within 30s") && reported.contains("waits for the updates `add`"),
+        "{reported}"
     );
     stop(&engine, run).await;
 }
@@ -378,8 +378,8 @@ async fn an_update_that_no_code_takes_is_over_in_time_and_names_those_that_are_t
 async fn an_update_waits_for_its_timeout(store: TestStore) {
     let engine = engine(&store, sum).await;
     let task = start(&engine).await;
-    let told = unanswered(&store, &engine, task, Some(SECOND * 90)).await.to_string();
-    assert!(told.contains("within 90s: its code waits for no update"), "{told}");
+    let reported = unanswered(&store, &engine, task, Some(SECOND * 90)).await.to_string();
+    assert!(reported.contains("within 90s: its code waits for no update"), "{reported}");
 }
 
 /// Shows: D3, D8
@@ -388,8 +388,8 @@ async fn an_update_of_what_is_paused_says_so(store: TestStore) {
     let task = start(&engine).await;
     engine.run_until_idle().await.unwrap();
     engine.pause_orchestration(task).await.unwrap();
-    let told = unanswered(&store, &engine, task, None).await.to_string();
-    assert!(told.contains("within 30s: it is paused"), "{told}");
+    let reported = unanswered(&store, &engine, task, None).await.to_string();
+    assert!(reported.contains("within 30s: it is paused"), "{reported}");
 }
 
 /// Shows: D3

@@ -206,8 +206,8 @@ async fn an_orchestration_without_code_is_logged_and_counted(store: TestStore) {
     let recorded = Recorded::default();
     let _installed = metrics::set_default_local_recorder(&recorded);
     let lines = Lines::default();
-    let told = lines.clone();
-    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || told.clone()).finish();
+    let reported = lines.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || reported.clone()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let code = |_: Work, context: OrchestrationContext| async move { context.event::<String>("word")?.await };
     let version = |version| OrchestrationOptions::new().version(version);

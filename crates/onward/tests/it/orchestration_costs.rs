@@ -241,8 +241,8 @@ async fn a_store_whose_reads_are_busy_once_fails_no_orchestration(store: TestSto
 async fn an_event_without_a_recipient_is_refused_and_affects_no_other(store: TestStore) {
     let engine = engine(&store, |_, context| async move { context.event::<String>("go")?.await }).await;
     let task = start(&engine).await;
-    let nobody = engine.signal(TaskId(999), "go", &"lost").await.unwrap_err();
-    assert!(nobody.is_not_found(), "{nobody}");
+    let unknown = engine.signal(TaskId(999), "go", &"lost").await.unwrap_err();
+    assert!(unknown.is_not_found(), "{unknown}");
     let to = Recipient::Key { kind: onward::Name::new("work").unwrap(), key: "nobody".into() };
     engine.send(to, "go", "\"lost\"".into()).await.unwrap_err();
     engine.signal(task, "go", &"found").await.unwrap();

@@ -56,12 +56,12 @@ where
     A: Future<Output = Answer> + Send + 'static,
 {
     let engine = engine(store, code).await;
-    let told = engine.check_history(&history).unwrap_err().to_string();
-    assert!(told.contains(how), "{told}");
+    let reported = engine.check_history(&history).unwrap_err().to_string();
+    assert!(reported.contains(how), "{reported}");
     engine.signal(task, "late", &2).await.unwrap();
     engine.run_until_idle().await.unwrap();
     assert_eq!(state(store, task).await, TaskState::Dead);
-    assert_eq!(error(store, task).await, told);
+    assert_eq!(error(store, task).await, reported);
     assert_eq!(store.instance(task).await.unwrap().unwrap().waiting, 1, "its mailbox is lost");
 }
 
@@ -171,11 +171,11 @@ async fn a_payload_whose_type_has_changed_is_noticed(store: TestStore) {
     let (task, history) = recorded(&store, awaiting).await;
     let changed = store.engine().await;
     changed.orchestrate(|work: NewWork, _| async move { Ok(work.number.to_string()) });
-    let told = changed.check_history(&history).unwrap_err().to_string();
-    assert!(told.contains("at event 1 the code ends (it fails: the payload does not match"), "{told}");
+    let reported = changed.check_history(&history).unwrap_err().to_string();
+    assert!(reported.contains("at event 1 the code ends (it fails: the payload does not match"), "{reported}");
     changed.signal(task, "on", &2).await.unwrap();
     changed.run_until_idle().await.unwrap();
-    assert_eq!((state(&store, task).await, error(&store, task).await), (TaskState::Dead, told));
+    assert_eq!((state(&store, task).await, error(&store, task).await), (TaskState::Dead, reported));
 }
 
 /// Shows: D5, D4
@@ -277,8 +277,8 @@ async fn code_that_fails_as_it_did_fails_again_when_it_is_retried(store: TestSto
 async fn a_query_of_code_that_ends_early_is_refused(store: TestStore) {
     let (task, history) = recorded(&store, awaiting).await;
     let early = engine(&store, |_, _| async { Ok(String::new()) }).await;
-    let told = early.query::<_, u32>(task, "total", &()).await.unwrap_err().to_string();
-    assert!(told.contains("at event 1 the code ends (it returns a result)"), "{told}");
+    let reported = early.query::<_, u32>(task, "total", &()).await.unwrap_err().to_string();
+    assert!(reported.contains("at event 1 the code ends (it returns a result)"), "{reported}");
     let Err(CheckFailure::Differs(difference)) = early.check_history(&history) else { panic!("it fits") };
     assert_eq!((difference.place, difference.ended), (1, Some(CodeEnd::Completed)));
 }

@@ -64,7 +64,7 @@ async fn an_orchestration_whose_code_is_missing_says_so_first(store: TestStore) 
     first.orchestrate_with(OrchestrationOptions::new().version(1), until_ordered);
     let task = start(&first).await;
     first.run_until_idle().await.unwrap();
-    let told = async |engine: &Engine| {
+    let reported = async |engine: &Engine| {
         let run = start_run(engine);
         store.settled().await;
         let reasons = engine.why(task).await.unwrap();
@@ -74,7 +74,7 @@ async fn an_orchestration_whose_code_is_missing_says_so_first(store: TestStore) 
     };
     let of_tasks = store.engine().await;
     of_tasks.handle_any(|_| async { Ok::<_, Failure>(()) });
-    let (reasons, served) = told(&of_tasks).await;
+    let (reasons, served) = reported(&of_tasks).await;
     assert!(
         matches!(&reasons[..], [WaitReason::NoCode { version: Some(1), versions, .. }, waits] if versions.is_empty() && *waits == awaited()),
         "{reasons:?}"
@@ -82,7 +82,7 @@ async fn an_orchestration_whose_code_is_missing_says_so_first(store: TestStore) 
     assert_eq!(served, 0);
     let newer = store.engine().await;
     newer.orchestrate_with(OrchestrationOptions::new().version(2), until_ordered);
-    let (reasons, _) = told(&newer).await;
+    let (reasons, _) = reported(&newer).await;
     let text = reasons[0].to_string();
     assert!(
         text.contains("version 1 of the orchestration `work` began it") && text.contains("workers have version 2"),
@@ -90,7 +90,7 @@ async fn an_orchestration_whose_code_is_missing_says_so_first(store: TestStore) 
     );
     let goes_on = store.engine().await;
     goes_on.orchestrate_with(OrchestrationOptions::new().version(3).since(1), until_ordered);
-    assert_eq!(told(&goes_on).await, (vec![awaited()], 1));
+    assert_eq!(reported(&goes_on).await, (vec![awaited()], 1));
 }
 
 /// Shows: D9

@@ -71,8 +71,8 @@ async fn a_task_that_no_turn_may_submit_is_an_error_in_the_code(store: TestStore
 /// after the other.
 async fn said_of_ten_steps(store: &TestStore, limited: impl FnOnce(EngineBuilder) -> EngineBuilder) -> String {
     let lines = Lines::default();
-    let told = lines.clone();
-    let subscriber = tracing_subscriber::fmt().with_writer(move || told.clone()).finish();
+    let reported = lines.clone();
+    let subscriber = tracing_subscriber::fmt().with_writer(move || reported.clone()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let engine = limited(store.builder()).open().await.unwrap();
     engine.orchestrate(|_: Work, context: OrchestrationContext| async move {

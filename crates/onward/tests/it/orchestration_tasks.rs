@@ -130,9 +130,9 @@ async fn an_activity_that_is_dropped_while_it_runs_is_notified(store: TestStore)
     })
     .await;
     let started = Arc::new(tokio::sync::Notify::new());
-    let told = Arc::clone(&started);
+    let reported = Arc::clone(&started);
     engine.handle("slow", move |context: Context| {
-        told.notify_one();
+        reported.notify_one();
         async move {
             context.cancelled().cancelled().await;
             Err::<(), _>(Failure::permanent("it was told to stop"))

@@ -144,11 +144,11 @@ async fn each_moment_of_a_schedule_is_fired_once_by_whichever_node() {
     let ended = Arc::new(tokio::sync::Semaphore::new(0));
     let mut runs = Vec::new();
     for engine in &engines {
-        let told = Arc::clone(&ended);
+        let reported = Arc::clone(&ended);
         engine.handle("report", move |_| {
-            let told = Arc::clone(&told);
+            let reported = Arc::clone(&reported);
             async move {
-                told.add_permits(1);
+                reported.add_permits(1);
                 Ok::<(), Failure>(())
             }
         });

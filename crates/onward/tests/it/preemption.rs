@@ -82,8 +82,8 @@ async fn a_running_task_gives_way_to_an_urgent_one_and_runs_again_later(store: T
 async fn a_handler_is_notified_of_its_preemption(store: TestStore) {
     let engine = engine(&store, 1).await;
     let (low, urgent) = (Gate::new(), Gate::new());
-    let (entered_low, told) = (low.clone(), Arc::new(AtomicUsize::new(0)));
-    let seen = Arc::clone(&told);
+    let (entered_low, reported) = (low.clone(), Arc::new(AtomicUsize::new(0)));
+    let seen = Arc::clone(&reported);
     engine.handle("urgent", urgent.handler()).handle("low", move |context: Context| {
         let (gate, seen) = (entered_low.clone(), Arc::clone(&seen));
         async move {
@@ -101,7 +101,7 @@ async fn a_handler_is_notified_of_its_preemption(store: TestStore) {
     submit(&engine, "urgent", 255).await;
     // Its result counts although it was asked to stop.
     assert_eq!(ended(&store, &engine, first).await, TaskState::Completed);
-    assert_eq!(told.load(Ordering::Relaxed), 1);
+    assert_eq!(reported.load(Ordering::Relaxed), 1);
     urgent.open(1);
     stop(&engine, run).await;
 }

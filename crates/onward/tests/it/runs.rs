@@ -121,8 +121,8 @@ async fn a_second_run_before_the_end_of_the_first_is_refused_with_that_reason(st
         ended = engine.run() => panic!("it ended: {ended:?}"),
         () = gate.entered(1) => {}
     }
-    let told = engine.run().await.unwrap_err().to_string();
-    assert!(told.contains("the last run of this engine has not ended"), "{told}");
+    let reported = engine.run().await.unwrap_err().to_string();
+    assert!(reported.contains("the last run of this engine has not ended"), "{reported}");
     gate.open(1);
     assert_eq!(engine.wait(task).await.unwrap().state, TaskState::Completed);
 }

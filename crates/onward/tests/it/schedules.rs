@@ -60,12 +60,12 @@ async fn engine_on(store: &TestStore) -> Engine {
 
 /// Registers a handler that sends the scheduled moment of each task to a channel.
 fn moments(engine: &Engine) -> UnboundedReceiver<Timestamp> {
-    let (told, moments) = unbounded_channel();
+    let (reported, moments) = unbounded_channel();
     engine.handle("report", move |context| {
-        let told = told.clone();
+        let reported = reported.clone();
         async move {
             let moment = context.scheduled_at().ok_or_else(|| Failure::permanent("no moment"))?;
-            told.send(moment).map_err(|_| Failure::permanent("the test is over"))?;
+            reported.send(moment).map_err(|_| Failure::permanent("the test is over"))?;
             Ok::<(), Failure>(())
         }
     });
@@ -200,9 +200,9 @@ async fn firings_missed_while_no_engine_ran_follow_the_policy(store: TestStore) 
         schedule.catch_up(catch_up).overlap(Overlap::Allow).await.unwrap();
         store.clock.advance(5 * HOUR + 10 * MINUTE);
         engine.run_until_idle().await.unwrap();
-        let mut told: Vec<Timestamp> = std::iter::from_fn(|| moments.try_recv().ok()).collect();
-        told.sort();
-        assert_eq!(told, expected.iter().map(|number| hour(*number)).collect::<Vec<_>>());
+        let mut reported: Vec<Timestamp> = std::iter::from_fn(|| moments.try_recv().ok()).collect();
+        reported.sort();
+        assert_eq!(reported, expected.iter().map(|number| hour(*number)).collect::<Vec<_>>());
         let after = record(&engine, "s").await;
         assert_eq!((after.next.map(|next| next.at), after.missed), (Some(hour(6)), 5 - expected.len() as u64));
     }

@@ -192,12 +192,12 @@ async fn a_handler_gets_the_state_that_the_engine_was_given(store: TestStore) {
 /// Records the tracing output of this thread from now on, as lines.
 pub(crate) fn listen() -> (Lines, DefaultGuard) {
     let lines = Lines::default();
-    let told = lines.clone();
+    let reported = lines.clone();
     let subscriber = tracing_subscriber::fmt()
         .with_ansi(false)
         .with_max_level(tracing::Level::DEBUG)
         .with_span_events(FmtSpan::CLOSE)
-        .with_writer(move || told.clone());
+        .with_writer(move || reported.clone());
     (lines, tracing::subscriber::set_default(subscriber.finish()))
 }
 

@@ -207,7 +207,7 @@ pub(super) async fn apply_completions(
 async fn save(client: &ServerConnection<'_>, shared: &Shared, decided: Decided, notifies: bool) -> Result<Applied> {
     let Decided { working_set, numbers, own_sessions, mut applied, .. } = decided;
     let change_set = working_set.change_set(&mut applied, &SentTasks::default())?;
-    let notify = (notifies && applied.hint != Hint::default()).then(|| wake::message(wake::NOBODY, applied.hint));
+    let notify = (notifies && applied.hint != Hint::default()).then(|| wake::message(wake::NO_NODE, applied.hint));
     let numbers = numbers.after(&change_set, working_set.invalidates(&applied, &own_sessions));
     save_within(client, &shared.sql, &change_set, numbers, notify.as_deref()).await.map_err(classified)?;
     Ok(applied)

@@ -149,7 +149,7 @@ impl Limits {
         self.recompute_tokens(connection, names, since, now)
     }
 
-    /// Counts the running tasks of limited groups anew, by the leases.
+    /// Counts the running tasks of limited groups again, by the leases.
     fn recompute_running(&mut self, connection: &Database<'_>) -> Result<()> {
         let running = leases_of_groups(connection)?;
         let mut statement = connection.prepare_cached("SELECT id FROM task_group WHERE running <> 0")?;

@@ -94,8 +94,8 @@ impl Transaction<'_> {
             return Ok(());
         }
         // Steady time may have restarted since the times in the file were stored.
-        let anew = std::mem::take(&mut self.cache.refresh_groups);
-        let (up_to, limit) = if anew { (i64::MAX, bounds::GROUPS) } else { (self.steady, bounds::SWEEP) };
+        let all = std::mem::take(&mut self.cache.refresh_groups);
+        let (up_to, limit) = if all { (i64::MAX, bounds::GROUPS) } else { (self.steady, bounds::SWEEP) };
         for (_, group) in self.cache.heads.tokens_due(self.connection, up_to, limit)? {
             self.refresh_group(group)?;
         }

@@ -103,7 +103,7 @@ fn copy_rest(connection: &Connection, committer: &Mutex<Committer>) {
     if let Err(error) = committer.while_no_process_writes(|| checkpoint_wal(connection))
         && !error.is_replaced()
     {
-        tracing::warn!(%error, "the write-ahead log could not start anew; it is tried again when it has grown");
+        tracing::warn!(%error, "the write-ahead log could not be restarted; it is tried again when it has grown");
     }
 }
 

@@ -425,12 +425,12 @@ mod tests {
     }
 
     /// Wakes one process by each of these wakers, and returns what it receives each time.
-    fn told<const N: usize>(wakers: [&PeerWakers; N], told: &std::sync::mpsc::Receiver<Woken>) -> [Woken; N] {
+    fn reported<const N: usize>(wakers: [&PeerWakers; N], reported: &std::sync::mpsc::Receiver<Woken>) -> [Woken; N] {
         wakers.map(|wakers| {
             wakers.wake();
-            let first = told.recv().unwrap();
+            let first = reported.recv().unwrap();
             // One write may cause several events.
-            std::iter::once(first).chain(told.try_iter()).find(|woken| *woken == Woken::Peers).unwrap_or(first)
+            std::iter::once(first).chain(reported.try_iter()).find(|woken| *woken == Woken::Peers).unwrap_or(first)
         })
     }
 
@@ -439,12 +439,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = directory.path().join("onward.db");
         fs::write(&store, "").unwrap();
-        let (tell, told_of) = std::sync::mpsc::channel();
-        let _sleeper = PeerProcesses::register(&store, 1, move |woken| tell.send(woken).unwrap()).unwrap();
+        let (report, reports) = std::sync::mpsc::channel();
+        let _sleeper = PeerProcesses::register(&store, 1, move |woken| report.send(woken).unwrap()).unwrap();
         let mut peer = PeerProcesses::register(&store, 1, |_| {}).unwrap();
         peer.refresh(true).unwrap();
         let wakers = [peer.wakers(), peer.wakers()];
-        assert_eq!(told(wakers, &told_of), [Woken::Peers, Woken::Peer]);
+        assert_eq!(reported(wakers, &reports), [Woken::Peers, Woken::Peer]);
     }
 
     /// Makes a lock file, lets other threads run, and checks that it still exists.

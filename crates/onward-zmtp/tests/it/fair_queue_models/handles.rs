@@ -100,15 +100,15 @@ fn a_source_that_ends_while_it_is_removed_is_reported_or_removed_but_not_both() 
         let (feeder, source) = channel();
         feeder.close();
         let id = queue.insert(1, source).unwrap();
-        let told = Arc::new(AtomicUsize::new(0));
+        let reported = Arc::new(AtomicUsize::new(0));
         queue.on_end({
-            let told = told.clone();
-            move |_| _ = told.fetch_add(1, Ordering::SeqCst)
+            let reported = reported.clone();
+            move |_| _ = reported.fetch_add(1, Ordering::SeqCst)
         });
         let removing = thread::spawn(move || handle.remove(id));
         assert_eq!(block_on(queue.recv()), None);
         let removed = removing.join().unwrap();
-        assert_eq!(told.load(Ordering::SeqCst) + usize::from(removed), 1);
+        assert_eq!(reported.load(Ordering::SeqCst) + usize::from(removed), 1);
     });
 }
 

@@ -79,7 +79,7 @@ fn a_refused_peer_costs_little_memory_until_then_over_every_mechanism() {
             assert!(server.poll_event(start()).unwrap_err().is_refused());
             server
         });
-        assert!(counted.peak < REFUSED, "{name}: {} bytes at the most", counted.peak);
+        assert!(counted.peak < REFUSED, "{name}: {} bytes at most", counted.peak);
     }
 }
 

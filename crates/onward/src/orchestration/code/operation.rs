@@ -206,7 +206,7 @@ impl<O> Activity<O> {
     /// Sets the affinity key: the task prefers the worker that last ran a task with the same key.
     /// An invalid name is reported when the activity is awaited.
     pub fn session(self, session: &str) -> Self {
-        self.change_by_name(session, |task, series| task.affinity = Some(series))
+        self.change_by_name(session, |task, affinity_key| task.affinity = Some(affinity_key))
     }
 
     /// Sets a key. If another task of the kind has it, this one is not started, and the code gets

@@ -35,7 +35,7 @@ async fn a_silent_peer_is_pinged_and_leaves_the_round_robin_without_a_receiver()
 /// Shows: M3
 #[tokio::test]
 async fn a_peer_that_cannot_be_asked_for_signs_of_life_is_reported() {
-    for (options, minor, is_told) in [
+    for (options, minor, is_reported) in [
         (beating(20_000), 0, true),
         (beating(20_000), 1, false),
         (SocketOptions::new(), 0, false),
@@ -54,7 +54,7 @@ async fn a_peer_that_cannot_be_asked_for_signs_of_life_is_reported() {
             _ => None,
         })
         .await;
-        assert_eq!(is_next, is_told);
+        assert_eq!(is_next, is_reported);
     }
 }
 

@@ -89,13 +89,13 @@ async fn dropping_a_socket_of_any_type_ends_all_its_tasks() {
     sub.connect(publisher.bind("inproc://life").await.unwrap()).unwrap();
     let (push, pull) = (PushSocket::new(), PullSocket::new());
     push.connect(pull.bind("ipc://@onward-zmtp-life").await.unwrap()).unwrap();
-    let nobody = PairSocket::new();
-    nobody.connect("tcp://127.0.0.1:1").unwrap();
-    nobody.connect("inproc://nobody").unwrap();
+    let unconnected = PairSocket::new();
+    unconnected.connect("tcp://127.0.0.1:1").unwrap();
+    unconnected.connect("inproc://nobody").unwrap();
     peers(1, || dealer.statistics()).await;
     peers(1, || sub.statistics()).await;
     peers(1, || push.statistics()).await;
-    drop((router, dealer, publisher, sub, push, pull, nobody));
+    drop((router, dealer, publisher, sub, push, pull, unconnected));
     no_tasks().await;
 }
 

@@ -99,7 +99,7 @@ impl Theirs {
     }
 
     /// Connects a raw peer that claims a type and refuses no other, so that libzmq alone decides.
-    async fn meet_any_peer(&mut self, theirs: SocketType, anybody: SocketType) -> bool {
+    async fn meet_any_peer(&mut self, theirs: SocketType, ours: SocketType) -> bool {
         let mut raw = if let Some(endpoint) = self.endpoint(theirs) {
             Raw::connect(endpoint).await
         } else {
@@ -107,7 +107,7 @@ impl Theirs {
             self.connect(theirs, &endpoint);
             Raw(within(listener.accept()).await.unwrap().0)
         };
-        raw.write(&introduction(1, anybody.name())).await;
+        raw.write(&introduction(1, ours.name())).await;
         self.verdict(raw)
     }
 }
@@ -135,10 +135,10 @@ async fn check_ours(mut sockets: Theirs) {
 
 async fn check_any_peer(mut sockets: Theirs) {
     for theirs in TYPES {
-        for anybody in TYPES {
-            let expected = contains(&PAIRS, anybody, theirs) != contains(&LIBZMQ_DIFFERS, anybody, theirs);
-            let verdict = sockets.meet_any_peer(theirs, anybody).await;
-            assert_eq!(verdict, expected, "libzmq's {theirs} of somebody who says to be a {anybody}");
+        for ours in TYPES {
+            let expected = contains(&PAIRS, ours, theirs) != contains(&LIBZMQ_DIFFERS, ours, theirs);
+            let verdict = sockets.meet_any_peer(theirs, ours).await;
+            assert_eq!(verdict, expected, "libzmq's {theirs} of somebody who says to be a {ours}");
         }
     }
 }

@@ -132,7 +132,11 @@ pub(super) async fn publish<T: Sends>(others: Option<Others>, kind: &str) {
 }
 
 /// Lets the other end publish until the first message arrives, then every shape.
-pub(super) async fn hear<T: Receives>(others: Option<Others>, kind: &str, subscribe: impl AsyncFn(&mut Socket<T>)) {
+pub(super) async fn receive_published<T: Receives>(
+    others: Option<Others>,
+    kind: &str,
+    subscribe: impl AsyncFn(&mut Socket<T>),
+) {
     let Some(mut others) = others else { return };
     for field in Field::all(&others) {
         let (mut subscriber, peer) = field.meet::<T>(&mut others, kind).await;

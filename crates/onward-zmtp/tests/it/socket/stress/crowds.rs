@@ -107,14 +107,14 @@ impl Plan {
         let mut pull = PullSocket::with_options(options);
         let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
         let mut crowd = Crowd::start(&endpoint);
-        crowd.hear(ALL_HERE).await;
+        crowd.read_report(ALL_HERE).await;
         let metrics = tokio::runtime::Handle::current().metrics();
         // The listener, and one task for each connection that is still there.
         let tasks = 1 + self.connections.min(places);
         until(|| metrics.num_alive_tasks() == tasks).await;
         let is_over = Cell::new(false);
         let dripping = async {
-            let octets = crowd.hear(DRIPPED).await;
+            let octets = crowd.read_report(DRIPPED).await;
             is_over.set(true);
             octets.parse().unwrap()
         };
@@ -164,7 +164,7 @@ impl Crowd {
     }
 
     /// Waits for the next line that begins with `begin` and returns the rest of it.
-    async fn hear(&mut self, begin: &str) -> String {
+    async fn read_report(&mut self, begin: &str) -> String {
         let said = async {
             loop {
                 let line = self.lines.next_line().await.unwrap().expect("the crowd is there");

@@ -20,7 +20,7 @@ fn subscribe_upstream(xsub: &mut Socket<Xsub>) {
 
 /// Waits for a number that is counted from now on, because earlier ones prove no new subscription.
 /// Then receives some more, none of which may be missing.
-async fn hear<T: Receives>(site: &mut Site<T>, arrived: &mut Arrived) {
+async fn receive_published<T: Receives>(site: &mut Site<T>, arrived: &mut Arrived) {
     let counted = site.allowed;
     within(async {
         while arrived.next <= counted {
@@ -38,7 +38,7 @@ async fn their_publisher_is_killed<T: Receives>(kind: &str, subscribe: fn(&mut S
         let Some(mut site) = Site::<T>::new(field, kind).await else { return };
         subscribe(&mut site.socket);
         let mut arrived = Arrived::default();
-        hear(&mut site, &mut arrived).await;
+        receive_published(&mut site, &mut arrived).await;
         let mut monitor = site.socket.monitor();
         site.peer.kill();
         disconnected(&mut monitor).await;
@@ -46,7 +46,7 @@ async fn their_publisher_is_killed<T: Receives>(kind: &str, subscribe: fn(&mut S
             arrived.note(printed(std::str::from_utf8(&message.frames()[0]).unwrap()));
         }
         site.revive(kind);
-        hear(&mut site, &mut Arrived::default()).await;
+        receive_published(&mut site, &mut Arrived::default()).await;
     }
 }
 
@@ -67,11 +67,11 @@ async fn our_subscriber_is_dropped<T: Receives>(kind: &str, subscribe: fn(&mut S
         let Some(mut site) = Site::<T>::new(field, kind).await else { return };
         subscribe(&mut site.socket);
         let mut arrived = Arrived::default();
-        hear(&mut site, &mut arrived).await;
+        receive_published(&mut site, &mut arrived).await;
         within(site.take().close()).await;
         subscribe(&mut site.socket);
         site.replace().await;
-        hear(&mut site, &mut arrived).await;
+        receive_published(&mut site, &mut arrived).await;
     }
 }
 
