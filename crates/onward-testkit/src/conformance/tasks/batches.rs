@@ -443,7 +443,7 @@ pub async fn a_batch_without_items_is_not_retried(store: TestStore) {
     let (items, lease) = running(&store, 1).await;
     store.complete(lease).await;
     store.done(Write::Delete { task: items[0] }).await;
-    assert!(store.invalid(Write::Retry { task: lease.task }).await.contains("without members"));
+    assert!(store.invalid(Write::Retry { task: lease.task }).await.contains("without items"));
 }
 
 /// Shows: Q9
