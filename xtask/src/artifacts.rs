@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_and_examples_are_told_from_tests() {
+    fn programs_and_examples_are_distinguished_from_tests() {
         assert_eq!(artifact(&message("example", false)).map(|it| it.kind), Some(Kind::Example));
         assert_eq!(artifact(&message("bin", false)).map(|it| it.kind), Some(Kind::Program));
         assert_eq!(artifact(&message("bin", true)), None);

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_told_apart_by_their_tags() {
+    fn neighbours_are_distinguished_by_their_tags() {
         let tags: HashSet<u64> = (640..704).map(|number| hash(number) & TAG).collect();
         assert!(tags.len() > 32, "{} tags", tags.len());
     }

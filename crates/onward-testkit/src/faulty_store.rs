@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_fault_tells_its_kind() {
+    async fn a_fault_reports_its_kind() {
         let store = faulty();
         store.fail_once(1, Side::Before, Fault::Full);
         let full = submit(&store).await.unwrap_err();

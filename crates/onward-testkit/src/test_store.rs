@@ -152,7 +152,7 @@ impl TestStore {
     pub async fn claimed(&self, claim: Claim) -> Claimed {
         match self.write(Write::Claim(claim)).await {
             Outcome::Claimed(claimed) => claimed,
-            other => panic!("the claim should have been answered: {other:?}"),
+            other => panic!("the claim should have returned its outcome: {other:?}"),
         }
     }
 
@@ -249,7 +249,7 @@ impl TestStore {
     pub async fn sweep(&self) -> Swept {
         match self.write(Write::Sweep).await {
             Outcome::Swept(swept) => swept,
-            other => panic!("a sweep should have been answered: {other:?}"),
+            other => panic!("a sweep should have returned its outcome: {other:?}"),
         }
     }
 

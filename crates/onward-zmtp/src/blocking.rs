@@ -293,7 +293,7 @@ impl<T: Subscribes> Socket<T> {
 }
 
 // REQ and REP take turns, so they have their own methods.
-macro_rules! dialogue {
+macro_rules! request_reply {
     ($($kind:ident)*) => {$(
         impl Socket<$kind> {
             /// Sends the next request or reply, like the socket of the crate's root. Waits for
@@ -329,7 +329,7 @@ macro_rules! dialogue {
     )*};
 }
 
-dialogue!(Req Rep);
+request_reply!(Req Rep);
 
 impl<T: Kind> Default for Socket<T> {
     fn default() -> Self {

@@ -53,7 +53,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (path, handle) in handles {
         show(&path, handle.wait().await);
     }
-    tell(&format!("{} files read, {} could not be read", summary.completed, summary.ended() - summary.completed));
+    print_line(&format!("{} files read, {} could not be read", summary.completed, summary.ended() - summary.completed));
     Ok(())
 }
 
@@ -93,12 +93,12 @@ fn files(root: &Path) -> std::io::Result<Vec<PathBuf>> {
 
 fn show(path: &Path, sum: Result<u64, TaskError>) {
     match sum {
-        Ok(sum) => tell(&format!("{sum:016x}  {}", path.display())),
-        Err(error) => tell(&format!("----------------  {}: {error}", path.display())),
+        Ok(sum) => print_line(&format!("{sum:016x}  {}", path.display())),
+        Err(error) => print_line(&format!("----------------  {}: {error}", path.display())),
     }
 }
 
 #[expect(clippy::print_stdout, reason = "its output")]
-fn tell(line: &str) {
+fn print_line(line: &str) {
     println!("{line}");
 }

@@ -41,7 +41,7 @@ impl Server {
         if !self.is_up.load(Ordering::SeqCst) {
             return Err(Failure::retryable("the server does not answer"));
         }
-        tell(&format!("delivered to {}: {}", mail.to, mail.text));
+        print_line(&format!("delivered to {}: {}", mail.to, mail.text));
         Ok(())
     }
 }
@@ -71,14 +71,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let failed = list(&engine, TaskState::Failed).await?;
     assert_eq!((dead.len(), failed.len()), (2, 1));
 
-    tell("the server is up again; trying the dead letters once more");
+    print_line("the server is up again; trying the dead letters once more");
     engine.state(Server { is_up: AtomicBool::new(true) });
     for task in dead {
         engine.retry(task).await?;
     }
     let summary = engine.drain().await?;
     assert_eq!(summary.completed, 2);
-    tell(&format!("{} delivered in the end", summary.completed));
+    print_line(&format!("{} delivered in the end", summary.completed));
     Ok(())
 }
 
@@ -88,12 +88,12 @@ async fn list(engine: &Engine, state: TaskState) -> Result<Vec<onward::TaskId>, 
     let page = engine.store().tasks(filter, Page::default()).await?;
     for task in &page.tasks {
         let error = task.errors.last().map_or("", |error| &error.message);
-        tell(&format!("task {} is {state} after {} attempts: {error}", task.id, task.attempts));
+        print_line(&format!("task {} is {state} after {} attempts: {error}", task.id, task.attempts));
     }
     Ok(page.tasks.iter().map(|task| task.id).collect())
 }
 
 #[expect(clippy::print_stdout, reason = "its output")]
-fn tell(line: &str) {
+fn print_line(line: &str) {
     println!("{line}");
 }

@@ -146,7 +146,7 @@ async fn kill_workers(engine: &Engine, path: &Path) -> Result<(), Anyhow> {
             events.next().await?;
         }
         drop(worker);
-        tell("the worker was killed; another one goes on");
+        print_line("the worker was killed; another one goes on");
     }
     Ok(())
 }
@@ -172,7 +172,7 @@ fn check(deeds: &Connection, number: u64, end: &str) -> Result<(), Anyhow> {
     let mut statement = deeds.prepare("SELECT deed FROM shop_deed WHERE number = ? ORDER BY rowid")?;
     let done = statement.query_map([number.cast_signed()], |row| row.get::<_, String>(0))?;
     let done = done.collect::<Result<Vec<_>, _>>()?.join(", ");
-    tell(&format!("order {number:>2}: {done:<33} {end}"));
+    print_line(&format!("order {number:>2}: {done:<33} {end}"));
     let expected = match end {
         "shipped" => "reserve, charge, ship",
         "undone, for nobody approved it" => "reserve, charge, refund, release",
@@ -182,6 +182,6 @@ fn check(deeds: &Connection, number: u64, end: &str) -> Result<(), Anyhow> {
 }
 
 #[expect(clippy::print_stdout, reason = "its output")]
-fn tell(line: &str) {
+fn print_line(line: &str) {
     println!("{line}");
 }

@@ -102,7 +102,7 @@ fn pay(transaction: &Transaction<'_>, transfer: &Transfer) -> Result<i64, Failur
 }
 
 /// Returns the number of the first transfer to order. Transfers settled in an earlier run need not
-/// be ordered again, and unsettled ones still have their keys.
+/// be ordered again, and the others still have their keys.
 fn first_open(ledger: &Connection) -> Result<u64, Box<dyn std::error::Error>> {
     let last: Option<i64> = ledger.query_row("SELECT max(number) FROM ledger_transfer", [], |row| row.get(0))?;
     Ok(last.unwrap_or(0).unsigned_abs() + 1)
@@ -124,15 +124,15 @@ fn show(ledger: &Connection, completed: u64) -> Result<(), Box<dyn std::error::E
     for account in accounts {
         let (name, cents) = account?;
         all += cents;
-        tell(&format!("{name:8} {cents:>9}"));
+        print_line(&format!("{name:8} {cents:>9}"));
     }
     assert_eq!(all, 3_000_000, "money came from nowhere, or went there");
     let transfers: i64 = ledger.query_row("SELECT count(*) FROM ledger_transfer", [], |row| row.get(0))?;
-    tell(&format!("{transfers} transfers, {completed} of them now; {all} cents in all"));
+    print_line(&format!("{transfers} transfers, {completed} of them now; {all} cents in all"));
     Ok(())
 }
 
 #[expect(clippy::print_stdout, reason = "its output")]
-fn tell(line: &str) {
+fn print_line(line: &str) {
     println!("{line}");
 }

@@ -80,11 +80,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let clock = Arc::new(ManualClock::default());
     let engine = Engine::builder().memory().clock(clock.clone()).open().await?;
     engine.register(|charge: Charge, _: Context| async move {
-        tell(&format!("{} pays {} cents ({})", charge.customer, charge.cents, charge.payment));
+        print_line(&format!("{} pays {} cents ({})", charge.customer, charge.cents, charge.payment));
         Ok(())
     });
     engine.register(|farewell: Farewell, _: Context| async move {
-        tell(&format!("goodbye, {}", farewell.customer));
+        print_line(&format!("goodbye, {}", farewell.customer));
         Ok(())
     });
     engine.orchestrate(subscription);
@@ -95,7 +95,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         engine.run_until_idle().await?;
         let status = engine.orchestration_status(running.id()).await?.status::<String>()?;
         assert_eq!(status, Some(format!("month {month} is paid")));
-        tell(&status.unwrap_or_default());
+        print_line(&status.unwrap_or_default());
         if month == 6 {
             engine.signal_key("subscription", "ada", "price", &1299).await?;
         }
@@ -103,11 +103,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     engine.cancel(running.id()).await?;
     engine.run_until_idle().await?;
-    tell(&format!("it ended in month {}", running.wait().await?));
+    print_line(&format!("it ended in month {}", running.wait().await?));
     Ok(())
 }
 
 #[expect(clippy::print_stdout, reason = "its output")]
-fn tell(line: &str) {
+fn print_line(line: &str) {
     println!("{line}");
 }

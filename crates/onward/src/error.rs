@@ -31,8 +31,7 @@ impl Error {
 
     #[cold]
     pub(crate) fn unexpected(what: &str) -> Self {
-        onward_store::Error::corrupt(format!("the store answered {what} with an outcome that does not belong to it"))
-            .into()
+        onward_store::Error::corrupt(format!("the store returned the outcome of another write for {what}")).into()
     }
 
     #[cold]
@@ -162,8 +161,8 @@ impl fmt::Display for Error {
             Cause::Unanswered(message) => f.write_str(message),
             Cause::EventsForgotten { after, oldest } => write!(
                 f,
-                "the events from {after} up to {oldest} were pruned before they were read; go on with the oldest that are left, and keep history \
-                 for longer than readers of events stay away"
+                "the events from {after} up to {oldest} were pruned before they were read; continue with the oldest event that remains, and \
+                 keep history for longer than readers of events are away"
             ),
         }
     }

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_alarm_that_has_gone_off_is_set_anew() {
+    async fn an_alarm_that_has_fired_is_set_again() {
         let (clock, mut alarm) = (SystemClock, Alarm::default());
         alarm.tick(&clock, clock.steady() + SECOND).await;
         let began = Instant::now();

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prepared_store_tells_the_tests_where_it_is() {
+    fn a_prepared_store_passes_its_location_to_the_tests() {
         assert_eq!(prepare_all(&[PREPARED], "all").unwrap().variables, [("WHERE".to_owned(), "here".to_owned())]);
     }
 

@@ -4,8 +4,8 @@ use anyhow::{Context as _, Result, bail};
 
 use super::exceptions::Exceptions;
 use super::{
-    Finding, architecture, changelog, commands, dependencies, lengths, links, map, modules, prose, root, sizes, sleeps,
-    stores, words,
+    Finding, architecture, changelog, commands, dependencies, lengths, links, map, modules, prose, retired_words, root,
+    sizes, sleeps, stores, words,
 };
 use crate::project::Project;
 use crate::source::SourceFile;
@@ -31,6 +31,7 @@ struct Inputs<'a> {
     project: &'a Project,
     sources: Vec<SourceFile>,
     documents: Vec<(String, String)>,
+    statements: Vec<(String, String)>,
     exceptions: Exceptions,
     metadata: serde_json::Value,
 }
@@ -55,6 +56,10 @@ const CHECKS: &[(&str, &str, Check)] = &[
         "comments and documents open with a verb or a noun, name the actor, and are short and narrow",
         |inputs| Ok(prose::check(&inputs.sources, &inputs.documents, &inputs.exceptions.prose)),
     ),
+    ("retired-words", "identifiers, comments and documents use the one word of each concept", |inputs| {
+        let Inputs { sources, statements, documents, exceptions, .. } = inputs;
+        Ok(retired_words::check(sources, statements, documents, &exceptions.retired_word))
+    }),
     ("sleeps", "tests do not sleep", |inputs| Ok(sleeps::check(&inputs.sources, &inputs.exceptions))),
     ("stores", "cases of the engine that leave a store out say why", |inputs| {
         stores::check(&inputs.project.read(stores::LIST)?, &inputs.sources)
@@ -132,6 +137,7 @@ fn read(project: &Project) -> Result<Inputs<'_>> {
         project,
         sources: project.files_with("rs").map(source).collect::<Result<_>>()?,
         documents: project.files_with("md").map(document).collect::<Result<_>>()?,
+        statements: project.files_with("sql").map(document).collect::<Result<_>>()?,
         exceptions: Exceptions::parse(&project.read("xtask/tidy.toml")?)?,
         metadata: serde_json::from_str(&metadata).context("cargo metadata did not write JSON")?,
     })

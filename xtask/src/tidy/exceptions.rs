@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
 use super::prose::Folder;
+use super::retired_words::RetiredWord;
 
 /// The exceptions. Each is a ratchet: it fails when it is exceeded, and also when it is larger than
 /// needed.
@@ -14,6 +15,7 @@ pub(crate) struct Exceptions {
     pub(crate) long_file: Vec<Exception>,
     pub(crate) sleep: Vec<Exception>,
     pub(crate) prose: Vec<Folder>,
+    pub(crate) retired_word: Vec<RetiredWord>,
 }
 
 /// A place that may go up to `limit`.

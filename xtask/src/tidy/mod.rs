@@ -14,6 +14,7 @@ mod map;
 mod modules;
 mod prose;
 mod prose_of_documents;
+mod retired_words;
 mod root;
 mod sizes;
 mod sleeps;

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleep_outside_tests_is_somebody_elses_business() {
+    fn a_sleep_outside_tests_is_allowed() {
         assert!(findings("crates/x/src/a.rs", SLEEPING, "").is_empty());
     }
 

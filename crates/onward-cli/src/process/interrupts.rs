@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_ignored_where_the_system_does_not_tell() {
+    fn nothing_is_ignored_where_the_system_reports_nothing() {
         assert!(!ignores("Name:\tonward\n", 1));
     }
 }

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_fault_is_told_once() {
+    async fn a_fault_is_reported_once() {
         let notices = Arc::new(Mutex::new(Vec::new()));
         let noted = Arc::clone(&notices);
         let readiness = Readiness::new(move |line| noted.lock().unwrap().push(line.to_owned()));

@@ -103,7 +103,7 @@ const KILLS: usize = 10;
 
 /// Records that it ran for its line, and writes to a pipe before or after its last output, so that
 /// kills occur at either point.
-const TOLD: &str = "echo $0 >> ran
+const TICKING: &str = "echo $0 >> ran
     case $0 in *[02468]) echo told > ticks; echo result $0;; *) echo result $0; echo told > ticks;; esac";
 
 /// A run that is killed repeatedly, and the conditions that hold after each kill.
@@ -177,7 +177,7 @@ fn whenever_each_is_killed_the_results_are_complete_and_no_finished_line_ran_aga
     let seed = soak::seed();
     println!("ONWARD_SEED={seed}");
     let (mut random, mut killed) = (fastrand::Rng::with_seed(seed), Killed::new(sandbox));
-    let each = ["each", "--jobs", "4", "--retry-failed", "--results", "r", "--", "sh", "-c", TOLD];
+    let each = ["each", "--jobs", "4", "--retry-failed", "--results", "r", "--", "sh", "-c", TICKING];
     for _ in 0..KILLS {
         let running = killed.sandbox.start(&each, &numbers(LINES));
         killed.await_ticks(random.usize(..30));
@@ -193,7 +193,7 @@ fn whenever_each_is_killed_the_results_are_complete_and_no_finished_line_ran_aga
 /// Shows: B9, T21
 fn each_that_is_killed_during_its_input_resumes_with_the_whole_input(sandbox: Sandbox) {
     let mut killed = Killed::new(sandbox);
-    let each = ["each", "--name", "n", "--jobs", "4", "--results", "r", "--", "sh", "-c", TOLD];
+    let each = ["each", "--name", "n", "--jobs", "4", "--results", "r", "--", "sh", "-c", TICKING];
     let mut child = killed.sandbox.spawn(&each);
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(numbers(50).as_bytes()).unwrap();

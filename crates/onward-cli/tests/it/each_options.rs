@@ -107,7 +107,7 @@ fn of_a_failure_the_beginning_of_stdout_and_the_end_of_stderr_are_kept_and_both_
 /// Shows: B9
 fn cut_output_is_reported(sandbox: Sandbox) {
     let ran = sandbox.onward_with(&["each", "--", "sh", "-c", MUCH_AND_FAILED], "a\n");
-    let expected = "the output of 1 line was longer than what is kept";
+    let expected = "the output of 1 line was longer than the limit and was cut";
     assert!(ran.code == Some(1) && ran.stderr.contains(expected), "{}", ran.stderr);
     let shown = sandbox.onward(&["task", "show", "1"]).stdout;
     assert!(

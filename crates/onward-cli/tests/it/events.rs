@@ -4,11 +4,11 @@ use crate::harness::Sandbox;
 use crate::stores::on_every_store;
 
 on_every_store! {
-    a_reader_after_a_prune_is_told_of_missing_events,
+    a_reader_after_a_prune_is_notified_of_missing_events,
 }
 
 /// Shows: T16
-fn a_reader_after_a_prune_is_told_of_missing_events(sandbox: Sandbox) {
+fn a_reader_after_a_prune_is_notified_of_missing_events(sandbox: Sandbox) {
     sandbox.onward_with(&["submit", "--kind", "k", "--lines"], "a\nb\nc\n");
     sandbox.onward(&["work", "--kind", "k", "--jobs", "1", "--until-idle", "--", "cat"]);
     let cursor = sandbox.json(&["events"])[0]["cursor"].as_str().unwrap().to_owned();

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A user and a group that own nothing.
-const NOBODY: u32 = 65_534;
+const UNPRIVILEGED: u32 = 65_534;
 
 /// The SQL that creates a store like one of a development version, by its header and its tables.
 const DEVELOPMENT_STORE: &str = "CREATE TABLE task (id INTEGER PRIMARY KEY) STRICT; \
@@ -107,7 +107,7 @@ impl Sandbox {
     pub(crate) fn onward_unprivileged(&self, arguments: &[&str]) -> CommandResult {
         let mut command = self.command(arguments);
         if rustix::process::geteuid().is_root() {
-            command.uid(NOBODY).gid(NOBODY);
+            command.uid(UNPRIVILEGED).gid(UNPRIVILEGED);
             fs::set_permissions(self.temporary.path(), Permissions::from_mode(0o777)).unwrap();
         }
         Running { child: command.spawn().unwrap() }.wait()

@@ -106,7 +106,7 @@ const ON_HISTORIES: &[&str] = &[
 ];
 
 /// Commands that need a running worker.
-const WHILE_SOMEBODY_WORKS: &[&str] = &["orchestration update 9 add 4", "orchestration wait 3"];
+const WHILE_A_WORKER_RUNS: &[&str] = &["orchestration update 9 add 4", "orchestration wait 3"];
 
 /// Commands that print a script or a page, and one that reports that it is for terminals.
 const WITHOUT: &[&str] = &["completions", "man", "top"];
@@ -148,7 +148,7 @@ fn replies_of_code_are_json_on_request(sandbox: Sandbox) {
     let sandbox = orchestration::with_orchestrations(sandbox);
     sandbox.onward(&["orchestration", "start", "counter"]);
     sandbox.onward(&["orchestration", "signal", "3", "approved", "\"by ada\""]);
-    for command in WHILE_SOMEBODY_WORKS {
+    for command in WHILE_A_WORKER_RUNS {
         assert_is_json(command, &orchestration::ask(&sandbox, &words(command)));
     }
 }
@@ -171,7 +171,7 @@ fn every_command_is_among_those_whose_json_is_tested() {
 
 /// Returns the commands, as they are typed, that are tested on each store.
 pub(crate) fn on_every_store() -> impl Iterator<Item = &'static str> {
-    [COMMANDS, ON_LEFT_TASKS, ON_HISTORIES, WHILE_SOMEBODY_WORKS].into_iter().flatten().copied()
+    [COMMANDS, ON_LEFT_TASKS, ON_HISTORIES, WHILE_A_WORKER_RUNS].into_iter().flatten().copied()
 }
 
 /// Returns the name of every command, such as `task list`. These are the headings of the reference

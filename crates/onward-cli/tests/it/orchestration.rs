@@ -683,7 +683,7 @@ fn an_orchestration_is_forked_and_reset_to_an_event(sandbox: Sandbox) {
     work(&sandbox, false);
     assert!(sandbox.onward(&["orchestration", "history", "9"]).stdout.contains("with the history of orchestration 1"));
     let cut = sandbox.onward(&["orchestration", "reset", "1", "--events", "1"]);
-    assert!(cut.stderr.contains("cut it behind 2"), "{}", cut.stderr);
+    assert!(cut.stderr.contains("cut it behind event 2"), "{}", cut.stderr);
     assert_eq!(sandbox.json(&["orchestration", "reset", "1", "--events", "2"])[0]["replaces"], 1);
     assert_eq!(sandbox.json(&["orchestration", "list", "--key", "A-17", "--state", "waiting"]).len(), 1);
     assert_eq!(sandbox.json(&["orchestration", "show", "1"])[0]["state"], "cancelled");

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_receiver_that_is_too_slow_hears_that_it_missed_something() {
+    async fn a_receiver_that_is_too_slow_gets_missed() {
         let sender = NotificationSender::new();
         let mut receiver = sender.subscribe();
         for task in 0..=bounds::NOTIFICATIONS as i64 {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_told_of_a_commit_that_brought_nothing() {
+    async fn a_commit_without_changes_sends_no_notification() {
         let sender = NotificationSender::new();
         let mut receiver = sender.subscribe();
         sender.notify(Vec::new());
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_receiver_hears_that_the_store_is_gone() {
+    async fn a_receiver_ends_when_the_store_is_gone() {
         let sender = NotificationSender::new();
         let mut receiver = sender.subscribe();
         drop(sender);

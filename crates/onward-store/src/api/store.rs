@@ -36,8 +36,8 @@ pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a
 /// * **[`changes`](Self::changes)** hints that a look may be worth while. A hint is never the
 ///   truth; a missed one costs time, never work.
 ///
-/// No transaction, SQL or driver type crosses this seam. A [`MemoryStore`](crate::MemoryStore) is
-/// its specification.
+/// No transaction, SQL or driver type crosses this interface. A
+/// [`MemoryStore`](crate::MemoryStore) is its specification.
 pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Applies writes; the outcomes are in the order of the writes.
     ///
@@ -61,9 +61,9 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// The store's clock.
     fn clock(&self) -> Arc<dyn Clock>;
 
-    /// For how many tasks a claim should ask at the most where several are under way at once: for
-    /// few where a claim costs little beside what it hands out, so that claims and ends share the
-    /// commits evenly; for [`bounds::CLAIM`](crate::bounds::CLAIM) where each costs a round trip.
+    /// Returns the largest number of tasks that one of several concurrent claims should request. It
+    /// is small where a claim is cheap, so that claims and ends share the commits evenly. It is
+    /// [`bounds::CLAIM`](crate::bounds::CLAIM) where each claim costs a round trip.
     fn claim_size(&self) -> usize;
 
     /// What this store is and promises.

@@ -47,7 +47,7 @@ impl Sql {
         self.text(&statements.join("; "))
     }
 
-    /// Returns a query for tasks of a table (`task` or `ended`) with their relations; `rest`
+    /// Returns a query for tasks of a table (`task` or `history`) with their relations; `rest`
     /// follows the table.
     pub(super) fn tasks(&self, table: &str, rest: &str) -> String {
         self.text(&format!("SELECT {COLUMNS}, {LINKS} FROM {{s}}.{table} t {rest}"))

@@ -99,11 +99,11 @@ impl PostgresStore {
     pub(super) async fn open_with(address: Address, options: PostgresOptions) -> Result<Self> {
         let location = location(&address.config, &options.schema);
         let mut patience = RetryBudget::new(options.patience);
-        let mut is_told = false;
+        let mut is_logged = false;
         loop {
             match Self::open_there(address.clone(), options.clone()).await {
                 Err(error) if is_not_ready(&error) && patience.lasts() => {
-                    if !std::mem::replace(&mut is_told, true) {
+                    if !std::mem::replace(&mut is_logged, true) {
                         tracing::warn!(%error, patience = ?options.patience, "{location} is waited for");
                     }
                     patience.wait().await;

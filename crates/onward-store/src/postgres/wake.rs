@@ -140,7 +140,7 @@ impl Listener {
 
 /// The sender's number in a notification that every process obeys, including the one that wrote: in
 /// a caller's transaction it does not know if the transaction commits.
-pub(super) const NOBODY: u64 = 0;
+pub(super) const NO_NODE: u64 = 0;
 
 /// The notification for rows in the inbox and for completions.
 const INBOX: &str = "inbox";
@@ -156,7 +156,7 @@ async fn follow(shared: &Weak<Shared>, mut listener: Listener, poll: Duration) {
         let received = tokio::time::timeout(poll, listener.messages.recv()).await;
         let Some(shared) = shared.upgrade() else { return };
         match received {
-            Ok(Some(message)) => heard_from(&shared, &message),
+            Ok(Some(message)) => received_from(&shared, &message),
             Ok(None) => return,
             Err(_) => {
                 let Ok(stamp) = look(&listener.client, &shared).await else { return };
@@ -167,7 +167,7 @@ async fn follow(shared: &Weak<Shared>, mut listener: Listener, poll: Duration) {
 }
 
 /// Handles one notification. Those of this process and malformed ones are ignored.
-fn heard_from(shared: &Shared, message: &str) {
+fn received_from(shared: &Shared, message: &str) {
     if message == INBOX {
         return shared.inbox.notify_one();
     }

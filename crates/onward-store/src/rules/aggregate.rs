@@ -12,7 +12,7 @@ use crate::rules::dependencies::Ended;
 use crate::rules::retry::RetryPolicy;
 
 /// The last error of a batch that was cancelled because it has no items left.
-pub const EMPTIED: &str = "all its items were taken out before it ran";
+pub const EMPTIED: &str = "all its items were removed before it ran";
 
 /// A pending batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +109,7 @@ pub fn adopt(batch: &mut NewTask, items: &[ItemFacts]) {
 #[must_use]
 pub fn without_items(batch: TaskId) -> Refusal {
     Refusal::Invalid(format!(
-        "task {batch} is a batch without items: they were removed, or tried again by themselves; submit what is to be done"
+        "task {batch} is a batch without items: they were removed, or retried one by one; submit new tasks"
     ))
 }
 

@@ -12,9 +12,9 @@ pub fn check(writes: &[Write]) -> Result<(), Refusal> {
     check_size(writes.len())?;
     match writes.iter().position(|write| matches!(write, Write::All(_))) {
         None => Ok(()),
-        Some(index) => Err(Refusal::Invalid(format!(
-            "number {index} of the writes to be done as one is itself several writes; put its writes in its place"
-        ))),
+        Some(index) => {
+            Err(Refusal::Invalid(format!("write {index} of an `All` is itself an `All`; put its writes in its place")))
+        }
     }
 }
 
@@ -27,7 +27,7 @@ pub fn check_size(writes: usize) -> Result<(), Refusal> {
         return Ok(());
     }
     Err(Refusal::Invalid(format!(
-        "{writes} writes were to be done as one and the limit is {}; split them",
+        "{writes} writes cannot be applied as one, because the limit is {}; split them",
         bounds::ALL
     )))
 }
@@ -39,6 +39,6 @@ mod tests {
     #[test]
     fn an_all_within_an_all_is_refused() {
         let refusal = check(&[Write::Sweep, Write::All(vec![])]).unwrap_err();
-        assert!(refusal.to_string().contains("number 1"), "{refusal}");
+        assert!(refusal.to_string().contains("write 1"), "{refusal}");
     }
 }

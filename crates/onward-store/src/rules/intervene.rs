@@ -4,7 +4,7 @@ use crate::api::outcome::Refusal;
 use crate::api::task::{TaskId, TaskState};
 
 /// The last error of a task that was killed.
-pub const KILLED: &str = "it was killed before it ran: somebody asked for it";
+pub const KILLED: &str = "killed on request before it ran";
 
 /// Checks that a task can be made due.
 ///

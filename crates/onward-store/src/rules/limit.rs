@@ -22,14 +22,14 @@ pub fn check(set: &SetLimit) -> Result<(), Refusal> {
     let scope = &set.scope;
     if set.concurrency.is_none() && set.rate.is_none() && set.weight.is_none() && set.minimum.is_none() {
         return Err(Refusal::Invalid(format!(
-            "a limit on {scope} was to be set and it was not said which; name a concurrency or a rate, or for groups a weight or a minimum"
+            "the change of the limit on {scope} sets no value; set a concurrency or a rate, or for groups a weight or a minimum"
         )));
     }
     check_share(set)?;
     check_beginning(scope)?;
     if let Some(concurrency) = set.concurrency.and_then(ConcurrencyLimit::limit) {
-        let remedy = "pause what is not to run, or set none where there is to be no limit";
-        in_range(scope, "a concurrency", concurrency, bounds::QUEUE_CONCURRENCY, remedy)?;
+        let remedy = "pause it to run no task, or remove the limit";
+        in_range(scope, "the concurrency", concurrency, bounds::QUEUE_CONCURRENCY, remedy)?;
     }
     set.rate.and_then(RateLimit::limit).map_or(Ok(()), |rate| check_rate(scope, rate))
 }
@@ -41,7 +41,7 @@ fn check_beginning(scope: &LimitScope) -> Result<(), Refusal> {
         let bytes = beginning.len();
         let most = bounds::NAME_BYTES;
         return Err(Refusal::Invalid(format!(
-            "a limit was to be set on groups whose names begin with {bytes} bytes; a name has at most {most}"
+            "the beginning of the names of groups has {bytes} bytes, and must have at most {most}; shorten it"
         )));
     }
     check_seen("beginning of names", beginning).map_err(|error| Refusal::Invalid(error.to_string()))
@@ -51,32 +51,32 @@ fn check_share(set: &SetLimit) -> Result<(), Refusal> {
     let scope = &set.scope;
     if (set.weight.is_some() || set.minimum.is_some()) && !scope.is_of_groups() {
         return Err(Refusal::Invalid(format!(
-            "{scope} was to have a weight or a minimum, which only groups have; name a group, or the beginning of the names of several"
+            "a weight or a minimum cannot be set on {scope}, because only groups have them; name a group, or the beginning of the names of several"
         )));
     }
     if let Some(weight) = set.weight.and_then(GroupShare::value) {
-        in_range(scope, "a weight", weight, bounds::GROUP_WEIGHT, "pause what is not to run")?;
+        in_range(scope, "the weight", weight, bounds::GROUP_WEIGHT, "pause it to run no task")?;
     }
     let minimum = set.minimum.and_then(GroupShare::value);
     minimum.map_or(Ok(()), |minimum| {
-        in_range(scope, "a minimum", minimum, bounds::QUEUE_CONCURRENCY, "set none where nothing is to be guaranteed")
+        in_range(scope, "the minimum", minimum, bounds::QUEUE_CONCURRENCY, "leave it out to guarantee nothing")
     })
 }
 
 fn check_rate(scope: &LimitScope, rate: Rate) -> Result<(), Refusal> {
-    let remedy = "pause what is not to run, or set none where there is to be no limit";
-    in_range(scope, "a rate in tasks", rate.tasks, bounds::RATE_TASKS, remedy)?;
-    in_range(scope, "a burst", rate.burst, bounds::RATE_BURST, "leave it out for as many as start in a second")?;
+    let remedy = "pause it to run no task, or remove the limit";
+    in_range(scope, "the rate in tasks", rate.tasks, bounds::RATE_TASKS, remedy)?;
+    in_range(scope, "the burst", rate.burst, bounds::RATE_BURST, "leave it out to allow the starts of one second")?;
     if !(bounds::RATE_PER_MINIMUM..=bounds::RATE_PER_MAXIMUM).contains(&rate.per) {
         return Err(Refusal::Invalid(format!(
-            "{scope} was to have a rate per {:?}, and it may be per 1 ms to 30 days; give another number of tasks instead",
+            "the rate on {scope} is per {:?}, and must be per 1 ms to 30 days; change the number of tasks instead",
             rate.per
         )));
     }
     // Fewer than 1000 nanoseconds a token are more than a million tokens a second.
     if interval(rate) < 1000 {
         return Err(Refusal::Invalid(format!(
-            "{scope} was to have a rate of {} tasks in {:?}, which is more than a million a second; set none instead",
+            "the rate on {scope} is {} tasks in {:?}, which is more than a million a second; remove the limit instead",
             rate.tasks, rate.per
         )));
     }
@@ -87,7 +87,7 @@ fn in_range(scope: &LimitScope, what: &str, value: u32, most: u32, remedy: &str)
     if (1..=most).contains(&value) {
         return Ok(());
     }
-    Err(Refusal::Invalid(format!("{scope} was to have {what} of {value}, and it may be 1 to {most}; {remedy}")))
+    Err(Refusal::Invalid(format!("{what} on {scope} is {value}, and must be from 1 to {most}; {remedy}")))
 }
 
 /// Returns the refusal of one more limit on groups than [`bounds::GROUP_LIMITS`].
@@ -95,7 +95,7 @@ fn in_range(scope: &LimitScope, what: &str, value: u32, most: u32, remedy: &str)
 pub fn too_many_group_limits() -> Refusal {
     let most = bounds::GROUP_LIMITS;
     Refusal::Invalid(format!(
-        "the store has {most} limits on groups and takes no more; set one for what the names of many groups begin with"
+        "the store has {most} limits on groups, which is the limit; set one on the beginning of the names of many groups"
     ))
 }
 
@@ -257,7 +257,7 @@ mod tests {
     fn what_is_out_of_range_is_refused_with_the_range() {
         let set = || SetLimit::new(LimitScope::All);
         for (set, said) in [
-            (set(), "name a concurrency"),
+            (set(), "set a concurrency"),
             (set().concurrency(0), "1 to 1000000"),
             (set().rate(rate(0, 1000, 1)), "1 to 1000000"),
             (set().rate(rate(1, 1000, 0)), "1 to 1000000"),

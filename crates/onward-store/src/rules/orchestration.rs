@@ -35,14 +35,17 @@ pub fn check(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
         return Err(Refusal::HistoryMoved { task: turn.lease.task, length: standing.length });
     }
     if turn.consumed > standing.received {
-        return Err(invalid(standing, "has taken in messages that never came; take in what a claim handed out"));
+        return Err(invalid(
+            standing,
+            "has consumed messages that never arrived; consume only those that a claim returned",
+        ));
     }
     let begins_with = match &turn.next {
         AfterTurn::ContinueAsNew { events, chunk, .. } => (*events, chunk),
         _ => (turn.events, &turn.chunk),
     };
     if [(turn.events, &turn.chunk), begins_with].iter().any(|(events, chunk)| (*events == 0) != chunk.is_empty()) {
-        return Err(invalid(standing, "has events without bytes, or bytes without events; say how many there are"));
+        return Err(invalid(standing, "has events without bytes, or bytes without events; set the number of events"));
     }
     if turn.awaits.len() > bounds::AWAITED_NAMES {
         let text =
@@ -127,7 +130,7 @@ pub fn check_values<'a>(turn: &'a Turn, kind: &str, kept: impl IntoIterator<Item
         return Ok(());
     }
     Err(Refusal::Invalid(format!(
-        "an orchestration of kind `{kind}` would keep {} values, and may keep {}; have its code remove those that nobody reads, or put several into one",
+        "an orchestration of kind `{kind}` would keep {} values, and may keep {}; remove unused values in its code, or combine several into one",
         keys.len(),
         bounds::VALUES
     )))
@@ -192,7 +195,7 @@ fn check_submit(task: &NewTask, turn: &Turn, standing: Standing<'_>) -> Result<(
 pub fn unsubmittable(task: &NewTask, orchestration: TaskId) -> Option<&'static str> {
     if !task.depends_on.is_empty() || task.aggregate.is_some() {
         return Some(
-            "submits a task that depends on others or is collected with others; await the others, and submit it then",
+            "submits a task with dependencies or for a batch; await the other tasks first, and submit it without them",
         );
     }
     let is_strange = task.parent.is_some_and(|parent| parent != orchestration);
@@ -295,7 +298,7 @@ fn is_to_have_a_turn(state: TaskState) -> bool {
 /// Returns whether an orchestration receives a request to cancel as a message, instead of ending at
 /// once. An orchestration that has begun may have to clean up.
 #[must_use]
-pub fn hears_of_cancel(generation: u32, length: u64, state: TaskState) -> bool {
+pub fn is_notified_of_cancel(generation: u32, length: u64, state: TaskState) -> bool {
     generation > 0 || length > 0 || state == TaskState::Running
 }
 
@@ -347,7 +350,7 @@ pub fn too_many_unstarted() -> Refusal {
 #[must_use]
 pub fn never_started(task: TaskId) -> Refusal {
     Refusal::Invalid(format!(
-        "orchestration {task} was never started and only keeps what was sent to its key; start one with the key instead"
+        "orchestration {task} was never started and only keeps signals for its key; start one with the key instead"
     ))
 }
 

@@ -12,22 +12,22 @@ use crate::bounds;
 /// for a change without values.
 pub fn check(set: &SetQueue) -> Result<(), Refusal> {
     if set.weight.is_none() && set.concurrency.is_none() && set.affinity_wait.is_none() {
-        let text = "was to be set and it was not said what; name a weight, a concurrency or a wait for affinity";
-        return Err(Refusal::Invalid(format!("the queue `{}` {text}", set.queue)));
+        let text = "sets no value; set a weight, a concurrency or a wait for affinity";
+        return Err(Refusal::Invalid(format!("the change of the queue `{}` {text}", set.queue)));
     }
     if let Some(weight) = set.weight.filter(|weight| !(1..=bounds::QUEUE_WEIGHT).contains(weight)) {
-        let remedy = "pause a queue of which nothing is to run";
+        let remedy = "pause a queue to run none of its tasks";
         return Err(out_of_range(&set.queue, "weight", weight, bounds::QUEUE_WEIGHT, remedy));
     }
     let concurrency = set.concurrency.and_then(ConcurrencyLimit::limit);
     if let Some(concurrency) = concurrency.filter(|tasks| !(1..=bounds::QUEUE_CONCURRENCY).contains(tasks)) {
-        let remedy = "pause a queue of which nothing is to run, or set none where there is to be no limit";
+        let remedy = "pause a queue to run none of its tasks, or remove its limit";
         return Err(out_of_range(&set.queue, "concurrency", concurrency, bounds::QUEUE_CONCURRENCY, remedy));
     }
     if let Some(wait) = set.affinity_wait.filter(|wait| *wait > bounds::AFFINITY_WAIT_MAXIMUM) {
         return Err(Refusal::Invalid(format!(
-            "the queue `{}` was to have its tasks wait {wait:?} for the worker that their series prefers, and it may be at most {:?}; \
-             what must run in one place needs a queue that only this worker serves",
+            "the wait for affinity of the queue `{}` is {wait:?}, and must be at most {:?}; if tasks must run on one worker, give them \
+             a queue that only this worker serves",
             set.queue,
             bounds::AFFINITY_WAIT_MAXIMUM
         )));
@@ -36,9 +36,7 @@ pub fn check(set: &SetQueue) -> Result<(), Refusal> {
 }
 
 fn out_of_range(queue: &Name, what: &str, value: u32, most: u32, remedy: &str) -> Refusal {
-    Refusal::Invalid(format!(
-        "the queue `{queue}` was to have a {what} of {value}, and it may be 1 to {most}; {remedy}"
-    ))
+    Refusal::Invalid(format!("the {what} of the queue `{queue}` is {value}, and must be from 1 to {most}; {remedy}"))
 }
 
 /// Returns the settings after a change.

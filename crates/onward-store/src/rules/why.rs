@@ -449,19 +449,22 @@ mod tests {
         let newer = with_code("newer", &["slow"], &[("mail", 2, 3)]);
         let elsewhere = with_code("elsewhere", &["fast"], &[("mail", 1, 1)]);
         let text = |reasons: Vec<WaitReason>| reasons[0].to_string();
-        let told = said(vec![with_code("all", &["slow"], &[("mail", 0, 1)]), newer.clone()]);
-        assert_eq!(told, std::slice::from_ref(&waits));
-        let told = said(vec![none.clone()]);
-        assert_eq!(told[1..], [waits]);
-        assert_eq!(text(told), "no worker has the code of the orchestration `mail`; start one that registers it");
-        let told = text(said(vec![none.clone(), newer]));
+        let reported = said(vec![with_code("all", &["slow"], &[("mail", 0, 1)]), newer.clone()]);
+        assert_eq!(reported, std::slice::from_ref(&waits));
+        let reported = said(vec![none.clone()]);
+        assert_eq!(reported[1..], [waits]);
+        assert_eq!(text(reported), "no worker has the code of the orchestration `mail`; start one that registers it");
+        let reported = text(said(vec![none.clone(), newer]));
         assert!(
-            told.contains("version 1 of the orchestration `mail` began it")
-                && told.contains("version 3, which goes on"),
-            "{told}"
+            reported.contains("version 1 of the orchestration `mail` began it")
+                && reported.contains("version 3, which goes on"),
+            "{reported}"
         );
-        let told = text(said(vec![none, elsewhere]));
-        assert!(told.contains("no worker of the queue `slow`") && told.contains("`elsewhere` have it"), "{told}");
+        let reported = text(said(vec![none, elsewhere]));
+        assert!(
+            reported.contains("no worker of the queue `slow`") && reported.contains("`elsewhere` have it"),
+            "{reported}"
+        );
     }
 
     /// Shows: B6
@@ -469,14 +472,18 @@ mod tests {
     fn a_worker_that_is_silent_and_left_a_task_where_it_is_does_not_count() {
         let silent = |silent| Worker { silent, ..worker("killed", Served::default()) };
         let minute = Duration::from_secs(60);
-        let told = |waited: Duration, worker| {
+        let reported = |waited: Duration, worker| {
             let facts = WaitFacts { run_at: NOW, sessions: vec![worker], ..facts() };
             reasons(&facts, NOW.plus(waited), Duration::ZERO)
         };
-        assert_eq!(told(minute, silent(Duration::ZERO)), [], "its lease holds");
-        assert_eq!(told(minute / 2, silent(minute)), [], "it may be about to claim it");
-        assert_eq!(told(minute, silent(minute)), [WaitReason::NoWorker]);
-        assert_eq!(told(Duration::ZERO, busy(&silent(minute), 1)), [WaitReason::NoWorker], "it has lost what it held");
+        assert_eq!(reported(minute, silent(Duration::ZERO)), [], "its lease holds");
+        assert_eq!(reported(minute / 2, silent(minute)), [], "it may be about to claim it");
+        assert_eq!(reported(minute, silent(minute)), [WaitReason::NoWorker]);
+        assert_eq!(
+            reported(Duration::ZERO, busy(&silent(minute), 1)),
+            [WaitReason::NoWorker],
+            "it has lost what it held"
+        );
     }
 
     /// Shows: B6, T6
@@ -489,14 +496,14 @@ mod tests {
             pauses,
             ..facts()
         };
-        let told = |facts: &WaitFacts, now| reasons(facts, now, Duration::ZERO);
-        assert_eq!(told(&waits(None, Vec::new()), NOW), [], "a worker takes it");
+        let reported = |facts: &WaitFacts, now| reasons(facts, now, Duration::ZERO);
+        assert_eq!(reported(&waits(None, Vec::new()), NOW), [], "a worker takes it");
         let blocked = waits(Some(deadline), paused.clone());
         let pause = WaitReason::Paused { scope: Scope::All, until: None };
-        assert_eq!(told(&blocked, NOW), [pause, WaitReason::Expires { at: deadline, deadline: true }]);
-        assert_eq!(told(&blocked, deadline), [WaitReason::Expired { at: deadline, deadline: true }]);
+        assert_eq!(reported(&blocked, NOW), [pause, WaitReason::Expires { at: deadline, deadline: true }]);
+        assert_eq!(reported(&blocked, deadline), [WaitReason::Expired { at: deadline, deadline: true }]);
         let ended = WaitFacts { state: TaskState::Expired, ..waits(None, paused) };
-        assert_eq!(told(&ended, LATER), [WaitReason::Expired { at: deadline, deadline: false }]);
+        assert_eq!(reported(&ended, LATER), [WaitReason::Expired { at: deadline, deadline: false }]);
     }
 
     #[test]
@@ -505,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reason_is_told_at_once() {
+    fn every_reason_is_reported_at_once() {
         let rate = Rate { tasks: 1, per: Duration::from_secs(1), burst: 1 };
         let usage = LimitUse {
             scope: LimitScope::All,

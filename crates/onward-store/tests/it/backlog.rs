@@ -175,16 +175,19 @@ async fn life_among(groups: usize, stores: usize) -> Duration {
 
 /// Shows: Q12
 #[tokio::test]
-async fn a_claim_beside_ten_thousand_series_of_another_session_costs_about_what_it_costs_beside_few() {
+async fn a_claim_beside_ten_thousand_affinity_keys_of_another_session_costs_about_what_it_costs_beside_few() {
     for stores in [1, 2] {
-        let (few, many) = (life_beside_series(SHALLOW, stores).await, life_beside_series(GROUPS, stores).await);
+        let (few, many) = (
+            round_trip_beside_affinity_keys(SHALLOW, stores).await,
+            round_trip_beside_affinity_keys(GROUPS, stores).await,
+        );
         assert!(many < few * FACTOR, "{many:?} beside {GROUPS}, {few:?} beside {SHALLOW}, of {stores} stores");
     }
 }
 
-/// Returns the shortest round trip of a task behind tasks of `series` affinity keys that are
+/// Returns the shortest round trip of a task behind tasks of `affinity_key` affinity keys that are
 /// reserved for another session. The stores on the file take turns.
-async fn life_beside_series(series: usize, stores: usize) -> Duration {
+async fn round_trip_beside_affinity_keys(affinity_key: usize, stores: usize) -> Duration {
     let directory = tempfile::tempdir().unwrap();
     let open_stores = open_stores(&directory, stores).await;
     let store = &open_stores[0];
@@ -192,8 +195,8 @@ async fn life_beside_series(series: usize, stores: usize) -> Duration {
     store.apply(vec![Write::SetQueue(wait)]).await.unwrap();
     let (preferred, other) = (session(store).await, session(store).await);
     for is_reserved in [false, true] {
-        let tasks = (0..series).map(|series| {
-            let affinity = Some(Name::new(format!("series-{series}")).unwrap());
+        let tasks = (0..affinity_key).map(|affinity_key| {
+            let affinity = Some(Name::new(format!("affinity_key-{affinity_key}")).unwrap());
             Write::Submit(Box::new(NewTask { affinity, ..NewTask::new("train").unwrap() }))
         });
         store.apply(tasks.collect()).await.unwrap();

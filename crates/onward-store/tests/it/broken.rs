@@ -18,7 +18,7 @@ async fn a_missing_directory_is_named_and_not_made() {
     let missing = directory.path().join("missing");
     let error = refused(&missing.join("onward.db")).await;
     assert!(error.is_not_found(), "{error:?}");
-    tells(&error, &missing, "make it");
+    assert_names(&error, &missing, "make it");
     assert!(!missing.exists());
 }
 
@@ -27,7 +27,7 @@ async fn a_directory_is_no_store() {
     let directory = tempfile::tempdir().unwrap();
     let error = refused(directory.path()).await;
     assert!(error.is_invalid(), "{error:?}");
-    tells(&error, directory.path(), "name a file in it");
+    assert_names(&error, directory.path(), "name a file in it");
 }
 
 #[tokio::test]
@@ -38,7 +38,7 @@ async fn a_text_file_is_refused_and_left_alone() {
         std::fs::write(&path, text).unwrap();
         let error = refused_untouched(&path).await;
         assert!(error.is_corrupt(), "{error:?}");
-        tells(&error, &path, "not a store; choose another path");
+        assert_names(&error, &path, "not a store; choose another path");
     }
 }
 
@@ -50,7 +50,7 @@ async fn another_programs_database_is_refused_and_left_alone() {
         execute(&path, &format!("PRAGMA journal_mode = {journal}; CREATE TABLE bookmark (url TEXT)"));
         let error = refused_untouched(&path).await;
         assert!(error.is_corrupt(), "{error:?}");
-        tells(&error, &path, "choose another path");
+        assert_names(&error, &path, "choose another path");
     }
 }
 
@@ -63,7 +63,7 @@ async fn a_newer_schema_is_refused_and_left_alone() {
         execute(&path, &format!("PRAGMA user_version = 999; PRAGMA journal_mode = {journal}"));
         let error = refused_untouched(&path).await;
         assert!(error.is_version(), "{error:?}");
-        tells(&error, &path, "use the newer program");
+        assert_names(&error, &path, "use the newer program");
     }
 }
 
@@ -84,7 +84,7 @@ async fn a_store_on_a_read_only_file_system_is_refused_and_left_alone() {
     mount.make_read_only();
     let error = refused_untouched(&path).await;
     assert!(error.is_read_only(), "{error:?}");
-    tells(&error, &path, "check the permissions");
+    assert_names(&error, &path, "check the permissions");
 }
 
 #[tokio::test]
@@ -93,7 +93,7 @@ async fn a_new_store_on_a_read_only_file_system_is_refused() {
     mount.make_read_only();
     let error = refused(&mount.path().join("onward.db")).await;
     assert!(error.is_read_only(), "{error:?}");
-    tells(&error, mount.path(), "check the permissions");
+    assert_names(&error, mount.path(), "check the permissions");
 }
 
 /// `ONWARD_ROUNDS` sets the number of disks that are filled with each durability level (default:
@@ -156,7 +156,7 @@ async fn a_store_opened_on_a_full_disk_opens_or_says_that_it_is_full_and_keeps_e
         Ok(store) => assert_eq!(numbers(&store).await.len(), 20),
         Err(error) => {
             assert!(error.is_full(), "{error:?}");
-            tells(&error, &path, "make room");
+            assert_names(&error, &path, "make room");
         }
     }
     mount.make_room();
@@ -237,7 +237,7 @@ fn contents(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 /// Checks that the error names the path and the remedy.
-fn tells(error: &Error, path: &Path, remedy: &str) {
+fn assert_names(error: &Error, path: &Path, remedy: &str) {
     let text = error.to_string();
     assert!(text.contains(&path.display().to_string()), "the path is not named: {text}");
     assert!(text.contains(remedy), "`{remedy}` is not in: {text}");

@@ -234,7 +234,7 @@ async fn a_caller_that_says_it_has_committed_wakes_other_processes() {
 
 /// Shows: T1
 #[tokio::test]
-async fn a_commit_that_nobody_was_told_of_is_noticed() {
+async fn a_commit_without_a_notification_is_noticed() {
     let mut shop = Shop::open().await;
     let mut changes = shop.store.changes();
     changes.hint();
@@ -373,7 +373,7 @@ async fn a_submit_that_finds_no_room_says_that_the_transaction_is_rolled_back() 
 
 /// Shows: T1
 #[tokio::test]
-async fn a_transaction_that_began_by_reading_before_another_wrote_is_told_to_begin_anew() {
+async fn a_transaction_that_read_before_another_wrote_must_start_again() {
     let mut shop = Shop::open().await;
     let transaction = shop.connection.transaction().unwrap();
     transaction.query_row("SELECT count(*) FROM shop_order", [], |_| Ok(())).unwrap();
@@ -417,7 +417,7 @@ async fn a_submit_does_not_wait_for_a_store_that_waits_for_the_transaction() {
 /// The filter finds tasks that the store has not written to its tables yet, and tasks of a caller
 /// that writes without the store.
 #[tokio::test]
-async fn tasks_are_found_by_their_tags_whoever_submitted_them() {
+async fn tasks_are_found_by_their_tags_whichever_process_submitted_them() {
     let mut shop = Shop::open().await;
     let tags: Tags = [("customer", "ada")].into_iter().collect();
     let tagged = NewTask { tags: tags.clone(), ..task("mail") };

@@ -183,7 +183,7 @@ async fn what_depends_on_the_task_goes_on_when_the_caller_commits() {
 
 /// Shows: T22
 #[tokio::test]
-async fn who_waits_is_told_that_something_ended_when_the_caller_says_that_it_has_committed() {
+async fn a_waiter_is_notified_when_the_caller_reports_its_commit() {
     let mut shop = Shop::open().await;
     let lease = shop.running().await;
     let mut notifications = shop.store.notifications();
@@ -193,7 +193,7 @@ async fn who_waits_is_told_that_something_ended_when_the_caller_says_that_it_has
 
 /// Shows: T22
 #[tokio::test]
-async fn an_end_that_nobody_was_told_of_is_noticed() {
+async fn an_end_without_a_notification_is_noticed() {
     let mut shop = Shop::open().await;
     let lease = shop.running().await;
     let mut notifications = shop.store.notifications();

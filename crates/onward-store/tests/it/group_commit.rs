@@ -67,7 +67,7 @@ async fn commits_of_callers(store: SqliteStore) -> u64 {
 
 /// Shows: B5
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn every_caller_is_answered_whoever_commits_its_writes() {
+async fn every_caller_gets_its_outcomes_whichever_caller_commits() {
     for class in [Durability::Full, Durability::Normal] {
         let (store, _directory) = open(class).await;
         let store = std::sync::Arc::new(store);

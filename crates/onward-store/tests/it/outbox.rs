@@ -16,10 +16,10 @@ use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, StoreLocation,
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Outbox {
     /// The submitter notifies the store after its commit.
-    Told,
+    Notified,
     /// The submitter never notifies the store, and the store never learns that another connection
     /// writes: its index stays in memory.
-    Untold,
+    Unnotified,
 }
 
 #[derive(Debug)]
@@ -76,8 +76,8 @@ impl OutboxStore {
         let submitted = self.store.submit_in(&transaction, tasks)?;
         transaction.commit()?;
         Ok(match self.outbox {
-            Outbox::Told => submitted.committed(),
-            Outbox::Untold => {
+            Outbox::Notified => submitted.committed(),
+            Outbox::Unnotified => {
                 let answer = submitted.submitted().to_vec();
                 std::mem::forget(submitted);
                 answer
@@ -122,8 +122,8 @@ impl OutboxStore {
         };
         transaction.commit()?;
         Ok(match self.outbox {
-            Outbox::Told => applied.committed(),
-            Outbox::Untold => {
+            Outbox::Notified => applied.committed(),
+            Outbox::Unnotified => {
                 let answer = applied.outcomes().to_vec();
                 std::mem::forget(applied);
                 answer
@@ -218,18 +218,18 @@ impl onward_store::StoreDecorator for OutboxStore {
     }
 }
 
-mod told {
-    onward_testkit::conformance!(crate::outbox::Outbox::Told);
+mod notified {
+    onward_testkit::conformance!(crate::outbox::Outbox::Notified);
 }
 
 /// Shows: T1, T22
 #[test]
 fn submits_and_ends_in_callers_transactions_agree_with_the_specification() {
-    model_based::run(&MemoryFixture, &Outbox::Told, crate::model_based::SOME);
+    model_based::run(&MemoryFixture, &Outbox::Notified, crate::model_based::SOME);
 }
 
 /// Shows: T1, T22
 #[test]
 fn submits_and_ends_in_callers_transactions_agree_with_the_specification_while_the_index_is_in_memory() {
-    model_based::run(&MemoryFixture, &Outbox::Untold, crate::model_based::SOME);
+    model_based::run(&MemoryFixture, &Outbox::Unnotified, crate::model_based::SOME);
 }

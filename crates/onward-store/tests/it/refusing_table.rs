@@ -38,7 +38,7 @@ async fn the_store_goes_on_after_a_statement_that_failed() {
 ///
 /// Shows: T21
 #[tokio::test]
-async fn an_all_whose_transaction_was_rolled_back_by_sqlite_tells_why() {
+async fn an_all_whose_transaction_sqlite_rolled_back_returns_the_cause() {
     let (store, _directory) = refusing(Durability::Normal, "ROLLBACK").await;
     let all = Write::All(vec![Write::Sweep, submission("poison")]);
     let error = store.apply(vec![all]).await.unwrap_err();

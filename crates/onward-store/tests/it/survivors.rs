@@ -111,21 +111,21 @@ impl Crew {
     /// Receives `count` facts.
     fn receive(&mut self, count: usize) {
         for _ in 0..count {
-            self.hear_one();
+            self.receive_one();
         }
     }
 
-    fn hear_one(&mut self) -> (usize, Fact) {
+    fn receive_one(&mut self) -> (usize, Fact) {
         let said = self.facts.recv_timeout(SILENCE).expect("those that live go on");
         self.received.push(said.1);
         said
     }
 
     /// Waits until each process has reported such a fact.
-    fn hear_from_all(&mut self, is_meant: impl Fn(Fact) -> bool) {
+    fn receive_from_all(&mut self, is_meant: impl Fn(Fact) -> bool) {
         let mut silent: HashSet<usize> = self.workers.iter().map(|worker| worker.number).collect();
         while !silent.is_empty() {
-            let (number, fact) = self.hear_one();
+            let (number, fact) = self.receive_one();
             if is_meant(fact) {
                 silent.remove(&number);
             }
@@ -143,8 +143,8 @@ impl Crew {
     /// task that was submitted when the process was dead.
     fn await_progress(&mut self) {
         let dead = self.submit();
-        self.hear_from_all(|fact| matches!(fact, Fact::Submitted(id) if id > dead));
-        self.hear_from_all(|fact| matches!(fact, Fact::Completed(_)));
+        self.receive_from_all(|fact| matches!(fact, Fact::Submitted(id) if id > dead));
+        self.receive_from_all(|fact| matches!(fact, Fact::Completed(_)));
     }
 
     fn submit(&mut self) -> i64 {
@@ -158,7 +158,7 @@ impl Crew {
     /// Makes the others finish their calls under way, and compares the facts with the store.
     fn examine(&mut self, tally: &mut Tally) {
         self.send(load::HOLD);
-        self.hear_from_all(|fact| fact == Fact::Quiet);
+        self.receive_from_all(|fact| fact == Fact::Quiet);
         let Self { runtime, store, known, received, .. } = self;
         known.learn(&std::mem::take(received), tally);
         runtime.block_on(async {

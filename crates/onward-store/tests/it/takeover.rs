@@ -33,7 +33,7 @@ async fn a_killed_processs_task_goes_to_a_living_process_within_two_seconds() {
     let changes = here.store.changes();
     assert!(here.claim(session).await.is_empty(), "it is held elsewhere");
     there.process.kill();
-    let taken = timeout(NOTICED, here.claim_when_told(session, changes)).await.expect("it was noticed in time");
+    let taken = timeout(NOTICED, here.claim_on_order(session, changes)).await.expect("it was noticed in time");
     assert_eq!(taken.lease.task, task);
 }
 
@@ -90,7 +90,7 @@ async fn a_process_that_is_alive_keeps_its_task_while_another_comes_and_goes() {
 
 /// Shows: B6
 #[tokio::test]
-async fn a_killed_process_is_told_as_a_worker_no_longer_though_nobody_works_in_its_place() {
+async fn a_killed_process_is_no_longer_listed_as_a_worker_though_none_replaces_it() {
     let here = Here::open().await;
     let held = here.submit().await;
     let mut there = There::start(&here.path, LONG);
@@ -105,23 +105,23 @@ async fn a_killed_process_is_told_as_a_worker_no_longer_though_nobody_works_in_i
 
 /// Shows: Q12
 #[tokio::test]
-async fn the_series_of_a_killed_process_that_holds_nothing_goes_to_others_at_once() {
+async fn the_affinity_key_of_an_idle_killed_process_is_free_at_once() {
     let here = Here::open().await;
     let wait = SetQueue::new(Name::default_queue()).affinity_wait(LONG);
     here.store.apply(vec![Write::SetQueue(wait)]).await.unwrap();
-    let mut series = NewTask::new("work").unwrap();
-    series.affinity = Some(Name::new("series").unwrap());
-    let first = submit_new(&here.store, series.clone()).await;
+    let mut affinity_key = NewTask::new("work").unwrap();
+    affinity_key.affinity = Some(Name::new("affinity_key").unwrap());
+    let first = submit_new(&here.store, affinity_key.clone()).await;
     let mut there = There::start(&here.path, LONG);
     there.claims(first);
     there.process.send("complete");
     assert_eq!(there.next(), "Done");
-    let second = submit_new(&here.store, series).await;
+    let second = submit_new(&here.store, affinity_key).await;
     let session = here.session(LONG).await;
     let changes = here.store.changes();
     assert!(here.claim(session).await.is_empty(), "it is reserved");
     there.process.kill();
-    let taken = timeout(NOTICED, here.claim_when_told(session, changes)).await.expect("it was noticed in time");
+    let taken = timeout(NOTICED, here.claim_on_order(session, changes)).await.expect("it was noticed in time");
     assert_eq!(taken.lease.task, second);
 }
 
@@ -136,7 +136,7 @@ async fn a_submit_by_another_process_wakes_this_one() {
     let mut changes = here.store.changes();
     changes.hint();
     there.process.send("submit");
-    let taken = timeout(PATIENCE, here.claim_when_told(session, changes)).await.expect("this process was woken");
+    let taken = timeout(PATIENCE, here.claim_on_order(session, changes)).await.expect("this process was woken");
     assert_eq!(there.next(), format!("submitted {}", taken.lease.task));
 }
 
@@ -154,7 +154,7 @@ async fn ten_submits_by_another_process_one_after_the_other_wake_this_one_withou
             let mut changes = here.store.changes();
             changes.hint();
             there.process.send("submit");
-            here.claim_when_told(session, changes).await;
+            here.claim_on_order(session, changes).await;
             there.next();
         }
     };
@@ -210,7 +210,7 @@ impl Here {
     }
 
     /// Claims after each hint until there is a task.
-    async fn claim_when_told(&self, session: SessionId, mut changes: Changes) -> ClaimedTask {
+    async fn claim_on_order(&self, session: SessionId, mut changes: Changes) -> ClaimedTask {
         loop {
             changes.changed().await.expect("the store is open");
             if let Some(task) = self.claim(session).await.pop() {

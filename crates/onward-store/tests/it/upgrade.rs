@@ -140,8 +140,8 @@ async fn come_to_no_end() {
 async fn two_processes_that_upgrade_a_store_at_once_do_it_once() {
     let old = Old::new().await;
     let path = old.path.display().to_string();
-    let (mut one, first) = Process::start("upgrade::upgrade_when_told", &[(PATH, path.clone())]);
-    let (mut other, second) = Process::start("upgrade::upgrade_when_told", &[(PATH, path)]);
+    let (mut one, first) = Process::start("upgrade::upgrade_on_order", &[(PATH, path.clone())]);
+    let (mut other, second) = Process::start("upgrade::upgrade_on_order", &[(PATH, path)]);
     one.send("go");
     other.send("go");
     for mut speech in [first, second] {
@@ -153,7 +153,7 @@ async fn two_processes_that_upgrade_a_store_at_once_do_it_once() {
 /// Not a test: a process that upgrades the store.
 #[tokio::test]
 #[ignore = "a process started by the tests of `upgrade`"]
-async fn upgrade_when_told() {
+async fn upgrade_on_order() {
     child::begin();
     let path = std::env::var(PATH).unwrap();
     child::receive();

@@ -21,7 +21,7 @@ fn beginnings(log: &Path) -> u32 {
 }
 
 #[tokio::test]
-async fn a_log_to_which_two_stores_write_in_turn_starts_anew_again_and_again() {
+async fn a_log_to_which_two_stores_write_in_turn_restarts_each_time() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("onward.db");
     let open = || SqliteStore::options().durability(Durability::Normal).long_log(LONG).open(&path);
@@ -40,7 +40,7 @@ async fn a_log_to_which_two_stores_write_in_turn_starts_anew_again_and_again() {
 
 /// Each call leaves no task and writes a few pages: together far more than the disk has.
 #[tokio::test]
-async fn a_log_on_a_small_disk_starts_anew_before_the_disk_is_full() {
+async fn a_log_on_a_small_disk_restarts_before_the_disk_is_full() {
     let Some(mount) = Mount::new("4m") else { return };
     let path = mount.path().join("onward.db");
     let store = SqliteStore::options().durability(Durability::Normal).open(&path).await.unwrap();

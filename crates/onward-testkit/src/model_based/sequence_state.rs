@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use onward_store::{
-    AfterTurn, Bulk, BulkVerb, Claim, Dependency, Failed, FireSchedule, InstanceRecord, Lease, Name, NewTask,
-    OpenSession, Outcome, QueueChoice, QueueTurn, Recipient, Refusal, ScheduleRecord, SessionId, Signal, TaskFilter,
-    TaskId, Timestamp, Turn, Write,
+    AfterTurn, Bulk, BulkVerb, Claim, CompletionToken, Dependency, Failed, FireSchedule, InstanceRecord, Lease, Name,
+    NewTask, OpenSession, Outcome, QueueChoice, QueueTurn, Recipient, Refusal, ScheduleRecord, SessionId, Signal,
+    TaskFilter, TaskId, Timestamp, Turn, Write,
 };
 
 use super::steps::{NextTurn, Operation, Pick, TurnOperation};
@@ -52,11 +52,7 @@ impl SequenceState {
             }
             Operation::AwaitCompletion { lease, wait } => Write::AwaitCompletion { lease: self.lease(lease), wait },
             Operation::CompleteExternally { lease, by_number, completion } => {
-                let lease = self.lease(lease);
-                Write::CompleteExternally {
-                    token: if by_number { lease.task.into() } else { lease.into() },
-                    completion,
-                }
+                Write::CompleteExternally { token: self.token(lease, by_number), completion }
             }
             Operation::Move { task, queue } => Write::Move { task: self.task(task), queue },
             Operation::Report { lease, fraction, bytes } => {
@@ -101,6 +97,12 @@ impl SequenceState {
                 Write::All(operations.iter().map(|operation| self.write(operation, now)).collect())
             }
         }
+    }
+
+    /// Returns the completion token of a lease, or of whatever attempt of its task waits now.
+    fn token(&self, lease: Pick, by_number: bool) -> CompletionToken {
+        let lease = self.lease(lease);
+        if by_number { lease.task.into() } else { lease.into() }
     }
 
     fn bulk(&self, verb: BulkVerb, filter: TaskFilter, before: Option<Pick>, limit: usize) -> Write {

@@ -95,7 +95,7 @@ impl Wire {
 
     /// Lets traffic through again, but ends the open connections. Both sides see the end, and what
     /// was on its way is lost.
-    pub fn heal_anew(&self) {
+    pub fn heal_again(&self) {
         let connections = std::mem::take(&mut self.state.lock().connections);
         connections.values().flatten().for_each(end);
         self.heal();
@@ -105,7 +105,7 @@ impl Wire {
 impl Drop for Wire {
     fn drop(&mut self) {
         self.state.lock().is_closed = true;
-        self.heal_anew();
+        self.heal_again();
         // A connection wakes the accepting thread, so that it sees that the wire is closed.
         let _ = TcpStream::connect(self.address);
     }

@@ -112,7 +112,7 @@ struct Conversation {
     by_server: Vec<u8>,
 }
 
-fn hear(connection: &mut Connection, bytes: &[u8]) {
+fn receive(connection: &mut Connection, bytes: &[u8]) {
     assert_eq!(connection.receive(bytes), bytes.len());
     while let Some(event) = connection.poll_event(moment()).unwrap() {
         if matches!(event, Event::Authenticate(_)) {
@@ -133,8 +133,8 @@ fn conversation() -> &'static Conversation {
         let mut is_talking = false;
         for _ in 0..10 {
             let (to_server, to_client) = (drain(&mut one), drain(&mut other));
-            hear(&mut other, &to_server);
-            hear(&mut one, &to_client);
+            receive(&mut other, &to_server);
+            receive(&mut one, &to_client);
             by_client.extend(to_server);
             by_server.extend(to_client);
             if !is_talking && one.peer().is_some() && other.peer().is_some() {

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_in_it_twice() {
+    fn no_peer_is_in_it_twice() {
         assert_eq!(turns(&mut ring_of(&[3, 0, 3, 0])), [3, 0]);
     }
 
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_circle_has_nobody_first() {
+    fn an_empty_round_robin_has_no_first() {
         let mut ring = ring_of(&[]);
         ring.remove_first();
         assert_eq!(ring.first(), None);

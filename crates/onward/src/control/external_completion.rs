@@ -134,10 +134,10 @@ impl Failure {
     ///
     /// async fn approve(context: Context) -> Result<(), Failure> {
     ///     let token = context.completion_token();
-    ///     ask_somebody(&format!("approve: onward task complete {token}")).await;
+    ///     ask_a_peer(&format!("approve: onward task complete {token}")).await;
     ///     Err(Failure::await_completion())
     /// }
-    /// # async fn ask_somebody(_: &str) {}
+    /// # async fn ask_a_peer(_: &str) {}
     /// ```
     ///
     /// The tasks that the attempt has spawned are submitted in the same commit.

@@ -59,7 +59,7 @@ impl Retention {
                         // The dispatcher ends the run with this error and reports it.
                         Err(error) if error.is_replaced() => return,
                         Err(error) => {
-                            tracing::warn!(%error, "ended tasks could not be forgotten; trying again later");
+                            tracing::warn!(%error, "ended tasks could not be pruned; retrying later");
                             engine.inner.telemetry.store_errors.increment(1);
                         }
                     }
@@ -73,8 +73,8 @@ impl Retention {
     /// Returns true if anything may have expired since the last look. Tasks of other processes are
     /// looked for once.
     fn has_work(self, engine: &Engine, last: Option<Timestamp>) -> bool {
-        let is_told = self.age.is_some() || self.count.is_some();
-        is_told || last.is_none_or(|last| engine.inner.own_retentions.any_since(last))
+        let is_configured = self.age.is_some() || self.count.is_some();
+        is_configured || last.is_none_or(|last| engine.inner.own_retentions.any_since(last))
     }
 
     /// Forgets expired tasks in small writes, so that other writers wait only briefly.

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_due_by_wall_time_is_noticed_when_somebody_sets_the_clock() {
+    fn a_task_due_by_wall_time_is_noticed_when_the_clock_is_set() {
         let clock = ManualClock::default();
         let mut deadlines = Deadlines::new(LEASE, clock.steady());
         deadlines.set_due(Some(Duration::from_secs(3600)), &clock);

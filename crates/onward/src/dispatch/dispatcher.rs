@@ -355,7 +355,7 @@ impl Dispatcher {
         if is_ours && !error.is_transient() {
             return Err(error.into());
         }
-        tracing::warn!(%error, "the store could not write; trying again after a pause");
+        tracing::warn!(%error, "the store could not write; retrying after a pause");
         // Calls that were in flight together fail together, which counts as one failure.
         if self.deadlines.may_write(self.now()) {
             self.deadlines.store_failed(self.now());

@@ -48,7 +48,7 @@ impl Dispatcher {
                 (PendingWrite::Close(session), Outcome::Done) => self.retired.retain(|retired| *retired != session),
                 (_, Outcome::Refused(Refusal::SessionLost(session))) => lost.push(session),
                 (write, outcome) => {
-                    tracing::error!(?write, ?outcome, "the store answered a write with an outcome of another")
+                    tracing::error!(?write, ?outcome, "the store returned the outcome of another write")
                 }
             }
         }
@@ -110,7 +110,7 @@ impl Dispatcher {
         let refused = self.attempts(tasks).into_iter().map(|attempt| {
             let kind = &attempt.task.kind;
             let text = format!(
-                "the kind `{kind}` has the code of an orchestration, and this is a plain task of it; submit it as an orchestration"
+                "the kind `{kind}` has the code of an orchestration, but this task is not one; submit it as an orchestration"
             );
             EndedAttempt { attempt, end: failed_permanently(text) }
         });
@@ -194,7 +194,7 @@ impl Dispatcher {
             }
             (_, Outcome::Refused(Refusal::LeaseLost(_) | Refusal::SessionLost(_))) => self.note_lost_lease(&attempt),
             (end, Outcome::Refused(refusal)) => self.apply_end_refusal(attempt, &end, &refusal),
-            (end, outcome) => tracing::error!(?end, ?outcome, "the store answered a write with an outcome of another"),
+            (end, outcome) => tracing::error!(?end, ?outcome, "the store returned the outcome of another write"),
         }
     }
 

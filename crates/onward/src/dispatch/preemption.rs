@@ -125,7 +125,7 @@ impl Dispatcher {
         let next = match self.run.inner.store.peek(self.claim(session, 1)).await {
             Ok(next) => next,
             Err(error) if error.is_transient() => {
-                tracing::warn!(%error, "the store could not be read; nothing gives way for now");
+                tracing::warn!(%error, "the store could not be read; no task gives way until the next check");
                 self.preemption.must_check = true;
                 return Ok(());
             }

@@ -87,7 +87,7 @@ impl Dispatcher {
     pub(super) async fn close(&mut self) -> Result<()> {
         for attempt in self.run.state.running() {
             let (task, kind) = (attempt.id().0, attempt.task.kind.as_str());
-            tracing::warn!(task, kind, "the handler blocks its thread and cannot be stopped; its task is given back");
+            tracing::warn!(task, kind, "the handler blocks its thread and cannot be stopped; its task is released");
         }
         let mut batch = WriteBatch::default();
         let unwritten = self.run.state.take_ended();

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_after_a_slow_time_is_told_as_what_it_is_on_the_whole() {
+    fn a_burst_after_a_slow_time_changes_the_rate_little() {
         let commits: Vec<_> = (0..50).map(|step| (step * 100, 0)).collect();
         let now = microseconds(5000);
         assert_eq!(meter(&commits).throughput(50, now, now).expected_starts(), 5);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn one_slow_commit_makes_nobody_look_far_ahead() {
+    fn one_slow_commit_does_not_extend_the_look_ahead() {
         let mut meter = meter(&[(0, 0), (1000, 10)]);
         let at = microseconds(2000);
         meter.note(ThroughputSample { at, time: at, ended: 20 }, microseconds(100_000));
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_clock_tells_twice_what_ended_since_the_last_commit() {
+    fn a_stopped_clock_repeats_the_ends_since_the_last_commit() {
         assert_eq!(
             meter(&[(0, 0), (0, 10), (0, 30)]).throughput(31, Duration::ZERO, Duration::ZERO).expected_starts(),
             2

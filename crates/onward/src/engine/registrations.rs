@@ -45,8 +45,8 @@ impl Target {
         let of = owner.as_ref().map_or_else(String::new, |module| format!(" of the module `{module}`"));
         if matches!(self, Self::Type { is_orchestration: true, .. }) {
             return Err(Error::invalid(format!(
-                "the type of the kind `{pattern}` says that it is an orchestration, and a handler{of} is registered for it; register its \
-                 code with `orchestrate`"
+                "the kind `{pattern}` is declared as an orchestration, but a handler{of} is registered for it; register its code \
+                 with `orchestrate`"
             )));
         }
         match pattern {
@@ -125,7 +125,7 @@ impl Registrations {
             options.check(&pattern)?;
             let mut same = entries.iter().filter(|entry| entry.pattern == pattern);
             if let Some(what) = same.find_map(|entry| entry.clash(options)) {
-                return Err(Error::invalid(format!("the pattern `{pattern}` was given two {what}; give it one")));
+                return Err(Error::invalid(format!("the pattern `{pattern}` has two {what}; set one")));
             }
             entries.push(PatternOptions { pattern, options: options.clone() });
         }
@@ -141,8 +141,8 @@ fn check_state(pattern: &KindPattern, handler: &Handler, state: &AppState, owner
         Some(name) => {
             let of = owner.as_ref().map_or_else(String::new, |module| format!(" of the module `{module}`"));
             Err(Error::invalid(format!(
-                "the handler of `{pattern}`{of} takes a state of type `{name}`, which the engine was not given; give it one \
-                 with `engine.state(…)`"
+                "the handler of `{pattern}`{of} takes a state of type `{name}`, which the engine does not have; set one with \
+                 `engine.state(…)`"
             )))
         }
     }

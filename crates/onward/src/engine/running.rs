@@ -196,7 +196,7 @@ async fn finish_hooks(run: &Run, mut hooks: JoinSet<()>) {
     tokio::select! {
         () = async { while hooks.join_next().await.is_some() {} } => {}
         () = timer::reached(clock, over_at) => {
-            tracing::warn!("a hook did not take in what was committed before the shutdown limit and is aborted");
+            tracing::warn!("a hook did not process all changes within the shutdown limit and is aborted");
         }
     }
 }

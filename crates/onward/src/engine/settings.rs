@@ -72,27 +72,27 @@ impl Default for Settings {
 impl Settings {
     pub(super) fn check(&self) -> Result<()> {
         if !(1..=bounds::CONCURRENCY).contains(&self.concurrency) {
-            return Err(wrong("concurrency", self.concurrency, format!("it may be 1 to {}", bounds::CONCURRENCY)));
+            return Err(wrong("concurrency", self.concurrency, range(1, bounds::CONCURRENCY)));
         }
         if self.prefetch > bounds::PREFETCH {
-            return Err(wrong("prefetch", self.prefetch, format!("it may be 0 to {}", bounds::PREFETCH)));
+            return Err(wrong("prefetch", self.prefetch, range(0, bounds::PREFETCH)));
         }
         if !(1..=bounds::TURNS).contains(&self.turns) {
-            return Err(wrong("number of turns at once", self.turns, format!("it may be 1 to {}", bounds::TURNS)));
+            return Err(wrong("number of concurrent turns", self.turns, range(1, bounds::TURNS)));
         }
         if self.orchestrations_cached > bounds::ORCHESTRATIONS_CACHED {
-            let remedy = format!("it may be 0 to {}", bounds::ORCHESTRATIONS_CACHED);
+            let remedy = range(0, bounds::ORCHESTRATIONS_CACHED);
             return Err(wrong("number of orchestrations to keep", self.orchestrations_cached, remedy));
         }
         let leases = store_bounds::LEASE_MINIMUM..=store_bounds::LEASE_MAXIMUM;
         if !leases.contains(&self.lease) {
-            return Err(wrong("lease", self.lease, format!("it may be {:?} to {:?}", leases.start(), leases.end())));
+            return Err(wrong("lease", self.lease, range(leases.start(), leases.end())));
         }
         if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
-            return Err(wrong("timeout", Duration::ZERO, "leave it out for none".to_owned()));
+            return Err(wrong("timeout", Duration::ZERO, "leave it out for no timeout".to_owned()));
         }
         if self.preemption.is_some_and(|preemption| preemption.levels == 0) {
-            return Err(wrong("pre-emption of levels", 0, "a task must be at least 1 level less urgent".to_owned()));
+            return Err(wrong("number of levels for pre-emption", 0, "it must be at least 1".to_owned()));
         }
         self.pressure.check()?;
         self.retry.check("*")?;
@@ -101,7 +101,11 @@ impl Settings {
     }
 }
 
+fn range(from: impl fmt::Debug, to: impl fmt::Debug) -> String {
+    format!("it must be from {from:?} to {to:?}")
+}
+
 #[cold]
 fn wrong(what: &str, value: impl fmt::Debug, remedy: String) -> Error {
-    Error::invalid(format!("the engine was given a {what} of {value:?}; {remedy}"))
+    Error::invalid(format!("the {what} of the engine is {value:?}; {remedy}"))
 }

@@ -50,7 +50,7 @@ impl StoreLocation {
                     "this program was built without PostgreSQL; build onward with its feature `postgres`",
                 ))
             }
-            _ if self.durability.is_some() => Err(misplaced("a durability class", "`sqlite` and `postgres`")),
+            _ if self.durability.is_some() => Err(misplaced("a durability level", "`sqlite` and `postgres`")),
             NamedStore::Memory => {
                 Ok(Arc::new(MemoryStore::with_clock(self.clock()).with_payload_limit(self.payload_limit())))
             }
@@ -68,11 +68,11 @@ impl StoreLocation {
         let mut named = file.into_iter().chain(server).chain(memory).chain(self.store.take().map(NamedStore::Open));
         match (named.next(), named.next()) {
             (Some(one), None) => Ok(one),
-            (None, _) => Err(Error::invalid(
-                "the engine was not told where to keep its work; say `sqlite`, `postgres`, `memory` or `store`",
-            )),
+            (None, _) => {
+                Err(Error::invalid("the engine has no store; set one with `sqlite`, `postgres`, `memory` or `store`"))
+            }
             _ => Err(Error::invalid(
-                "the engine was told several places to keep its work; say one of `sqlite`, `postgres`, `memory` and `store`",
+                "the engine has several stores; set only one of `sqlite`, `postgres`, `memory` and `store`",
             )),
         }
     }
@@ -109,5 +109,5 @@ fn is_server(location: &str) -> bool {
 
 #[cold]
 fn misplaced(what: &str, belongs: &str) -> Error {
-    Error::invalid(format!("{what} was given to an engine whose store has its own; it is for {belongs}"))
+    Error::invalid(format!("{what} was set on an engine whose store has its own; set it only with {belongs}"))
 }

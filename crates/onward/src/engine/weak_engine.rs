@@ -120,7 +120,7 @@ impl HandleOrigin {
                 engine = inner.settings.name,
                 handles = remaining,
                 "the last handle of an engine outside of its handlers was dropped, and the handles in its handlers keep it and its store \
-                 open; have handlers use `context.engine()`, or keep `engine.downgrade()`"
+                 open; use `context.engine()` in handlers, or keep `engine.downgrade()` there"
             );
         }
     }

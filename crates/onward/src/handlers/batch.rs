@@ -56,7 +56,7 @@ impl Context {
 fn decode<T: Task>(item: &TaskRecord) -> std::result::Result<T, Failure> {
     serde_json::from_slice(item.payload.as_deref().unwrap_or_default()).map_err(|error| {
         let (item, kind) = (item.id, T::KIND);
-        Failure::permanent(format!("the payload of item {item} is not what the kind `{kind}` expects: {error}"))
+        Failure::permanent(format!("the payload of batch item {item} does not match the kind `{kind}`: {error}"))
     })
 }
 

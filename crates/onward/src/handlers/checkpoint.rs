@@ -62,7 +62,9 @@ impl Context {
     pub fn last_checkpoint<T: DeserializeOwned>(&self) -> Result<Option<T>, Failure> {
         let read = |checkpoint: &Bytes| {
             serde_json::from_slice(checkpoint).map_err(|error| {
-                Failure::permanent(format!("the last checkpoint is not what the handler expects: {error}"))
+                Failure::permanent(format!(
+                    "the last checkpoint does not match the type that the handler reads: {error}"
+                ))
             })
         };
         self.checkpoint_bytes().map(read).transpose()

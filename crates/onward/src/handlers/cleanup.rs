@@ -75,14 +75,14 @@ pub(crate) async fn clean_up(run: &Run, attempt: &Attempt, is_completed: bool) {
         tokio::select! {
             biased;
             ended = AssertUnwindSafe(&mut cleanup).catch_unwind() => if ended.is_err() {
-                tracing::warn!(task, kind, "what should clean up after the attempt panicked");
+                tracing::warn!(task, kind, "the cleanup of an attempt panicked");
             },
             () = timer::reached(clock, over_at) => {
-                tracing::warn!(task, kind, "what should clean up after the attempt took too long and is aborted");
+                tracing::warn!(task, kind, "the cleanup of an attempt took too long and is aborted");
             }
         }
     }
     if catch_unwind(AssertUnwindSafe(|| drop(cleanup))).is_err() {
-        tracing::warn!(task = attempt.id().0, "what should clean up after the attempt panicked when it was dropped");
+        tracing::warn!(task = attempt.id().0, "the cleanup of an attempt panicked when it was dropped");
     }
 }

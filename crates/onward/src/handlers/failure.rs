@@ -122,11 +122,11 @@ impl Failure {
     }
 
     pub(crate) fn letting_go(within: Option<Duration>) -> Self {
-        Self::with_alternative_end(AlternativeEnd::Completion(within), "it waits to be finished from elsewhere")
+        Self::with_alternative_end(AlternativeEnd::Completion(within), "it waits for external completion")
     }
 
     pub(crate) fn moving(queue: Name) -> Self {
-        let message = format!("it goes on in the queue `{queue}`");
+        let message = format!("it continues in the queue `{queue}`");
         Self::with_alternative_end(AlternativeEnd::Move(queue), message)
     }
 

@@ -81,7 +81,7 @@ impl FailurePolicy {
     pub(crate) fn decide(&self, failed: FailedAttempt<'_>) -> Verdict {
         catch_unwind(AssertUnwindSafe(|| (self.0)(&failed))).unwrap_or_else(|_| {
             let (task, kind) = (failed.context.id().0, failed.context.kind().as_str());
-            tracing::error!(task, kind, "the failure policy panicked; the retry policy holds");
+            tracing::error!(task, kind, "the failure policy panicked; the retry policy applies");
             failed.verdict
         })
     }

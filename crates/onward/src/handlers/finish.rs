@@ -17,7 +17,7 @@ use crate::engine::Inner;
 ///
 /// Commit, then call [`committed`](Self::committed). After a rollback drop this value: the attempt
 /// then ends as its handler returns.
-#[must_use = "the engine learns from `committed` that the task is finished"]
+#[must_use = "call `committed` after the commit, so that the engine knows that the task is finished"]
 #[derive(Debug)]
 pub struct Finishing<'c> {
     attempt: &'c Attempt,
@@ -37,7 +37,7 @@ impl Finishing<'_> {
 }
 
 /// A proof that a task is finished, which its handler returns. The engine does not finish it again.
-#[must_use = "the handler answers it"]
+#[must_use = "return it from the handler"]
 #[derive(Debug)]
 pub struct Finished(());
 
@@ -117,9 +117,7 @@ impl Context {
     {
         let context = self.clone();
         let finished = tokio::task::spawn_blocking(move || context.finish_here(work));
-        finished
-            .await
-            .map_err(|failed| Failure::retryable(format!("the transaction did not come to its end: {failed}")))?
+        finished.await.map_err(|failed| Failure::retryable(format!("the transaction did not complete: {failed}")))?
     }
 
     fn finish_here<R: Into<Output>>(

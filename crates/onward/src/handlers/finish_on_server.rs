@@ -14,7 +14,7 @@ use crate::engine::Inner;
 ///
 /// Commit, then call [`committed`](Self::committed). After a rollback drop this value: the attempt
 /// then ends as its handler returns.
-#[must_use = "the engine learns from `committed` that the task is finished"]
+#[must_use = "call `committed` after the commit, so that the engine knows that the task is finished"]
 #[derive(Debug)]
 pub struct FinishingOnServer<'c> {
     attempt: &'c Attempt,
@@ -37,7 +37,7 @@ impl FinishingOnServer<'_> {
 ///
 /// Run the statement, commit, then call [`committed`](Self::committed). After a rollback drop this
 /// value: the attempt then ends as its handler returns.
-#[must_use = "the engine learns from `committed` that the task is finished"]
+#[must_use = "call `committed` after the commit, so that the engine knows that the task is finished"]
 #[derive(Debug)]
 pub struct FinishingByStatement<'c> {
     attempt: &'c Attempt,
@@ -138,11 +138,13 @@ impl Context {
         let mut writes = self.finishing_writes(output.into());
         if writes.iter().any(|write| matches!(write, Write::Submit(_))) {
             return Err(Failure::permanent(
-                "the attempt has spawned tasks, which would be apart from its end; submit them by `onward_submit` in its transaction",
+                "the attempt has spawned tasks, which would be committed apart from its end; submit them with `onward_submit` in its transaction",
             ));
         }
         let Some(Write::Complete { lease, result }) = writes.pop() else {
-            return Err(Failure::permanent("an attempt that completes nothing cannot be finished by a statement"));
+            return Err(Failure::permanent(
+                "an attempt that does not complete its task cannot be finished by a statement; return its output",
+            ));
         };
         if !writes.is_empty() {
             self.run.inner.store.apply(writes).await?;

@@ -19,7 +19,7 @@ impl WrittenResult {
             return Err(io::Error::new(
                 io::ErrorKind::FileTooLarge,
                 format!(
-                    "the result would be larger than {limit} bytes, the limit of this store; write it elsewhere and answer where"
+                    "the result would be larger than {limit} bytes, the limit of this store; store it elsewhere and return its location"
                 ),
             ));
         }

@@ -94,14 +94,14 @@ mod tests {
     #[test]
     fn a_number_that_json_does_not_have_is_refused_with_its_path() {
         let items = vec![Item::Gift, Item::Counted { cents: f64::NAN }];
-        let told = refused(&Basket { items, ..Basket::default() });
-        assert!(told.contains("`items[1].Counted.cents` is NaN"), "{told}");
+        let reported = refused(&Basket { items, ..Basket::default() });
+        assert!(reported.contains("`items[1].Counted.cents` is NaN"), "{reported}");
         let items = vec![Item::Weighed(1.0, f32::INFINITY)];
-        let told = refused(&Basket { items, ..Basket::default() });
-        assert!(told.contains("`items[0].Weighed[1]` is inf"), "{told}");
+        let reported = refused(&Basket { items, ..Basket::default() });
+        assert!(reported.contains("`items[0].Weighed[1]` is inf"), "{reported}");
         let rates = [("EUR".to_owned(), f32::NEG_INFINITY)].into();
-        let told = refused(&Basket { rates, ..Basket::default() });
-        assert!(told.contains("`rates.EUR` is -inf"), "{told}");
+        let reported = refused(&Basket { rates, ..Basket::default() });
+        assert!(reported.contains("`rates.EUR` is -inf"), "{reported}");
     }
 
     /// Shows: T1

@@ -122,13 +122,13 @@ mod tests {
     }
 
     #[test]
-    fn bytes_and_their_rate_tell_what_is_left() {
+    fn bytes_and_their_rate_give_the_remaining_time() {
         let forecast = Forecast::of(bytes(50, 200), SECOND, None);
         assert_eq!((forecast.fraction, forecast.remaining), (Some(0.25), Some(SECOND * 15)));
     }
 
     #[test]
-    fn a_fraction_tells_what_is_left_from_the_time_that_it_took() {
+    fn a_fraction_and_its_time_give_the_remaining_time() {
         let reported = ReportedProgress { fraction: Some(0.25), ..ReportedProgress::default() };
         assert_eq!(Forecast::of(reported, SECOND * 10, None).remaining, Some(SECOND * 30));
     }
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_told_from_nothing() {
+    fn nothing_is_estimated_from_nothing() {
         assert_eq!(Forecast::of(ReportedProgress::default(), SECOND, None), Forecast::default());
         assert_eq!(
             Forecast::of(ReportedProgress { fraction: Some(0.0), ..ReportedProgress::default() }, SECOND, None)
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_still_is_told_no_end_by_its_rate() {
+    fn a_rate_of_zero_gives_no_remaining_time() {
         let reported = ReportedProgress { bytes_per_second: Some(f64::MIN_POSITIVE), ..bytes(1, u64::MAX) };
         assert_eq!(Forecast::of(reported, SECOND, None).remaining, Some(LONGEST));
     }

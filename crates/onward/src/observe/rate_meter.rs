@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_look_tells_the_mean_since_the_beginning() {
+    fn the_first_look_returns_the_mean_since_the_beginning() {
         assert_eq!(sample(&mut RateMeter::default(), 4, 100), Some(25.0));
     }
 
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_goes_back_begins_anew() {
+    fn a_count_that_decreases_starts_again() {
         let mut meter = RateMeter::default();
         sample(&mut meter, 10, 100);
         assert_eq!(sample(&mut meter, 11, 0), None);

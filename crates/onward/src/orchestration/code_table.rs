@@ -90,7 +90,7 @@ impl Registered {
             kind.check_own("kind")?;
             if !is_orchestration {
                 return Err(Error::invalid(format!(
-                    "`{kind}` has the code of an orchestration, and its type does not say that it is one; have it say `ORCHESTRATION = true`"
+                    "`{kind}` has the code of an orchestration, but its type is not declared as one; set `ORCHESTRATION = true` in it"
                 )));
             }
             let version = options.version;
@@ -98,7 +98,7 @@ impl Registered {
             if versioned.since > version {
                 let since = versioned.since;
                 return Err(Error::invalid(format!(
-                    "version {version} of `{kind}` is to go on with those since {since}, which is later"
+                    "version {version} of `{kind}` cannot continue orchestrations since version {since}, which is later; set `since` to at most {version}"
                 )));
             }
             if kinds.entry(kind.clone()).or_default().0.insert(version, versioned).is_some() {
@@ -139,7 +139,7 @@ impl Versions {
 
 fn typed<T: Task>(replay_context: &ReplayContext) -> Result<T, Failure> {
     serde_json::from_slice(&replay_context.payload)
-        .map_err(|error| Failure::permanent(format!("the payload is not what the kind `{}` expects: {error}", T::KIND)))
+        .map_err(|error| Failure::permanent(format!("the payload does not match the kind `{}`: {error}", T::KIND)))
 }
 
 /// Returns a payload as JSON.

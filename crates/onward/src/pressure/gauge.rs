@@ -33,7 +33,7 @@ impl PressureSettings {
     pub(crate) fn check(&self) -> Result<()> {
         if let Some(kind) = self.none_of {
             return Err(Error::invalid(format!(
-                "the engine was given a bandwidth of 0 bytes a second for {}; leave it out for any number",
+                "the bandwidth of the engine for {} is 0 bytes a second; leave it out for no limit",
                 kind.name()
             )));
         }

@@ -159,7 +159,7 @@ mod tests {
 
     /// Shows: T18
     #[test]
-    fn a_source_tells_what_the_kernel_tells_now() {
+    fn a_source_returns_the_current_values_of_the_kernel() {
         let directory = pressure_files();
         let source = StallPressure::in_directory(directory.path(), Resource::Memory).unwrap();
         std::fs::copy(directory.path().join("io"), directory.path().join("memory")).unwrap();
@@ -168,7 +168,7 @@ mod tests {
 
     /// Shows: T18
     #[test]
-    fn what_the_kernel_no_longer_tells_is_no_pressure() {
+    fn what_the_kernel_no_longer_reports_is_no_pressure() {
         let directory = pressure_files();
         let source = StallPressure::in_directory(directory.path(), Resource::Disk).unwrap();
         std::fs::remove_file(directory.path().join("io")).unwrap();
@@ -177,7 +177,7 @@ mod tests {
 
     /// Shows: T18
     #[test]
-    fn a_source_that_the_kernel_does_not_tell_of_is_an_error_that_says_what_it_needs() {
+    fn a_source_that_the_kernel_lacks_is_an_error_that_names_what_it_needs() {
         let directory = pressure_files();
         std::fs::remove_file(directory.path().join("cpu")).unwrap();
         std::fs::write(directory.path().join("memory"), "some avg10=much\n").unwrap();
@@ -192,10 +192,10 @@ mod tests {
     #[test]
     fn the_files_of_this_machine_are_read_where_it_has_them() {
         for of in ALL {
-            let is_told = std::fs::read_to_string(Path::new(DIRECTORY).join(of.file())).is_ok();
+            let is_readable = std::fs::read_to_string(Path::new(DIRECTORY).join(of.file())).is_ok();
             let source = StallPressure::of(of);
-            assert_eq!(source.is_ok(), is_told, "{source:?}");
-            assert!(source.is_ok_and(|source| (0.0..=1.0).contains(&source.pressure())) || !is_told, "{of:?}");
+            assert_eq!(source.is_ok(), is_readable, "{source:?}");
+            assert!(source.is_ok_and(|source| (0.0..=1.0).contains(&source.pressure())) || !is_readable, "{of:?}");
         }
     }
 }

@@ -54,7 +54,7 @@ impl Throttle {
         let is_wrong = |pressure: f32| !(pressure > 0.0 && pressure <= 1.0);
         self.steps.iter().find(|(pressure, _)| is_wrong(*pressure)).map_or(Ok(()), |(pressure, _)| {
             Err(Error::invalid(format!(
-                "the engine was given a throttle from a pressure of {pressure}; it may be above 0 and up to 1"
+                "the throttle of the engine begins at a pressure of {pressure}; it must be above 0 and at most 1"
             )))
         })
     }

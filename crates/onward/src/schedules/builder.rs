@@ -115,9 +115,9 @@ impl ScheduleBuilder {
     /// recurrence or the task is missing.
     pub fn build(self) -> Result<NewSchedule> {
         let name = self.name?;
-        let missing = |what: &str| Error::invalid(format!("the schedule `{name}` was not told {what}"));
-        let recurrence = self.recurrence.ok_or_else(|| missing("when to fire; say `every` or `cron`"))?;
-        let task = self.task.ok_or_else(|| missing("what to submit; say `task` or `run`"))??;
+        let missing = |what: &str| Error::invalid(format!("the schedule `{name}` has no {what}"));
+        let recurrence = self.recurrence.ok_or_else(|| missing("recurrence; set one with `every` or `cron`"))?;
+        let task = self.task.ok_or_else(|| missing("task; set one with `task` or `run`"))??;
         Ok(NewSchedule {
             overlap: self.overlap,
             catch_up: self.catch_up,

@@ -218,7 +218,7 @@ mod tests {
     proptest! {
         /// Shows: T5
         #[test]
-        fn whenever_somebody_looks_every_moment_fires_once_and_in_order(
+        fn every_moment_fires_once_and_in_order_whenever_a_process_looks(
             schedule in schedules(),
             start in select(vec!["2026-03-28T20:00:00Z", "2026-10-24T20:00:00Z", "2026-07-01T00:00:00Z"]),
             looks in prop::collection::vec((1..7200u64, 0..4000u64), 1..40),

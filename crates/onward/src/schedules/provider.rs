@@ -157,7 +157,7 @@ impl Registered {
                 }
                 Err(error) => {
                     let name = self.name.as_str();
-                    tracing::warn!(provider = name, %error, "schedules could not be brought up to date; trying again");
+                    tracing::warn!(provider = name, %error, "schedules could not be updated from their provider; retrying");
                     let clock = &*engine.inner.clock;
                     timer::reached(clock, clock.steady().saturating_add(pause)).await;
                     pause = (pause * 2).min(bounds::STORE_RETRY_LONGEST);

@@ -57,7 +57,7 @@ impl Scheduler {
                 // The dispatcher ends the run with this error and reports it.
                 Err(error) if error.is_replaced() => return over.cancelled().await,
                 Err(error) => {
-                    tracing::warn!(%error, "schedules could not be fired; trying again after a pause");
+                    tracing::warn!(%error, "schedules could not be fired; retrying after a pause");
                     self.engine.inner.telemetry.store_errors.increment(1);
                     let at = self.clock().steady().saturating_add(pause);
                     pause = (pause * 2).min(bounds::STORE_RETRY_LONGEST);
@@ -267,7 +267,7 @@ impl Scheduler {
             && !error.is_not_found()
             && !error.is_replaced()
         {
-            tracing::warn!(%error, "a task behind which a schedule waits could not be read; trying again after a pause");
+            tracing::warn!(%error, "a task that a schedule awaits could not be read; retrying after a pause");
             let at = self.clock().steady().saturating_add(bounds::STORE_RETRY_LONGEST);
             timer::reached(self.clock(), at).await;
         }

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_has_not_ended_is_untold_although_a_later_one_has() {
+    fn a_task_that_has_not_ended_is_not_notified_although_a_later_one_has() {
         let mut recent = RecentEnds::default();
         let position = recent.position();
         recent.record(&ended(2));

@@ -72,9 +72,9 @@ impl<T: Task> Submission<T> {
 
     /// Sets the affinity key: the task prefers the worker that last ran a task with the same key,
     /// for as long as its [queue](crate::QueueSettings::affinity_wait) sets.
-    pub fn affinity(mut self, series: impl AsRef<str>) -> Self {
-        match Name::new(series) {
-            Ok(series) => self.set(|task| task.affinity = Some(series)),
+    pub fn affinity(mut self, affinity_key: impl AsRef<str>) -> Self {
+        match Name::new(affinity_key) {
+            Ok(affinity_key) => self.set(|task| task.affinity = Some(affinity_key)),
             Err(error) => {
                 self.task = self.task.and(Err(error.into()));
                 self

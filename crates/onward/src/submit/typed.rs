@@ -201,7 +201,7 @@ pub(crate) fn decode_payload<T: Task>(context: &Context) -> Result<T, Failure> {
         )));
     }
     serde_json::from_slice(context.payload())
-        .map_err(|error| Failure::permanent(format!("the payload is not what the kind `{}` expects: {error}", T::KIND)))
+        .map_err(|error| Failure::permanent(format!("the payload does not match the kind `{}`: {error}", T::KIND)))
 }
 
 pub(crate) fn encode_output<T: Serialize>(output: &T) -> Result<Output, Failure> {

@@ -9,22 +9,22 @@ use serde::{Deserialize, Serialize};
 use crate::fixture::{Gate, SECOND, TestStore, record, start, stop, submit, task};
 
 on_every_store! {
-    a_series_stays_with_the_engine_that_began_it,
+    an_affinity_key_stays_with_the_engine_that_began_it,
     what_an_engine_is_too_busy_for_goes_to_another_when_the_wait_is_over,
-    the_series_of_an_engine_that_stops_go_to_others_at_once,
-    a_typed_task_names_its_series,
-    a_series_with_a_wrong_name_is_refused,
+    the_affinity_keys_of_a_stopping_engine_are_free_at_once,
+    a_typed_task_names_its_affinity_key,
+    an_invalid_affinity_key_is_refused,
 }
 
 /// The name of the engine that ran each task, in order.
 type Ran = Arc<Mutex<Vec<&'static str>>>;
 
-fn of(series: &str) -> NewTask {
-    NewTask { affinity: Some(Name::new(series).unwrap()), ..task("k") }
+fn of(affinity_key: &str) -> NewTask {
+    NewTask { affinity: Some(Name::new(affinity_key).unwrap()), ..task("k") }
 }
 
-async fn submit_of(engine: &Engine, series: &str) -> TaskId {
-    engine.submit_task(of(series)).await.unwrap().id()
+async fn submit_of(engine: &Engine, affinity_key: &str) -> TaskId {
+    engine.submit_task(of(affinity_key)).await.unwrap().id()
 }
 
 /// Opens an engine that records its name for each task that it runs.
@@ -39,7 +39,7 @@ async fn engine(store: &TestStore, name: &'static str, ran: &Ran) -> Engine {
 }
 
 /// Shows: Q12
-async fn a_series_stays_with_the_engine_that_began_it(store: TestStore) {
+async fn an_affinity_key_stays_with_the_engine_that_began_it(store: TestStore) {
     let ran = Ran::default();
     let engines = [engine(&store, "one", &ran).await, engine(&store, "other", &ran).await];
     let runs = engines.each_ref().map(start);
@@ -78,7 +78,7 @@ async fn what_an_engine_is_too_busy_for_goes_to_another_when_the_wait_is_over(st
 }
 
 /// Shows: Q12
-async fn the_series_of_an_engine_that_stops_go_to_others_at_once(store: TestStore) {
+async fn the_affinity_keys_of_a_stopping_engine_are_free_at_once(store: TestStore) {
     let (ran, gate) = (Ran::default(), Gate::new());
     let stopping = engine(&store, "stopping", &ran).await;
     stopping.handle("held", gate.handler());
@@ -113,15 +113,15 @@ impl Task for Train {
 }
 
 /// Shows: Q12, T20
-async fn a_typed_task_names_its_series(store: TestStore) {
+async fn a_typed_task_names_its_affinity_key(store: TestStore) {
     let engine = store.engine().await;
     let own = engine.submit(Train { customer: 7 }).await.unwrap().submitted().id();
     let described = engine.submit_with(Train { customer: 7 }).affinity("tonight").await.unwrap().submitted().id();
-    let series = [record(&store, own).await.affinity, record(&store, described).await.affinity];
-    assert_eq!(series, ["customer-7", "tonight"].map(|name| Some(Name::new(name).unwrap())));
+    let affinity_key = [record(&store, own).await.affinity, record(&store, described).await.affinity];
+    assert_eq!(affinity_key, ["customer-7", "tonight"].map(|name| Some(Name::new(name).unwrap())));
 }
 
-async fn a_series_with_a_wrong_name_is_refused(store: TestStore) {
+async fn an_invalid_affinity_key_is_refused(store: TestStore) {
     let engine = store.engine().await;
     let error = engine.submit_with(Train { customer: 7 }).affinity("").await.unwrap_err();
     assert!(error.to_string().contains("name"), "{error}");

@@ -11,11 +11,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use crate::fixture::{Gate, TestStore, start, stop, submit, task};
 
 on_every_store! {
-    a_hook_is_told_of_each_change_in_the_order_of_one_task,
-    what_a_hook_is_told_is_durable_by_then,
-    a_hook_is_not_told_of_what_could_not_be_committed,
+    a_hook_is_called_for_each_change_in_the_order_of_one_task,
+    a_change_is_durable_when_a_hook_is_called,
+    a_hook_is_not_called_for_a_failed_commit,
     a_hook_that_hangs_holds_up_no_task_and_no_other_hook,
-    a_run_ends_when_its_hooks_have_been_told_everything,
+    a_run_ends_when_its_hooks_have_had_every_change,
     a_hook_that_hangs_is_left_when_the_shutdown_limit_has_passed,
     a_hook_that_panics_is_called_for_what_follows,
 }
@@ -24,14 +24,14 @@ on_every_store! {
 fn follow(engine: &Engine) -> UnboundedReceiver<Transition> {
     let (sender, receiver) = unbounded_channel();
     engine.after_commit(move |transition| {
-        let told = sender.send(transition);
-        async move { told.unwrap() }
+        let reported = sender.send(transition);
+        async move { reported.unwrap() }
     });
     receiver
 }
 
 fn all(mut receiver: UnboundedReceiver<Transition>) -> Vec<(TaskId, Change)> {
-    std::iter::from_fn(|| receiver.try_recv().ok()).map(|told| (told.task, told.change)).collect()
+    std::iter::from_fn(|| receiver.try_recv().ok()).map(|reported| (reported.task, reported.change)).collect()
 }
 
 fn fine(engine: &Engine) {
@@ -39,13 +39,13 @@ fn fine(engine: &Engine) {
 }
 
 /// Shows: Q7
-async fn a_hook_is_told_of_each_change_in_the_order_of_one_task(store: TestStore) {
+async fn a_hook_is_called_for_each_change_in_the_order_of_one_task(store: TestStore) {
     let engine = store.engine().await;
     let retry = RetryPolicy { attempts: 2, backoff: Backoff::Constant { delay: Duration::ZERO } };
     engine.handle_with("again", HandlerOptions::new().retry(retry), |context| async move {
         if context.attempt() == 1 { Err(Failure::retryable("not yet")) } else { Ok(()) }
     });
-    let told = follow(&engine);
+    let reported = follow(&engine);
     let id = submit(&engine, "again").await;
     engine.drain().await.unwrap();
     let expected = [
@@ -54,11 +54,11 @@ async fn a_hook_is_told_of_each_change_in_the_order_of_one_task(store: TestStore
         Change::Started { attempt: 2 },
         Change::Completed,
     ];
-    assert_eq!(all(told), expected.map(|change| (id, change)));
+    assert_eq!(all(reported), expected.map(|change| (id, change)));
 }
 
 /// Shows: Q7
-async fn what_a_hook_is_told_is_durable_by_then(store: TestStore) {
+async fn a_change_is_durable_when_a_hook_is_called(store: TestStore) {
     let engine = store.engine().await;
     fine(&engine);
     let (store, (sender, mut receiver)) = (store.shared(), unbounded_channel());
@@ -76,7 +76,7 @@ async fn what_a_hook_is_told_is_durable_by_then(store: TestStore) {
 }
 
 /// Shows: Q7
-async fn a_hook_is_not_told_of_what_could_not_be_committed(store: TestStore) {
+async fn a_hook_is_not_called_for_a_failed_commit(store: TestStore) {
     let faulty = Arc::new(FaultyStore::new(store.shared()));
     let engine = store.builder().store(faulty.clone()).open().await.unwrap();
     let failing = faulty.clone();
@@ -84,17 +84,17 @@ async fn a_hook_is_not_told_of_what_could_not_be_committed(store: TestStore) {
         failing.fail_from(1, Side::Before, Fault::Full);
         async { Ok::<(), Failure>(()) }
     });
-    let mut told = follow(&engine);
+    let mut reported = follow(&engine);
     submit(&engine, "fine").await;
     let run = start(&engine);
-    assert_eq!(told.recv().await.map(|told| told.change), Some(Change::Started { attempt: 1 }));
+    assert_eq!(reported.recv().await.map(|reported| reported.change), Some(Change::Started { attempt: 1 }));
     let calls = faulty.calls();
     while faulty.calls() < calls + 3 {
         store.advance(Duration::from_secs(1)).await;
     }
-    assert!(told.try_recv().is_err(), "nothing has been committed since");
+    assert!(reported.try_recv().is_err(), "nothing has been committed since");
     faulty.heal();
-    let next = tokio::spawn(async move { told.recv().await.map(|told| told.change) });
+    let next = tokio::spawn(async move { reported.recv().await.map(|reported| reported.change) });
     assert_eq!(store.advance_until(Duration::from_secs(1), next).await, Some(Change::Completed));
     stop(&engine, run).await;
 }
@@ -109,7 +109,7 @@ async fn a_hook_that_hangs_holds_up_no_task_and_no_other_hook(store: TestStore) 
         let gate = hanging.clone();
         async move { gate.pass().await }
     });
-    let mut told = follow(&engine);
+    let mut reported = follow(&engine);
     let ids = [submit(&engine, "fine").await, submit(&engine, "fine").await];
     let run = start(&engine);
     gate.entered(1).await;
@@ -117,20 +117,20 @@ async fn a_hook_that_hangs_holds_up_no_task_and_no_other_hook(store: TestStore) 
         assert_eq!(engine.wait(id).await.unwrap().state, TaskState::Completed);
     }
     for _ in 0..4 {
-        assert!(told.recv().await.is_some());
+        assert!(reported.recv().await.is_some());
     }
     gate.open(4);
     stop(&engine, run).await;
 }
 
 /// Shows: Q7
-async fn a_run_ends_when_its_hooks_have_been_told_everything(store: TestStore) {
+async fn a_run_ends_when_its_hooks_have_had_every_change(store: TestStore) {
     let engine = store.engine().await;
     fine(&engine);
-    let told = follow(&engine);
+    let reported = follow(&engine);
     engine.submit_all(vec![task("fine"); 500]).await.unwrap();
     engine.drain().await.unwrap();
-    let completed = all(told).iter().filter(|(_, change)| *change == Change::Completed).count();
+    let completed = all(reported).iter().filter(|(_, change)| *change == Change::Completed).count();
     assert_eq!(completed, 500);
 }
 

@@ -91,8 +91,8 @@ async fn an_idle_engine_wakes_when_it_is_time(store: TestStore) {
     join(&engine);
     let run = start(&engine);
     let handle = engine.submit(Notice("alone".into())).await.unwrap();
-    let told = store.advance_until(SECOND, tokio::spawn(async move { handle.wait().await })).await;
-    assert_eq!(told.unwrap(), "alone");
+    let reported = store.advance_until(SECOND, tokio::spawn(async move { handle.wait().await })).await;
+    assert_eq!(reported.unwrap(), "alone");
     stop(&engine, run).await;
 }
 

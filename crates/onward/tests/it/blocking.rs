@@ -141,12 +141,12 @@ impl Blocked {
 async fn block(engine: &Engine, options: HandlerOptions) -> (Blocked, JoinHandle<()>, TaskId) {
     let (answer, answers) = channel();
     let (begun, is_over) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
-    let (tells, ends, answers) = (Arc::clone(&begun), Arc::clone(&is_over), Arc::new(Mutex::new(answers)));
+    let (starts, ends, answers) = (Arc::clone(&begun), Arc::clone(&is_over), Arc::new(Mutex::new(answers)));
     engine.handle("quick", |_| async { Ok::<(), Failure>(()) });
     engine.handle_with("blocks", options, move |_| {
-        let (tells, ends, answers) = (Arc::clone(&tells), Arc::clone(&ends), Arc::clone(&answers));
+        let (starts, ends, answers) = (Arc::clone(&starts), Arc::clone(&ends), Arc::clone(&answers));
         async move {
-            tells.add_permits(1);
+            starts.add_permits(1);
             let answer = wait_on_this_thread(&answers);
             ends.add_permits(1);
             match answer {

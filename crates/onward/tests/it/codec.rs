@@ -107,14 +107,14 @@ impl Task for Ask {
 }
 
 /// Passes the word on through every channel of an orchestration.
-async fn tell_all(word: Word, context: OrchestrationContext) -> std::result::Result<Word, Failure> {
+async fn report_all(word: Word, context: OrchestrationContext) -> std::result::Result<Word, Failure> {
     if context.generation() == 0 {
         return Err(context.continue_as_new(&word));
     }
     context.set_status(&word)?;
     context.set_value("kept", &word)?;
-    let heard: Word = context.activity(Ask(word.clone())).await?;
-    let kept = context.step("keep", move || async move { Ok(heard) }).await?;
+    let received: Word = context.activity(Ask(word.clone())).await?;
+    let kept = context.step("keep", move || async move { Ok(received) }).await?;
     let failed = context.activity_task::<()>(NewTask::new("fails")?).await.unwrap_err();
     let update = context.updates::<Word>("told")?.next().await;
     update.accept(&failed.details::<Word>())?;
@@ -132,7 +132,7 @@ async fn of_what_an_orchestration_is_given_and_says_nothing_is_in_the_file_as_it
         Ok(word)
     });
     engine.handle("fails", |_| async { Err::<(), _>(Failure::permanent("no").with_details(&Word("engaged".into()))) });
-    engine.orchestrate(tell_all);
+    engine.orchestrate(report_all);
     let run = start(&engine);
     let running = engine.submit(Word("secret".into())).await.unwrap();
     engine.signal(running.id(), "sent", &Word("secret".into())).await.unwrap();

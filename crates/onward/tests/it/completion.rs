@@ -15,7 +15,7 @@ on_every_store! {
     a_task_whose_handler_let_go_of_it_frees_its_slot_and_is_completed_from_elsewhere,
     an_attempt_that_is_failed_from_elsewhere_is_tried_again_and_its_token_is_outdated,
     a_running_engine_fails_what_is_not_finished_in_time_and_tries_it_again,
-    more_time_is_given_to_whoever_asks_for_it,
+    an_extension_is_granted_on_request,
     a_handler_moves_its_task_to_another_queue_without_using_an_attempt_up,
     a_task_is_moved_to_a_queue_that_another_engine_serves,
     a_handler_that_names_no_queue_fails_for_good,
@@ -98,7 +98,7 @@ async fn a_running_engine_fails_what_is_not_finished_in_time_and_tries_it_again(
 }
 
 /// Shows: Q8
-async fn more_time_is_given_to_whoever_asks_for_it(store: TestStore) {
+async fn an_extension_is_granted_on_request(store: TestStore) {
     let engine = patient(&store).await;
     let mut tokens = ask(&engine, Some(SECOND));
     let id = submit(&engine, "approve").await;

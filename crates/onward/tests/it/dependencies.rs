@@ -13,7 +13,7 @@ on_every_store! {
     a_circle_is_refused_and_nothing_is_kept,
     a_dependent_starts_when_what_another_engine_runs_has_ended,
     a_drain_waits_for_what_is_blocked_by_a_running_task,
-    a_drain_ends_although_something_is_blocked_by_what_nobody_runs,
+    a_drain_ends_although_a_task_is_blocked_by_one_that_no_worker_runs,
     a_failed_task_decides_about_its_dependents_as_they_asked,
 }
 
@@ -101,7 +101,7 @@ async fn a_drain_waits_for_what_is_blocked_by_a_running_task(store: TestStore) {
 }
 
 /// Shows: T12
-async fn a_drain_ends_although_something_is_blocked_by_what_nobody_runs(store: TestStore) {
+async fn a_drain_ends_although_a_task_is_blocked_by_one_that_no_worker_runs(store: TestStore) {
     let engine = store.engine().await;
     note(&engine);
     let nobodys = submit(&engine, "nobodys").await;

@@ -212,7 +212,7 @@ async fn a_task_of_a_file_cannot_be_finished_on_a_server() {
 ///
 /// Shows: T1, Q5
 #[tokio::test]
-async fn a_task_that_somebody_submits_by_sql_starts_on_an_idle_engine_at_its_commit() {
+async fn a_task_submitted_by_sql_starts_on_an_idle_engine_at_its_commit() {
     let Some(shop) = Shop::open().await else { return };
     let engine = shop.builder().open().await.unwrap();
     let (began, mut begins) = tokio::sync::mpsc::unbounded_channel();

@@ -23,7 +23,7 @@ on_every_store! {
     a_run_until_idle_waits_for_what_a_rate_holds_back,
     each_attempt_of_a_task_counts_for_its_rate,
     a_higher_limit_is_used_at_once,
-    a_task_tells_every_reason_why_it_waits,
+    every_reason_why_a_task_waits_is_listed,
     a_task_that_a_limit_holds_back_names_it_and_how_far_it_is_used,
     a_task_that_is_not_there_has_no_reasons_but_an_error,
     a_task_whose_kind_no_worker_serves_says_so_and_names_who_serves_its_queue,
@@ -215,7 +215,7 @@ async fn a_higher_limit_is_used_at_once(store: TestStore) {
 }
 
 /// Shows: B6
-async fn a_task_tells_every_reason_why_it_waits(store: TestStore) {
+async fn every_reason_why_a_task_waits_is_listed(store: TestStore) {
     let engine = store.engine().await;
     engine.set_limit(groups().rate(Rate { tasks: 1, per: SECOND, burst: 1 })).await.unwrap();
     engine.pause(Scope::Kind(name("any"))).await.unwrap();

@@ -12,9 +12,9 @@ use tokio::task::JoinHandle;
 use crate::fixture::{Gate, HOUR, SECOND, TestStore, error, record, start, state, stop, task};
 
 on_every_store! {
-    a_sign_of_life_has_the_time_begin_anew,
+    a_heartbeat_restarts_the_timeout,
     a_handler_that_is_silent_for_too_long_is_tried_again,
-    a_handler_hears_that_it_was_silent_and_may_still_answer,
+    a_handler_is_notified_of_a_missed_heartbeat_and_may_still_return,
     the_heartbeat_timeout_of_a_task_goes_before_that_of_its_handler,
     without_a_heartbeat_timeout_a_handler_may_be_silent,
     an_activity_that_gets_stuck_goes_on_where_its_last_sign_of_life_was,
@@ -82,7 +82,7 @@ async fn signs(store: &TestStore, sign: Sign) -> TaskState {
 }
 
 /// Shows: D2
-async fn a_sign_of_life_has_the_time_begin_anew(store: TestStore) {
+async fn a_heartbeat_restarts_the_timeout(store: TestStore) {
     for sign in [Sign::Heartbeat, Sign::Progress, Sign::Bytes, Sign::Checkpoint] {
         assert_eq!(signs(&store, sign).await, TaskState::Completed, "{sign:?}");
     }
@@ -107,7 +107,7 @@ async fn a_handler_that_is_silent_for_too_long_is_tried_again(store: TestStore) 
 }
 
 /// Shows: D2
-async fn a_handler_hears_that_it_was_silent_and_may_still_answer(store: TestStore) {
+async fn a_handler_is_notified_of_a_missed_heartbeat_and_may_still_return(store: TestStore) {
     let engine = store.engine().await;
     engine.handle("slow", |context: Context| async move {
         context.cancelled().cancelled().await;

@@ -14,7 +14,7 @@ on_every_store! {
     a_clash_of_a_module_and_the_program_names_both,
     a_modules_middleware_runs_around_its_own_handlers_alone,
     a_typed_handler_takes_state_as_an_argument,
-    a_state_that_a_handler_takes_and_nobody_gave_is_an_error_of_the_run,
+    a_missing_handler_state_is_an_error_of_the_run,
     state_and_middleware_reach_kinds_of_a_pattern_that_have_options_of_their_own,
 }
 
@@ -119,7 +119,7 @@ async fn a_typed_handler_takes_state_as_an_argument(store: TestStore) {
 }
 
 /// Shows: T20
-async fn a_state_that_a_handler_takes_and_nobody_gave_is_an_error_of_the_run(store: TestStore) {
+async fn a_missing_handler_state_is_an_error_of_the_run(store: TestStore) {
     let engine = store.engine().await;
     engine.state(3_usize);
     engine.register_stateful(|_: Greet, (_, word): (Arc<usize>, Arc<String>), _: Context| async move {

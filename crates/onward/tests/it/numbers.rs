@@ -38,8 +38,8 @@ fn broken() -> Measured {
     Measured { place: None, values: vec![1.0, f64::NAN] }
 }
 
-fn assert_named(told: &str) {
-    assert!(told.contains("`values[1]` is NaN, and JSON has no such number"), "{told}");
+fn assert_named(reported: &str) {
+    assert!(reported.contains("`values[1]` is NaN, and JSON has no such number"), "{reported}");
 }
 
 /// Shows: T1
@@ -118,8 +118,8 @@ async fn what_an_orchestration_shows_has_the_numbers_of_json(store: TestStore) {
     })
     .await;
     let task = start(&engine).await;
-    let told = finish(&engine, task).await.unwrap();
-    told.lines().for_each(assert_named);
+    let reported = finish(&engine, task).await.unwrap();
+    reported.lines().for_each(assert_named);
     let record = store.instance(task).await.unwrap().unwrap();
     assert!(record.status.is_none() && record.values.is_empty());
 }

@@ -9,10 +9,10 @@ use crate::orchestrations::{Part, Work, engine, finish, start};
 on_every_store! {
     the_first_of_many_is_answered_with_its_place_and_the_others_are_cancelled,
     of_several_that_are_there_the_one_of_the_lowest_place_is_answered_and_a_replay_answers_the_same,
-    an_event_that_loses_a_select_is_there_for_whoever_waits_next,
+    an_event_that_loses_a_select_goes_to_the_next_that_waits,
     those_who_wait_for_the_same_event_are_served_in_their_order,
     a_timer_may_be_set_for_a_moment,
-    an_orchestration_that_loses_a_select_hears_that_it_is_to_stop,
+    an_orchestration_that_loses_a_select_is_asked_to_stop,
     code_may_ask_whether_it_is_to_stop,
 }
 
@@ -55,7 +55,7 @@ async fn of_several_that_are_there_the_one_of_the_lowest_place_is_answered_and_a
 }
 
 /// Shows: D3, D4
-async fn an_event_that_loses_a_select_is_there_for_whoever_waits_next(store: TestStore) {
+async fn an_event_that_loses_a_select_goes_to_the_next_that_waits(store: TestStore) {
     let engine = engine(&store, |_, context| async move {
         context.event::<()>("begin")?.await?;
         let both = select(context.event::<u32>("one")?, context.event::<u32>("other")?);
@@ -106,7 +106,7 @@ async fn a_timer_may_be_set_for_a_moment(store: TestStore) {
 }
 
 /// Shows: D4, D8
-async fn an_orchestration_that_loses_a_select_hears_that_it_is_to_stop(store: TestStore) {
+async fn an_orchestration_that_loses_a_select_is_asked_to_stop(store: TestStore) {
     let engine = engine(&store, |_, context| async move {
         let part = context.orchestration(Part("a".into()));
         let won = select(part, context.timer(SECOND)).await;

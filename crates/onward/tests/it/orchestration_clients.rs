@@ -20,25 +20,25 @@ on_every_store! {
     a_query_is_answered_from_a_recorded_history_by_a_program_that_has_the_code,
     a_queue_of_events_gives_one_after_the_other,
     an_activity_has_a_time_for_all_its_attempts,
-    what_nobody_takes_up_in_the_time_that_it_has_expires,
+    a_task_that_is_not_claimed_within_its_time_to_live_expires,
     an_orchestration_that_is_awaited_has_a_time_for_all_that_it_does,
     what_is_about_attempts_is_refused_for_an_orchestration,
     a_signal_starts_what_is_not_there,
     a_signal_starts_nothing_that_has_no_key,
-    a_terminated_orchestration_hears_nothing,
-    what_the_code_tells_a_log_is_told_once,
+    a_terminated_orchestration_receives_nothing,
+    a_line_that_the_code_logs_is_logged_once,
     a_recorded_history_is_checked_against_new_code,
     a_history_is_not_checked_without_code,
     an_update_is_answered_by_the_code,
-    whoever_waits_for_a_status_is_told_when_it_is_shown_by_whichever_engine,
-    whoever_waits_for_a_status_that_never_comes_hears_of_the_end,
-    an_update_of_what_has_ended_is_told_so,
+    a_waiter_for_a_status_is_notified_whichever_engine_publishes_it,
+    a_waiter_for_a_status_that_never_comes_is_notified_of_the_end,
+    an_update_of_an_ended_orchestration_is_an_error_that_says_so,
     an_update_that_no_code_takes_is_over_in_time_and_names_those_that_are_taken,
-    an_update_waits_as_long_as_it_is_told_to,
+    an_update_waits_for_its_timeout,
     an_update_of_what_is_paused_says_so,
     a_query_is_answered_from_the_history_also_after_the_end,
     a_query_that_the_code_does_not_know_is_refused_with_those_that_it_does,
-    what_is_too_large_to_be_shown_is_told_to_the_code,
+    a_status_that_is_too_large_is_an_error_in_the_code,
     a_history_that_grows_too_long_is_a_dead_letter_that_goes_on_under_a_higher_limit,
     a_fork_goes_on_from_the_midst_of_a_history,
     what_was_under_way_is_submitted_again_by_a_fork,
@@ -49,7 +49,7 @@ on_every_store! {
     an_orchestration_of_another_version_is_left_to_those_that_have_it,
     a_version_goes_on_with_earlier_ones_where_it_says_so,
     what_continues_as_new_goes_on_with_the_newest_version,
-    the_details_of_a_failure_come_to_the_code_and_to_whoever_waits,
+    the_details_of_a_failure_reach_the_code_and_the_waiters,
     what_had_continued_as_new_is_forked_and_taken_over,
 }
 
@@ -88,7 +88,7 @@ async fn an_activity_has_a_time_for_all_its_attempts(store: TestStore) {
 }
 
 /// Shows: D2
-async fn what_nobody_takes_up_in_the_time_that_it_has_expires(store: TestStore) {
+async fn a_task_that_is_not_claimed_within_its_time_to_live_expires(store: TestStore) {
     let engine = engine(&store, |_, context| async move {
         let never = context.activity_task::<()>(NewTask::new("nobody-does-this")?);
         Ok(never.overall_timeout(Duration::from_secs(60)).await.unwrap_err().to_string())
@@ -155,7 +155,7 @@ async fn a_signal_starts_nothing_that_has_no_key(store: TestStore) {
 }
 
 /// Shows: D8
-async fn a_terminated_orchestration_hears_nothing(store: TestStore) {
+async fn a_terminated_orchestration_receives_nothing(store: TestStore) {
     let engine = engine(&store, |_, context| async move {
         context.cancelled().await;
         context.set_status(&"heard")?;
@@ -194,7 +194,7 @@ impl std::io::Write for Lines {
 }
 
 /// Shows: D10
-async fn what_the_code_tells_a_log_is_told_once(store: TestStore) {
+async fn a_line_that_the_code_logs_is_logged_once(store: TestStore) {
     let code = |_: Work, context: OrchestrationContext| async move {
         tracing::info!("before the event");
         context.event::<()>("go")?.await?;
@@ -202,8 +202,8 @@ async fn what_the_code_tells_a_log_is_told_once(store: TestStore) {
         Ok(context.activity(Double(1)).await?.to_string())
     };
     let lines = Lines::default();
-    let told = lines.clone();
-    let subscriber = tracing_subscriber::fmt().with_writer(move || told.clone()).finish();
+    let reported = lines.clone();
+    let subscriber = tracing_subscriber::fmt().with_writer(move || reported.clone()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let first = engine(&store, code).await;
     let task = start(&first).await;
@@ -284,12 +284,12 @@ async fn an_update_is_answered_by_the_code(store: TestStore) {
     let refused = engine.update::<_, u32>(task, "add", &0).await.unwrap_err().to_string();
     assert!(refused.contains("nothing is no sum"), "{refused}");
     let unreadable = engine.update::<_, u32>(task, "add", &"four").await.unwrap_err().to_string();
-    assert!(unreadable.contains("not what the code expects"), "{unreadable}");
+    assert!(unreadable.contains("does not match the type"), "{unreadable}");
     stop(&engine, run).await;
 }
 
 /// Shows: D6
-async fn whoever_waits_for_a_status_is_told_when_it_is_shown_by_whichever_engine(store: TestStore) {
+async fn a_waiter_for_a_status_is_notified_whichever_engine_publishes_it(store: TestStore) {
     let engine = engine(&store, |_, context| async move {
         context.set_status(&"begun")?;
         context.event::<()>("go")?.await?;
@@ -313,7 +313,7 @@ async fn whoever_waits_for_a_status_is_told_when_it_is_shown_by_whichever_engine
 }
 
 /// Shows: D6
-async fn whoever_waits_for_a_status_that_never_comes_hears_of_the_end(store: TestStore) {
+async fn a_waiter_for_a_status_that_never_comes_is_notified_of_the_end(store: TestStore) {
     let engine = engine(&store, |_, context| async move {
         context.set_status(&"begun")?;
         Ok(String::new())
@@ -328,7 +328,7 @@ async fn whoever_waits_for_a_status_that_never_comes_hears_of_the_end(store: Tes
 }
 
 /// Shows: D3
-async fn an_update_of_what_has_ended_is_told_so(store: TestStore) {
+async fn an_update_of_an_ended_orchestration_is_an_error_that_says_so(store: TestStore) {
     let engine = engine(&store, |_, context| async move {
         context.event::<()>("go")?.await?;
         Ok(String::new())
@@ -364,22 +364,22 @@ async fn an_update_that_no_code_takes_is_over_in_time_and_names_those_that_are_t
     let engine = engine(&store, sum).await;
     let task = start(&engine).await;
     let run = start_run(&engine);
-    let told = unanswered(&store, &engine, task, None).await;
-    assert!(told.is_unanswered(), "{told}");
-    let told = told.to_string();
+    let reported = unanswered(&store, &engine, task, None).await;
+    assert!(reported.is_unanswered(), "{reported}");
+    let reported = reported.to_string();
     assert!(
-        told.contains("the update `subtract` within 30s") && told.contains("waits for the updates `add`"),
-        "{told}"
+        reported.contains("the update `subtract` within 30s") && reported.contains("waits for the updates `add`"),
+        "{reported}"
     );
     stop(&engine, run).await;
 }
 
 /// Shows: D3
-async fn an_update_waits_as_long_as_it_is_told_to(store: TestStore) {
+async fn an_update_waits_for_its_timeout(store: TestStore) {
     let engine = engine(&store, sum).await;
     let task = start(&engine).await;
-    let told = unanswered(&store, &engine, task, Some(SECOND * 90)).await.to_string();
-    assert!(told.contains("within 90s: its code waits for no update"), "{told}");
+    let reported = unanswered(&store, &engine, task, Some(SECOND * 90)).await.to_string();
+    assert!(reported.contains("within 90s: its code waits for no update"), "{reported}");
 }
 
 /// Shows: D3, D8
@@ -388,8 +388,8 @@ async fn an_update_of_what_is_paused_says_so(store: TestStore) {
     let task = start(&engine).await;
     engine.run_until_idle().await.unwrap();
     engine.pause_orchestration(task).await.unwrap();
-    let told = unanswered(&store, &engine, task, None).await.to_string();
-    assert!(told.contains("within 30s: it is paused"), "{told}");
+    let reported = unanswered(&store, &engine, task, None).await.to_string();
+    assert!(reported.contains("within 30s: it is paused"), "{reported}");
 }
 
 /// Shows: D3
@@ -441,7 +441,7 @@ async fn a_query_is_answered_from_a_recorded_history_by_a_program_that_has_the_c
 }
 
 /// Shows: D9
-async fn what_is_too_large_to_be_shown_is_told_to_the_code(store: TestStore) {
+async fn a_status_that_is_too_large_is_an_error_in_the_code(store: TestStore) {
     let limit = store.info().payload_limit;
     let engine = engine(&store, move |_, context| async move {
         let value = context.set_value("large", &"x".repeat(limit)).unwrap_err();
@@ -552,7 +552,7 @@ async fn a_reset_takes_over_a_key_that_is_kept_after_the_end(store: TestStore) {
 
     let third = engine.reset(second, 1, "once more").await.unwrap();
     let said = engine.reset(first, 1, "too late").await.unwrap_err().to_string();
-    assert!(said.contains(&format!("another orchestration, {third}, has the key")), "{said}");
+    assert!(said.contains(&format!("orchestration {third} has taken the key")), "{said}");
 }
 
 /// Shows: D8
@@ -561,9 +561,9 @@ async fn a_history_is_cut_only_between_two_arrivals(store: TestStore) {
     let task = start(&engine).await;
     engine.run_until_idle().await.unwrap();
     let said = engine.fork(task, 1).await.unwrap_err().to_string();
-    assert!(said.contains("cannot be cut behind event 1") && said.contains("cut it behind 2"), "{said}");
+    assert!(said.contains("cannot be cut behind event 1") && said.contains("cut it behind event 2"), "{said}");
     let said = engine.fork(task, 99).await.unwrap_err().to_string();
-    assert!(said.contains("take from 1 to"), "{said}");
+    assert!(said.contains("copy from 1 to"), "{said}");
 }
 
 /// Returns code that reports its version before and after an event.
@@ -660,7 +660,7 @@ enum Declined {
 }
 
 /// Shows: D9
-async fn the_details_of_a_failure_come_to_the_code_and_to_whoever_waits(store: TestStore) {
+async fn the_details_of_a_failure_reach_the_code_and_the_waiters(store: TestStore) {
     let engine = engine(&store, |_, context| async move {
         let failed = context.activity_task::<()>(NewTask::new("charge")?).await.unwrap_err();
         context.set_status(&failed.details::<Declined>())?;

@@ -23,7 +23,7 @@ on_every_store! {
     a_handler_of_a_type_that_is_an_orchestration_is_an_error_of_the_run,
     a_kind_with_a_handler_and_an_orchestration_is_an_error_of_the_run,
     an_orchestration_of_a_version_that_is_not_here_is_left_alone_for_longer_each_time,
-    a_plain_task_of_a_kind_that_has_the_code_of_an_orchestration_is_told_so,
+    a_plain_task_of_an_orchestration_kind_fails_with_that_reason,
     after_a_takeover_what_was_submitted_before_it_is_cancelled_behind_what_was_submitted_since,
     what_continues_as_new_with_something_untaken_goes_on_with_the_newest_code,
     what_was_claimed_ahead_and_waits_behind_a_long_step_goes_to_others,
@@ -151,24 +151,27 @@ impl Task for Forgetful {
 async fn code_of_a_type_that_is_no_orchestration_is_an_error_of_the_run(store: TestStore) {
     let engine = store.engine().await;
     engine.orchestrate(|_: Forgetful, _| async { Ok(()) });
-    let told = engine.run_until_idle().await.unwrap_err().to_string();
-    assert!(told.contains("`forgetful`") && told.contains("ORCHESTRATION = true"), "{told}");
+    let reported = engine.run_until_idle().await.unwrap_err().to_string();
+    assert!(reported.contains("`forgetful`") && reported.contains("ORCHESTRATION = true"), "{reported}");
 }
 
 /// Shows: D9
 async fn a_handler_of_a_type_that_is_an_orchestration_is_an_error_of_the_run(store: TestStore) {
     let engine = store.engine().await;
     engine.register(|_: Work, _| async { Ok(String::new()) });
-    let told = engine.run_until_idle().await.unwrap_err().to_string();
-    assert!(told.contains("the kind `work`") && told.contains("register its code with `orchestrate`"), "{told}");
+    let reported = engine.run_until_idle().await.unwrap_err().to_string();
+    assert!(
+        reported.contains("the kind `work`") && reported.contains("register its code with `orchestrate`"),
+        "{reported}"
+    );
 }
 
 /// Shows: D9
 async fn a_kind_with_a_handler_and_an_orchestration_is_an_error_of_the_run(store: TestStore) {
     let engine = engine(&store, |_, _| async { Ok(String::new()) }).await;
     engine.handle("work", |_| async { Ok::<_, Failure>(()) });
-    let told = engine.run_until_idle().await.unwrap_err().to_string();
-    assert!(told.contains("the kind `work` has the code of an orchestration and a handler"), "{told}");
+    let reported = engine.run_until_idle().await.unwrap_err().to_string();
+    assert!(reported.contains("the kind `work` has the code of an orchestration and a handler"), "{reported}");
 }
 
 /// Shows: D9
@@ -195,13 +198,13 @@ async fn an_orchestration_of_a_version_that_is_not_here_is_left_alone_for_longer
 }
 
 /// Shows: D9
-async fn a_plain_task_of_a_kind_that_has_the_code_of_an_orchestration_is_told_so(store: TestStore) {
+async fn a_plain_task_of_an_orchestration_kind_fails_with_that_reason(store: TestStore) {
     let engine = engine(&store, |_, _| async { Ok("played".to_owned()) }).await;
     let task = submit(&engine, "work").await;
     engine.run_until_idle().await.unwrap();
     assert_eq!(state(&store, task).await, TaskState::Failed);
-    let told = error(&store, task).await;
-    assert!(told.contains("submit it as an orchestration"), "{told}");
+    let reported = error(&store, task).await;
+    assert!(reported.contains("submit it as an orchestration"), "{reported}");
 }
 
 /// Shows: D4

@@ -22,7 +22,7 @@ on_every_store! {
     code_is_known_by_name_with_json_in_and_out,
     an_activity_goes_on_where_its_last_attempt_was,
     turns_replays_and_histories_are_counted,
-    what_an_engine_has_no_code_for_is_told_to_its_log_and_counted,
+    an_orchestration_without_code_is_logged_and_counted,
 }
 
 /// Shows: D8
@@ -202,12 +202,12 @@ async fn turns_replays_and_histories_are_counted(store: TestStore) {
 }
 
 /// Shows: D9
-async fn what_an_engine_has_no_code_for_is_told_to_its_log_and_counted(store: TestStore) {
+async fn an_orchestration_without_code_is_logged_and_counted(store: TestStore) {
     let recorded = Recorded::default();
     let _installed = metrics::set_default_local_recorder(&recorded);
     let lines = Lines::default();
-    let told = lines.clone();
-    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || told.clone()).finish();
+    let reported = lines.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || reported.clone()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let code = |_: Work, context: OrchestrationContext| async move { context.event::<String>("word")?.await };
     let version = |version| OrchestrationOptions::new().version(version);

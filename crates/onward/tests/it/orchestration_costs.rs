@@ -21,7 +21,7 @@ on_every_store! {
     a_chain_whose_activities_are_done_elsewhere_goes_on_while_the_clock_stands_still,
     nothing_that_is_passed_to_and_from_an_orchestration_that_has_ended_stays_in_memory,
     nothing_of_an_orchestration_that_has_ended_stays_in_memory,
-    an_event_for_nobody_is_refused_and_disturbs_no_other,
+    an_event_without_a_recipient_is_refused_and_affects_no_other,
     what_is_detached_in_the_turn_that_continues_as_new_is_started,
     what_is_random_and_the_time_cost_no_event,
 }
@@ -238,11 +238,11 @@ async fn a_store_whose_reads_are_busy_once_fails_no_orchestration(store: TestSto
 
 /// Shows: D3
 /// Beats: event-for-nobody
-async fn an_event_for_nobody_is_refused_and_disturbs_no_other(store: TestStore) {
+async fn an_event_without_a_recipient_is_refused_and_affects_no_other(store: TestStore) {
     let engine = engine(&store, |_, context| async move { context.event::<String>("go")?.await }).await;
     let task = start(&engine).await;
-    let nobody = engine.signal(TaskId(999), "go", &"lost").await.unwrap_err();
-    assert!(nobody.is_not_found(), "{nobody}");
+    let unknown = engine.signal(TaskId(999), "go", &"lost").await.unwrap_err();
+    assert!(unknown.is_not_found(), "{unknown}");
     let to = Recipient::Key { kind: onward::Name::new("work").unwrap(), key: "nobody".into() };
     engine.send(to, "go", "\"lost\"".into()).await.unwrap_err();
     engine.signal(task, "go", &"found").await.unwrap();

@@ -56,12 +56,12 @@ where
     A: Future<Output = Answer> + Send + 'static,
 {
     let engine = engine(store, code).await;
-    let told = engine.check_history(&history).unwrap_err().to_string();
-    assert!(told.contains(how), "{told}");
+    let reported = engine.check_history(&history).unwrap_err().to_string();
+    assert!(reported.contains(how), "{reported}");
     engine.signal(task, "late", &2).await.unwrap();
     engine.run_until_idle().await.unwrap();
     assert_eq!(state(store, task).await, TaskState::Dead);
-    assert_eq!(error(store, task).await, told);
+    assert_eq!(error(store, task).await, reported);
     assert_eq!(store.instance(task).await.unwrap().unwrap().waiting, 1, "its mailbox is lost");
 }
 
@@ -137,7 +137,7 @@ async fn a_result_whose_type_has_changed_is_noticed(store: TestStore) {
         context.event::<u32>("on")?.await?;
         Ok(doubled.concat())
     };
-    let how = "at event 5 the code ends (it fails: the result of the activity `double` is not what its type says";
+    let how = "at event 5 the code ends (it fails: the result of the activity `double` does not match its type";
     assert_noticed(&store, recorded, changed, how).await;
 }
 
@@ -150,7 +150,7 @@ async fn an_event_whose_type_has_changed_is_noticed(store: TestStore) {
         context.event::<u32>("on")?.await?;
         Ok(first.concat())
     };
-    let how = "at event 6 the code ends (it fails: what was sent as `go` is not what the code expects";
+    let how = "at event 6 the code ends (it fails: the payload of the signal `go` does not match the type that the code reads";
     assert_noticed(&store, recorded, changed, how).await;
 }
 
@@ -171,11 +171,11 @@ async fn a_payload_whose_type_has_changed_is_noticed(store: TestStore) {
     let (task, history) = recorded(&store, awaiting).await;
     let changed = store.engine().await;
     changed.orchestrate(|work: NewWork, _| async move { Ok(work.number.to_string()) });
-    let told = changed.check_history(&history).unwrap_err().to_string();
-    assert!(told.contains("at event 1 the code ends (it fails: the payload is not what"), "{told}");
+    let reported = changed.check_history(&history).unwrap_err().to_string();
+    assert!(reported.contains("at event 1 the code ends (it fails: the payload does not match"), "{reported}");
     changed.signal(task, "on", &2).await.unwrap();
     changed.run_until_idle().await.unwrap();
-    assert_eq!((state(&store, task).await, error(&store, task).await), (TaskState::Dead, told));
+    assert_eq!((state(&store, task).await, error(&store, task).await), (TaskState::Dead, reported));
 }
 
 /// Shows: D5, D4
@@ -277,8 +277,8 @@ async fn code_that_fails_as_it_did_fails_again_when_it_is_retried(store: TestSto
 async fn a_query_of_code_that_ends_early_is_refused(store: TestStore) {
     let (task, history) = recorded(&store, awaiting).await;
     let early = engine(&store, |_, _| async { Ok(String::new()) }).await;
-    let told = early.query::<_, u32>(task, "total", &()).await.unwrap_err().to_string();
-    assert!(told.contains("at event 1 the code ends (it returns a result)"), "{told}");
+    let reported = early.query::<_, u32>(task, "total", &()).await.unwrap_err().to_string();
+    assert!(reported.contains("at event 1 the code ends (it returns a result)"), "{reported}");
     let Err(CheckFailure::Differs(difference)) = early.check_history(&history) else { panic!("it fits") };
     assert_eq!((difference.place, difference.ended), (1, Some(CodeEnd::Completed)));
 }

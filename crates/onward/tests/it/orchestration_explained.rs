@@ -20,12 +20,12 @@ on_every_store! {
 }
 
 /// Waits for an event.
-async fn until_told(_: Work, context: OrchestrationContext) -> Result<String, Failure> {
+async fn until_ordered(_: Work, context: OrchestrationContext) -> Result<String, Failure> {
     context.event::<String>("go")?.await
 }
 
 async fn parked(store: &TestStore) -> (Engine, JoinHandle<()>, TaskId) {
-    let engine = engine(store, until_told).await;
+    let engine = engine(store, until_ordered).await;
     let task = start(&engine).await;
     let run = start_run(&engine);
     store.settled().await;
@@ -61,10 +61,10 @@ async fn a_paused_orchestration_waits_for_nothing_that_has_come(store: TestStore
 /// Shows: B6, D5
 async fn an_orchestration_whose_code_is_missing_says_so_first(store: TestStore) {
     let first = store.engine().await;
-    first.orchestrate_with(OrchestrationOptions::new().version(1), until_told);
+    first.orchestrate_with(OrchestrationOptions::new().version(1), until_ordered);
     let task = start(&first).await;
     first.run_until_idle().await.unwrap();
-    let told = async |engine: &Engine| {
+    let reported = async |engine: &Engine| {
         let run = start_run(engine);
         store.settled().await;
         let reasons = engine.why(task).await.unwrap();
@@ -74,23 +74,23 @@ async fn an_orchestration_whose_code_is_missing_says_so_first(store: TestStore) 
     };
     let of_tasks = store.engine().await;
     of_tasks.handle_any(|_| async { Ok::<_, Failure>(()) });
-    let (reasons, served) = told(&of_tasks).await;
+    let (reasons, served) = reported(&of_tasks).await;
     assert!(
         matches!(&reasons[..], [WaitReason::NoCode { version: Some(1), versions, .. }, waits] if versions.is_empty() && *waits == awaited()),
         "{reasons:?}"
     );
     assert_eq!(served, 0);
     let newer = store.engine().await;
-    newer.orchestrate_with(OrchestrationOptions::new().version(2), until_told);
-    let (reasons, _) = told(&newer).await;
+    newer.orchestrate_with(OrchestrationOptions::new().version(2), until_ordered);
+    let (reasons, _) = reported(&newer).await;
     let text = reasons[0].to_string();
     assert!(
         text.contains("version 1 of the orchestration `work` began it") && text.contains("workers have version 2"),
         "{text}"
     );
     let goes_on = store.engine().await;
-    goes_on.orchestrate_with(OrchestrationOptions::new().version(3).since(1), until_told);
-    assert_eq!(told(&goes_on).await, (vec![awaited()], 1));
+    goes_on.orchestrate_with(OrchestrationOptions::new().version(3).since(1), until_ordered);
+    assert_eq!(reported(&goes_on).await, (vec![awaited()], 1));
 }
 
 /// Shows: D9

@@ -8,9 +8,9 @@ use crate::fixture::{TestStore, state};
 use crate::orchestrations::{Work, engine, finish, start};
 
 on_every_store! {
-    a_request_to_stop_that_the_code_has_not_heard_goes_along_when_it_continues_as_new,
+    an_unread_stop_request_is_carried_over_when_the_code_continues_as_new,
     a_request_to_stop_that_goes_along_ends_code_that_does_not_listen,
-    a_request_to_stop_that_the_code_has_heard_is_not_told_again_when_it_continues_as_new,
+    a_received_stop_request_is_not_repeated_when_the_code_continues_as_new,
     an_answer_is_not_overwritten_when_the_code_continues_as_new,
 }
 
@@ -28,7 +28,7 @@ async fn listen_and_begin_again(work: Work, context: OrchestrationContext) -> Re
 }
 
 /// Shows: D8
-async fn a_request_to_stop_that_the_code_has_not_heard_goes_along_when_it_continues_as_new(store: TestStore) {
+async fn an_unread_stop_request_is_carried_over_when_the_code_continues_as_new(store: TestStore) {
     let engine = engine(&store, listen_and_begin_again).await;
     let task = start(&engine).await;
     engine.run_until_idle().await.unwrap();
@@ -61,7 +61,7 @@ async fn a_request_to_stop_that_goes_along_ends_code_that_does_not_listen(store:
 }
 
 /// Shows: D8
-async fn a_request_to_stop_that_the_code_has_heard_is_not_told_again_when_it_continues_as_new(store: TestStore) {
+async fn a_received_stop_request_is_not_repeated_when_the_code_continues_as_new(store: TestStore) {
     let engine = engine(&store, |work: Work, context: OrchestrationContext| async move {
         if work.0 == 8 {
             return context.event::<String>("end")?.await;

@@ -11,8 +11,8 @@ use crate::orchestrations::{Work, engine, finish, start};
 on_every_store! {
     a_step_whose_answer_is_too_large_for_the_history_is_not_kept,
     a_turn_submits_as_many_tasks_as_it_may_and_no_more,
-    a_task_that_no_turn_submits_is_told_to_the_code,
-    a_history_that_comes_to_half_of_its_events_or_bytes_is_told_to_the_log_once_with_the_remedy,
+    a_task_that_no_turn_may_submit_is_an_error_in_the_code,
+    a_history_at_half_of_its_limit_is_logged_once_with_the_remedy,
 }
 
 /// Shows: D9
@@ -49,7 +49,7 @@ async fn a_turn_submits_as_many_tasks_as_it_may_and_no_more(store: TestStore) {
 }
 
 /// Shows: D2
-async fn a_task_that_no_turn_submits_is_told_to_the_code(store: TestStore) {
+async fn a_task_that_no_turn_may_submit_is_an_error_in_the_code(store: TestStore) {
     let engine = engine(&store, |_, context| async move {
         let dependent = NewTask { depends_on: Dependencies::on([TaskId(1)]), ..NewTask::new("charge")? };
         let stranger = NewTask { parent: Some(TaskId(999)), ..NewTask::new("charge")? };
@@ -63,7 +63,7 @@ async fn a_task_that_no_turn_submits_is_told_to_the_code(store: TestStore) {
     .await;
     let task = start(&engine).await;
     let said = finish(&engine, task).await.unwrap();
-    assert_eq!(said.matches("depends on others").count(), 2, "{said}");
+    assert_eq!(said.matches("with dependencies").count(), 2, "{said}");
     assert_eq!(said.matches("child of another").count(), 1, "{said}");
 }
 
@@ -71,8 +71,8 @@ async fn a_task_that_no_turn_submits_is_told_to_the_code(store: TestStore) {
 /// after the other.
 async fn said_of_ten_steps(store: &TestStore, limited: impl FnOnce(EngineBuilder) -> EngineBuilder) -> String {
     let lines = Lines::default();
-    let told = lines.clone();
-    let subscriber = tracing_subscriber::fmt().with_writer(move || told.clone()).finish();
+    let reported = lines.clone();
+    let subscriber = tracing_subscriber::fmt().with_writer(move || reported.clone()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let engine = limited(store.builder()).open().await.unwrap();
     engine.orchestrate(|_: Work, context: OrchestrationContext| async move {
@@ -87,7 +87,7 @@ async fn said_of_ten_steps(store: &TestStore, limited: impl FnOnce(EngineBuilder
 }
 
 /// Shows: D9
-async fn a_history_that_comes_to_half_of_its_events_or_bytes_is_told_to_the_log_once_with_the_remedy(store: TestStore) {
+async fn a_history_at_half_of_its_limit_is_logged_once_with_the_remedy(store: TestStore) {
     for said in [
         said_of_ten_steps(&store, |builder| builder.history_events(16)).await,
         said_of_ten_steps(&store, |builder| builder.history_bytes(2000)).await,

@@ -14,9 +14,9 @@ use crate::orchestrations::{Double, Work, finish, start};
 on_every_store! {
     a_signal_and_the_claim_of_the_turn_that_it_brings_are_one_commit,
     signals_keep_their_order_and_are_taken_in_once_while_the_engine_stops_and_starts,
-    a_signal_that_the_store_cannot_write_is_told_to_its_sender_and_ends_no_run,
+    a_signal_that_the_store_cannot_write_is_an_error_of_its_sender_and_ends_no_run,
     a_declared_signal_is_sent_and_taken_with_its_type,
-    a_refused_signal_is_told_to_its_sender_while_the_engine_runs,
+    a_refused_signal_is_an_error_of_its_sender_while_the_engine_runs,
 }
 
 /// A store that records the other writes of each call with a signal, and fails such calls on
@@ -110,7 +110,7 @@ async fn signals_keep_their_order_and_are_taken_in_once_while_the_engine_stops_a
 }
 
 /// Shows: D3
-async fn a_signal_that_the_store_cannot_write_is_told_to_its_sender_and_ends_no_run(store: TestStore) {
+async fn a_signal_that_the_store_cannot_write_is_an_error_of_its_sender_and_ends_no_run(store: TestStore) {
     let (engine, _) = engine(&store, true).await;
     let task = listener(&engine, 1).await;
     let run = start_run(&engine);
@@ -124,7 +124,7 @@ async fn a_signal_that_the_store_cannot_write_is_told_to_its_sender_and_ends_no_
 }
 
 /// Shows: D3
-async fn a_refused_signal_is_told_to_its_sender_while_the_engine_runs(store: TestStore) {
+async fn a_refused_signal_is_an_error_of_its_sender_while_the_engine_runs(store: TestStore) {
     let (engine, _) = engine(&store, false).await;
     let run = start_run(&engine);
     runs(&engine).await;

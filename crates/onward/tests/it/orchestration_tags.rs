@@ -10,10 +10,10 @@ use crate::orchestrations::{Answer, Work, engine, finish, start};
 
 on_every_store! {
     an_orchestration_is_found_by_what_it_is_doing_now,
-    whoever_takes_over_goes_on_with_the_tags_that_were_set,
+    an_engine_that_takes_over_continues_with_the_tags_that_were_set,
     changes_of_tags_are_events_of_the_history,
     code_that_sets_another_tag_than_it_did_is_a_dead_letter_that_says_so,
-    a_tag_that_no_task_may_have_is_told_to_the_code_and_changes_nothing,
+    an_invalid_tag_is_an_error_in_the_code_and_changes_nothing,
     a_turn_that_is_not_written_changes_no_tags,
     an_orchestration_that_continues_as_new_keeps_its_tags,
     a_fork_and_a_reset_begin_with_the_tags_of_their_place,
@@ -75,7 +75,7 @@ async fn an_orchestration_is_found_by_what_it_is_doing_now(store: TestStore) {
 }
 
 /// Shows: D10
-async fn whoever_takes_over_goes_on_with_the_tags_that_were_set(store: TestStore) {
+async fn an_engine_that_takes_over_continues_with_the_tags_that_were_set(store: TestStore) {
     let first = engine(&store, order).await;
     let task = start_tagged(&first, &[("customer", "42"), ("stage", "new")]).await;
     first.run_until_idle().await.unwrap();
@@ -146,7 +146,7 @@ async fn invalid_tags(_: Work, context: OrchestrationContext) -> Answer {
 }
 
 /// Shows: D10, D9
-async fn a_tag_that_no_task_may_have_is_told_to_the_code_and_changes_nothing(store: TestStore) {
+async fn an_invalid_tag_is_an_error_in_the_code_and_changes_nothing(store: TestStore) {
     let first = engine(&store, invalid_tags).await;
     let task = start_tagged(&first, &[("customer", "42")]).await;
     first.run_until_idle().await.unwrap();

@@ -15,16 +15,16 @@ use serde::{Deserialize, Serialize};
 use crate::fixture::{Gate, SECOND, TestStore, error, record, start, state, stop};
 
 on_every_store! {
-    an_activity_has_the_timeout_that_it_was_told,
-    an_activity_has_the_queue_and_the_group_that_it_was_told_or_the_code_hears_that_they_are_no_names,
-    an_activity_has_the_series_the_priority_and_the_tags_that_it_was_told,
-    an_activity_that_is_dropped_while_it_runs_hears_of_it,
-    an_activity_that_is_too_large_is_told_and_the_code_goes_on,
-    a_result_that_is_too_large_is_told_with_the_limit,
+    an_activity_has_its_timeout,
+    an_activity_has_its_queue_and_group_and_invalid_names_are_errors_in_the_code,
+    an_activity_has_its_affinity_key_priority_and_tags,
+    an_activity_that_is_dropped_while_it_runs_is_notified,
+    an_activity_that_is_too_large_is_an_error_and_the_code_continues,
+    a_result_that_is_too_large_fails_with_the_limit,
     a_paused_orchestration_has_no_turns_and_loses_nothing,
     what_comes_for_an_orchestration_in_memory_has_nothing_replayed,
     code_says_nothing_twice_to_a_log_when_it_asks_whether_it_is_replayed,
-    what_an_orchestration_dropped_is_no_answer_to_what_it_asks_after_it_began_anew,
+    a_dropped_activity_does_not_reply_after_the_orchestration_continued_as_new,
     the_limit_of_a_group_holds_for_activities_and_why_names_it,
     an_activity_without_further_attempts_is_a_dead_letter,
     the_most_urgent_activity_runs_first,
@@ -67,7 +67,7 @@ fn large() -> Vec<u8> {
 }
 
 /// Shows: D2
-async fn an_activity_has_the_timeout_that_it_was_told(store: TestStore) {
+async fn an_activity_has_its_timeout(store: TestStore) {
     let engine = engine(&store, |_, context| async move {
         let hung = context.activity_task::<()>(NewTask::new("hang")?).timeout(SECOND).await;
         let Err(ActivityError::Ended { state, error, .. }) = hung else { return Ok(format!("{hung:?}")) };
@@ -88,9 +88,7 @@ async fn an_activity_has_the_timeout_that_it_was_told(store: TestStore) {
 }
 
 /// Shows: D2
-async fn an_activity_has_the_queue_and_the_group_that_it_was_told_or_the_code_hears_that_they_are_no_names(
-    store: TestStore,
-) {
+async fn an_activity_has_its_queue_and_group_and_invalid_names_are_errors_in_the_code(store: TestStore) {
     let engine = engine(&store, |_, context| async move {
         let unnamed = context.activity_task::<()>(NewTask::new("call")?).group("").await.unwrap_err().to_string();
         let task = context.activity_task::<()>(NewTask::new("call")?);
@@ -107,7 +105,7 @@ async fn an_activity_has_the_queue_and_the_group_that_it_was_told_or_the_code_he
 }
 
 /// Shows: D2
-async fn an_activity_has_the_series_the_priority_and_the_tags_that_it_was_told(store: TestStore) {
+async fn an_activity_has_its_affinity_key_priority_and_tags(store: TestStore) {
     let engine = engine(&store, |_, context| async move {
         let task = context.activity_task::<()>(NewTask::new("call")?);
         task.session("robot-4").priority(Priority(200)).tag("city", "Pisa").await?;
@@ -122,7 +120,7 @@ async fn an_activity_has_the_series_the_priority_and_the_tags_that_it_was_told(s
 }
 
 /// Shows: D2
-async fn an_activity_that_is_dropped_while_it_runs_hears_of_it(store: TestStore) {
+async fn an_activity_that_is_dropped_while_it_runs_is_notified(store: TestStore) {
     let engine = engine(&store, |_, context| async move {
         let slow = context.activity_task::<()>(NewTask::new("slow")?);
         match select(slow, context.event::<()>("enough")?).await {
@@ -132,9 +130,9 @@ async fn an_activity_that_is_dropped_while_it_runs_hears_of_it(store: TestStore)
     })
     .await;
     let started = Arc::new(tokio::sync::Notify::new());
-    let told = Arc::clone(&started);
+    let reported = Arc::clone(&started);
     engine.handle("slow", move |context: Context| {
-        told.notify_one();
+        reported.notify_one();
         async move {
             context.cancelled().cancelled().await;
             Err::<(), _>(Failure::permanent("it was told to stop"))
@@ -154,7 +152,7 @@ async fn an_activity_that_is_dropped_while_it_runs_hears_of_it(store: TestStore)
 }
 
 /// Shows: D9
-async fn an_activity_that_is_too_large_is_told_and_the_code_goes_on(store: TestStore) {
+async fn an_activity_that_is_too_large_is_an_error_and_the_code_continues(store: TestStore) {
     let engine = engine(&store, |_, context| async move {
         let task = NewTask { payload: large().into(), ..NewTask::new("call")? };
         let refused = context.activity_task::<()>(task).await.unwrap_err();
@@ -167,7 +165,7 @@ async fn an_activity_that_is_too_large_is_told_and_the_code_goes_on(store: TestS
 }
 
 /// Shows: D9
-async fn a_result_that_is_too_large_is_told_with_the_limit(store: TestStore) {
+async fn a_result_that_is_too_large_fails_with_the_limit(store: TestStore) {
     let engine = engine(&store, |_, _| async { Ok(String::from_utf8(large())?) }).await;
     let task = go(&engine, 1).await;
     assert_eq!(state(&store, task).await, TaskState::Dead);
@@ -240,7 +238,7 @@ async fn code_says_nothing_twice_to_a_log_when_it_asks_whether_it_is_replayed(st
 }
 
 /// Shows: D4
-async fn what_an_orchestration_dropped_is_no_answer_to_what_it_asks_after_it_began_anew(store: TestStore) {
+async fn a_dropped_activity_does_not_reply_after_the_orchestration_continued_as_new(store: TestStore) {
     let engine = engine(&store, |work, context| async move {
         if work.0 == 0 {
             let slow = context.activity_task::<u32>(NewTask::new("nobody-does-this")?).start();

@@ -18,29 +18,29 @@ on_every_store! {
     activities_are_joined_in_their_order,
     an_activity_that_fails_says_how,
     the_error_of_an_orchestration_is_that_of_its_code,
-    an_activity_is_tried_again_as_it_was_told,
+    an_activity_is_retried_by_its_policy,
     a_month_of_timers_passes_when_the_clock_is_moved,
     what_was_sent_before_it_is_waited_for_is_taken_in_order,
     a_signal_finds_its_orchestration_by_kind_and_key,
     what_loses_a_select_is_cancelled,
     what_loses_a_select_after_a_takeover_is_cancelled_too,
     what_is_random_is_the_same_after_a_takeover,
-    a_step_is_run_once_whoever_goes_on,
+    a_step_runs_once_whichever_engine_continues,
     steps_run_beside_activities,
     a_step_that_panics_is_a_failure,
     an_orchestration_awaits_another,
-    a_start_of_what_runs_already_is_told,
+    a_start_of_a_running_orchestration_is_reported,
     an_orchestration_continues_as_new_with_what_waits_for_it,
     an_orchestration_says_where_it_stands,
     a_cancelled_orchestration_ends_and_cancels_what_it_waits_for,
-    a_running_activity_of_a_cancelled_orchestration_hears_of_it_at_once,
-    code_that_hears_of_a_cancellation_cleans_up,
+    a_running_activity_of_a_cancelled_orchestration_is_notified_at_once,
+    code_that_is_cancelled_cleans_up,
     code_that_does_something_else_is_a_dead_letter_until_it_is_mended,
     code_that_panics_is_a_dead_letter_that_goes_on_where_it_was,
-    code_that_awaits_what_is_not_of_the_orchestration_is_told_so,
+    code_that_awaits_a_foreign_future_is_reported,
     a_patch_is_taken_by_those_who_come_by_later,
     an_orchestration_waits_for_an_engine_that_has_its_code,
-    a_history_tells_what_happened,
+    a_history_lists_what_happened,
     an_orchestration_that_was_put_away_goes_on,
 }
 
@@ -158,7 +158,7 @@ async fn the_error_of_an_orchestration_is_that_of_its_code(store: TestStore) {
 }
 
 /// Shows: D2
-async fn an_activity_is_tried_again_as_it_was_told(store: TestStore) {
+async fn an_activity_is_retried_by_its_policy(store: TestStore) {
     let engine = engine(&store, |_, context| async move {
         let backoff = onward::Backoff::Constant { delay: Duration::ZERO };
         let task = onward::NewTask::new("flaky")?;
@@ -272,7 +272,7 @@ async fn what_is_random_is_the_same_after_a_takeover(store: TestStore) {
 }
 
 /// Shows: D2
-async fn a_step_is_run_once_whoever_goes_on(store: TestStore) {
+async fn a_step_runs_once_whichever_engine_continues(store: TestStore) {
     let runs = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&runs);
     let code = move |_: Work, context: OrchestrationContext| {
@@ -333,7 +333,7 @@ async fn an_orchestration_awaits_another(store: TestStore) {
 
 /// Shows: D4
 /// Beats: silent-duplicate-start
-async fn a_start_of_what_runs_already_is_told(store: TestStore) {
+async fn a_start_of_a_running_orchestration_is_reported(store: TestStore) {
     let engine = engine(&store, |_, context| async move {
         let started = context.orchestration(Part("a".into())).await;
         let Err(ActivityError::NotStarted { existing, .. }) = started else { return Ok(format!("{started:?}")) };
@@ -407,7 +407,7 @@ async fn a_cancelled_orchestration_ends_and_cancels_what_it_waits_for(store: Tes
 
 /// Shows: D8
 /// Beats: late-cancel
-async fn a_running_activity_of_a_cancelled_orchestration_hears_of_it_at_once(store: TestStore) {
+async fn a_running_activity_of_a_cancelled_orchestration_is_notified_at_once(store: TestStore) {
     let engine = engine(&store, |_, context| async move {
         context.activity_task::<()>(onward::NewTask::new("stop")?).await?;
         Ok(String::new())
@@ -426,7 +426,7 @@ async fn a_running_activity_of_a_cancelled_orchestration_hears_of_it_at_once(sto
 }
 
 /// Shows: D8
-async fn code_that_hears_of_a_cancellation_cleans_up(store: TestStore) {
+async fn code_that_is_cancelled_cleans_up(store: TestStore) {
     let engine = engine(&store, |_, context| async move {
         match select(context.event::<()>("never")?, context.cancelled()).await {
             Either::First(_) => Ok("sent".to_owned()),
@@ -488,7 +488,7 @@ async fn code_that_panics_is_a_dead_letter_that_goes_on_where_it_was(store: Test
 }
 
 /// Shows: D9
-async fn code_that_awaits_what_is_not_of_the_orchestration_is_told_so(store: TestStore) {
+async fn code_that_awaits_a_foreign_future_is_reported(store: TestStore) {
     let engine = engine(&store, |_, _| async {
         std::future::pending::<()>().await;
         Ok(String::new())
@@ -537,7 +537,7 @@ async fn an_orchestration_waits_for_an_engine_that_has_its_code(store: TestStore
 }
 
 /// Shows: D10
-async fn a_history_tells_what_happened(store: TestStore) {
+async fn a_history_lists_what_happened(store: TestStore) {
     let engine = engine(&store, |_, context| async move {
         let doubled = context.activity(Double(3)).await?;
         Ok(doubled.to_string())

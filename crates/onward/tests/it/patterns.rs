@@ -146,7 +146,7 @@ async fn two_policies_for_one_pattern_are_an_error_of_the_run(store: TestStore) 
     engine.options("image:*", HandlerOptions::new().retry(attempts(1)));
     engine.options("image:*", HandlerOptions::new().retry(attempts(2)));
     let error = engine.run().await.unwrap_err();
-    assert_eq!(error.to_string(), "the pattern `image:*` was given two retry policies; give it one");
+    assert_eq!(error.to_string(), "the pattern `image:*` has two retry policies; set one");
 }
 
 /// Runs a task whose handler fails, with two attempts, under a failure policy.

@@ -59,7 +59,7 @@ impl Nodes {
 
 /// Shows: B2, W10, Q5
 #[tokio::test]
-async fn a_task_submitted_on_one_node_runs_on_another_and_the_first_hears_of_its_end() {
+async fn a_task_submitted_on_one_node_runs_on_another_and_the_first_is_notified_of_its_end() {
     let Some(nodes) = Nodes::new(2).await else { return };
     let (front, worker) = (nodes.engine(0).await, nodes.engine(1).await);
     worker.handle("work", |_| async { Ok::<_, Failure>("done there") });
@@ -144,11 +144,11 @@ async fn each_moment_of_a_schedule_is_fired_once_by_whichever_node() {
     let ended = Arc::new(tokio::sync::Semaphore::new(0));
     let mut runs = Vec::new();
     for engine in &engines {
-        let told = Arc::clone(&ended);
+        let reported = Arc::clone(&ended);
         engine.handle("report", move |_| {
-            let told = Arc::clone(&told);
+            let reported = Arc::clone(&reported);
             async move {
-                told.add_permits(1);
+                reported.add_permits(1);
                 Ok::<(), Failure>(())
             }
         });
@@ -172,7 +172,7 @@ async fn each_moment_of_a_schedule_is_fired_once_by_whichever_node() {
 
 /// Shows: W10
 #[tokio::test]
-async fn reads_that_nobody_polls_keep_no_connection_from_others() {
+async fn reads_that_are_not_polled_keep_no_connection_from_others() {
     let Some(nodes) = Nodes::new(1).await else { return };
     let mut begun: Vec<_> = (0..64).map(|_| nodes.stores[0].queues()).collect();
     assert!(begun.iter_mut().all(|read| read.now_or_never().is_none()));

@@ -13,8 +13,8 @@ use crate::fixture::{Gate, TestStore, record, start, state, stop, task};
 
 on_every_store! {
     a_running_task_gives_way_to_an_urgent_one_and_runs_again_later,
-    a_handler_is_told_that_it_gives_way,
-    a_task_that_gives_way_is_nobody_elses_until_its_handler_is_over,
+    a_handler_is_notified_of_its_preemption,
+    a_preempted_task_is_not_claimed_before_its_handler_has_ended,
     no_more_tasks_give_way_than_urgent_ones_wait,
     nothing_gives_way_to_a_task_that_is_not_urgent_enough,
     nothing_gives_way_to_an_urgent_task_that_a_limit_holds_back,
@@ -79,11 +79,11 @@ async fn a_running_task_gives_way_to_an_urgent_one_and_runs_again_later(store: T
 }
 
 /// Shows: T4
-async fn a_handler_is_told_that_it_gives_way(store: TestStore) {
+async fn a_handler_is_notified_of_its_preemption(store: TestStore) {
     let engine = engine(&store, 1).await;
     let (low, urgent) = (Gate::new(), Gate::new());
-    let (entered_low, told) = (low.clone(), Arc::new(AtomicUsize::new(0)));
-    let seen = Arc::clone(&told);
+    let (entered_low, reported) = (low.clone(), Arc::new(AtomicUsize::new(0)));
+    let seen = Arc::clone(&reported);
     engine.handle("urgent", urgent.handler()).handle("low", move |context: Context| {
         let (gate, seen) = (entered_low.clone(), Arc::clone(&seen));
         async move {
@@ -101,14 +101,14 @@ async fn a_handler_is_told_that_it_gives_way(store: TestStore) {
     submit(&engine, "urgent", 255).await;
     // Its result counts although it was asked to stop.
     assert_eq!(ended(&store, &engine, first).await, TaskState::Completed);
-    assert_eq!(told.load(Ordering::Relaxed), 1);
+    assert_eq!(reported.load(Ordering::Relaxed), 1);
     urgent.open(1);
     stop(&engine, run).await;
 }
 
 /// Shows: T4
 /// Beats: double-run-of-preempted
-async fn a_task_that_gives_way_is_nobody_elses_until_its_handler_is_over(store: TestStore) {
+async fn a_preempted_task_is_not_claimed_before_its_handler_has_ended(store: TestStore) {
     let engine = engine(&store, 1).await;
     let (deaf, urgent) = (Gate::new(), Gate::new());
     engine.handle("deaf", deaf.handler()).handle("urgent", urgent.handler());

@@ -17,7 +17,7 @@ on_every_store! {
     a_run_until_idle_waits_for_what_pressure_holds_back,
     sources_are_asked_while_something_runs_and_not_while_nothing_does,
     a_snapshot_shows_the_pressure_and_what_it_lets_start,
-    an_engine_tells_that_a_task_waits_because_of_pressure,
+    an_engine_reports_that_a_task_waits_because_of_pressure,
     what_was_moved_beyond_the_bandwidth_holds_back_what_follows_until_it_is_worked_off,
     what_a_task_is_expected_to_move_counts_from_its_start,
     what_a_handler_has_moved_stays_with_its_task,
@@ -162,7 +162,7 @@ async fn a_snapshot_shows_the_pressure_and_what_it_lets_start(store: TestStore) 
 }
 
 /// Shows: T18, B6
-async fn an_engine_tells_that_a_task_waits_because_of_pressure(store: TestStore) {
+async fn an_engine_reports_that_a_task_waits_because_of_pressure(store: TestStore) {
     let gate = Gate::new();
     let engine = open(store.builder().pressure_source(Dial::at(80).source()), &gate).await;
     let run = start(&engine);

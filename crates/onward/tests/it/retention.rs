@@ -10,10 +10,10 @@ use onward_store::{Outcome, Store, StoreDecorator, StoreFuture, StoreReads, Writ
 use crate::fixture::{HOUR, SECOND, TestStore, start, stop, submit, task};
 
 on_every_store! {
-    an_engine_forgets_what_ended_longer_ago_than_it_was_told_and_nothing_else,
-    an_engine_keeps_as_many_ended_tasks_as_it_was_told_the_newest,
-    an_engine_that_was_told_nothing_forgets_a_task_when_it_has_been_kept_as_long_as_it_says,
-    a_task_is_kept_as_long_as_it_says_whatever_an_engine_was_told_of_others,
+    an_engine_prunes_tasks_that_ended_before_its_retention_and_no_others,
+    an_engine_keeps_the_configured_number_of_the_newest_ended_tasks,
+    an_engine_without_a_retention_prunes_a_task_after_its_own,
+    a_retention_of_a_task_overrides_that_of_the_engine,
     an_engine_forgets_at_its_start_what_an_earlier_one_has_left_behind,
     an_engine_whose_tasks_say_nothing_of_how_long_they_are_kept_prunes_once,
 }
@@ -36,7 +36,7 @@ async fn forgotten(store: &TestStore, builder: EngineBuilder, tasks: &[TaskId], 
 }
 
 /// Shows: T17
-async fn an_engine_forgets_what_ended_longer_ago_than_it_was_told_and_nothing_else(store: TestStore) {
+async fn an_engine_prunes_tasks_that_ended_before_its_retention_and_no_others(store: TestStore) {
     let engine = store.engine().await;
     engine.handle("k", |_| async { Ok(()) });
     let old = submit(&engine, "k").await;
@@ -50,7 +50,7 @@ async fn an_engine_forgets_what_ended_longer_ago_than_it_was_told_and_nothing_el
 }
 
 /// Shows: T17
-async fn an_engine_keeps_as_many_ended_tasks_as_it_was_told_the_newest(store: TestStore) {
+async fn an_engine_keeps_the_configured_number_of_the_newest_ended_tasks(store: TestStore) {
     let engine = store.engine().await;
     engine.handle("k", |_| async { Ok(()) });
     let mut tasks = Vec::new();
@@ -68,7 +68,7 @@ async fn submit_kept_for(engine: &Engine, retention: Duration) -> TaskId {
 }
 
 /// Shows: Q6
-async fn an_engine_that_was_told_nothing_forgets_a_task_when_it_has_been_kept_as_long_as_it_says(store: TestStore) {
+async fn an_engine_without_a_retention_prunes_a_task_after_its_own(store: TestStore) {
     let engine = store.engine().await;
     let short = submit_kept_for(&engine, 2 * HOUR).await;
     let (long, other) = (submit_kept_for(&engine, 100_000 * HOUR).await, submit(&engine, "k").await);
@@ -78,7 +78,7 @@ async fn an_engine_that_was_told_nothing_forgets_a_task_when_it_has_been_kept_as
 }
 
 /// Shows: Q6
-async fn a_task_is_kept_as_long_as_it_says_whatever_an_engine_was_told_of_others(store: TestStore) {
+async fn a_retention_of_a_task_overrides_that_of_the_engine(store: TestStore) {
     let engine = store.engine().await;
     let (kept, other) = (submit_kept_for(&engine, 100_000 * HOUR).await, submit(&engine, "k").await);
     let builder = store.builder().keep_ended_for(HOUR).keep_ended(0);

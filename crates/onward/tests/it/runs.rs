@@ -17,7 +17,7 @@ on_every_store! {
     a_handler_for_any_kind_takes_what_has_none_of_its_own,
     two_handlers_for_one_kind_are_an_error_of_the_run,
     an_engine_does_not_run_twice_at_once,
-    a_run_while_the_last_one_has_not_ended_is_told_so,
+    a_second_run_before_the_end_of_the_first_is_refused_with_that_reason,
     a_stop_before_the_run_ends_it_at_once,
     a_drain_waits_for_what_is_due_later,
     a_run_until_idle_leaves_what_is_due_later,
@@ -111,7 +111,7 @@ async fn a_handler_for_any_kind_takes_what_has_none_of_its_own(store: TestStore)
 }
 
 /// Shows: T11
-async fn a_run_while_the_last_one_has_not_ended_is_told_so(store: TestStore) {
+async fn a_second_run_before_the_end_of_the_first_is_refused_with_that_reason(store: TestStore) {
     let engine = store.engine().await;
     let gate = Gate::new();
     engine.handle("held", gate.handler());
@@ -121,8 +121,8 @@ async fn a_run_while_the_last_one_has_not_ended_is_told_so(store: TestStore) {
         ended = engine.run() => panic!("it ended: {ended:?}"),
         () = gate.entered(1) => {}
     }
-    let told = engine.run().await.unwrap_err().to_string();
-    assert!(told.contains("the last run of this engine has not ended"), "{told}");
+    let reported = engine.run().await.unwrap_err().to_string();
+    assert!(reported.contains("the last run of this engine has not ended"), "{reported}");
     gate.open(1);
     assert_eq!(engine.wait(task).await.unwrap().state, TaskState::Completed);
 }

@@ -16,10 +16,10 @@ use crate::fixture::{Gate, HOUR, SECOND, TestStore, start, start_drain, state, s
 
 on_every_store! {
     a_store_that_fails_for_a_while_ends_no_schedule,
-    what_was_missed_while_nobody_ran_is_caught_up_with_as_the_policy_says,
-    an_engine_fires_a_schedule_whenever_it_is_due_and_tells_the_handler_for_which_moment,
+    firings_missed_while_no_engine_ran_follow_the_policy,
+    an_engine_fires_a_due_schedule_and_passes_its_moment_to_the_handler,
     a_cron_schedule_follows_the_wall_clock_of_its_zone_over_a_change_to_summer_time,
-    a_sleeping_engine_hears_of_a_schedule_that_another_sets,
+    a_sleeping_engine_is_notified_of_a_schedule_that_another_sets,
     of_several_engines_on_one_store_one_fires,
     a_firing_is_left_out_while_the_task_before_runs,
     a_firing_that_waits_for_the_task_before_starts_when_that_ends,
@@ -60,12 +60,12 @@ async fn engine_on(store: &TestStore) -> Engine {
 
 /// Registers a handler that sends the scheduled moment of each task to a channel.
 fn moments(engine: &Engine) -> UnboundedReceiver<Timestamp> {
-    let (told, moments) = unbounded_channel();
+    let (reported, moments) = unbounded_channel();
     engine.handle("report", move |context| {
-        let told = told.clone();
+        let reported = reported.clone();
         async move {
             let moment = context.scheduled_at().ok_or_else(|| Failure::permanent("no moment"))?;
-            told.send(moment).map_err(|_| Failure::permanent("the test is over"))?;
+            reported.send(moment).map_err(|_| Failure::permanent("the test is over"))?;
             Ok::<(), Failure>(())
         }
     });
@@ -102,7 +102,7 @@ async fn tasks(store: &TestStore) -> usize {
 }
 
 /// Shows: T5
-async fn an_engine_fires_a_schedule_whenever_it_is_due_and_tells_the_handler_for_which_moment(store: TestStore) {
+async fn an_engine_fires_a_due_schedule_and_passes_its_moment_to_the_handler(store: TestStore) {
     let engine = engine_on(&store).await;
     let mut moments = moments(&engine);
     hourly_whatever_runs(&engine, "s").await;
@@ -133,7 +133,7 @@ async fn a_cron_schedule_follows_the_wall_clock_of_its_zone_over_a_change_to_sum
 }
 
 /// Shows: T5, Q5
-async fn a_sleeping_engine_hears_of_a_schedule_that_another_sets(store: TestStore) {
+async fn a_sleeping_engine_is_notified_of_a_schedule_that_another_sets(store: TestStore) {
     let engine = engine_on(&store).await;
     let mut moments = moments(&engine);
     let run = start(&engine);
@@ -191,7 +191,7 @@ async fn a_schedule_set_by_another_opening_of_the_file_is_fired_once() {
 }
 
 /// Shows: T5
-async fn what_was_missed_while_nobody_ran_is_caught_up_with_as_the_policy_says(store: TestStore) {
+async fn firings_missed_while_no_engine_ran_follow_the_policy(store: TestStore) {
     for (catch_up, expected) in [(CatchUp::None, vec![]), (CatchUp::Last, vec![5]), (CatchUp::All(2), vec![4, 5])] {
         let store = store.fresh().await;
         let engine = engine_on(&store).await;
@@ -200,9 +200,9 @@ async fn what_was_missed_while_nobody_ran_is_caught_up_with_as_the_policy_says(s
         schedule.catch_up(catch_up).overlap(Overlap::Allow).await.unwrap();
         store.clock.advance(5 * HOUR + 10 * MINUTE);
         engine.run_until_idle().await.unwrap();
-        let mut told: Vec<Timestamp> = std::iter::from_fn(|| moments.try_recv().ok()).collect();
-        told.sort();
-        assert_eq!(told, expected.iter().map(|number| hour(*number)).collect::<Vec<_>>());
+        let mut reported: Vec<Timestamp> = std::iter::from_fn(|| moments.try_recv().ok()).collect();
+        reported.sort();
+        assert_eq!(reported, expected.iter().map(|number| hour(*number)).collect::<Vec<_>>());
         let after = record(&engine, "s").await;
         assert_eq!((after.next.map(|next| next.at), after.missed), (Some(hour(6)), 5 - expected.len() as u64));
     }
@@ -438,8 +438,8 @@ async fn what_cannot_be_meant_is_refused_before_anything_changes(store: TestStor
         (daily("0 3 * * *", "Europe/Berln"), "`Europe/Berln`"),
         (daily("0 0 30 2 *", "UTC"), "never fires"),
         (engine.schedule("s").every(Duration::ZERO).task(task("report")), "100 ms"),
-        (engine.schedule("s").every(HOUR), "what to submit"),
-        (engine.schedule("s").task(task("report")), "when to fire"),
+        (engine.schedule("s").every(HOUR), "no task"),
+        (engine.schedule("s").task(task("report")), "no recurrence"),
     ] {
         let error = schedule.await.unwrap_err();
         assert!(error.is_invalid() && error.to_string().contains(part), "{error}");

@@ -15,7 +15,7 @@ use crate::orchestration_clients::Lines;
 on_every_store! {
     a_slow_reader_misses_no_event,
     a_reader_goes_on_where_its_cursor_says,
-    a_reader_that_a_prune_overtook_is_told_so_once_and_goes_on,
+    a_reader_that_a_prune_overtook_is_notified_once_and_continues,
     a_reader_is_woken_by_an_event,
     a_snapshot_shows_live_progress,
     the_last_progress_stays_with_an_ended_task,
@@ -24,7 +24,7 @@ on_every_store! {
     a_handler_without_its_state_fails_with_the_name_of_the_type,
     a_handler_gets_the_state_that_the_engine_was_given,
     the_span_of_a_submit_of_several_has_their_count_and_numbers,
-    it_is_told_when_the_end_of_an_attempt_is_durable,
+    the_end_of_an_attempt_is_reported_when_it_is_durable,
     the_spans_of_a_submit_and_of_its_attempt_have_the_number_of_the_task,
 }
 
@@ -59,7 +59,7 @@ async fn a_reader_goes_on_where_its_cursor_says(store: TestStore) {
 
 /// Shows: T16
 /// Beats: lost-events
-async fn a_reader_that_a_prune_overtook_is_told_so_once_and_goes_on(store: TestStore) {
+async fn a_reader_that_a_prune_overtook_is_notified_once_and_continues(store: TestStore) {
     let engine = store.engine().await;
     engine.handle("k", |_| async { Ok(()) });
     let mut events = engine.events(EventCursor::START);
@@ -192,12 +192,12 @@ async fn a_handler_gets_the_state_that_the_engine_was_given(store: TestStore) {
 /// Records the tracing output of this thread from now on, as lines.
 pub(crate) fn listen() -> (Lines, DefaultGuard) {
     let lines = Lines::default();
-    let told = lines.clone();
+    let reported = lines.clone();
     let subscriber = tracing_subscriber::fmt()
         .with_ansi(false)
         .with_max_level(tracing::Level::DEBUG)
         .with_span_events(FmtSpan::CLOSE)
-        .with_writer(move || told.clone());
+        .with_writer(move || reported.clone());
     (lines, tracing::subscriber::set_default(subscriber.finish()))
 }
 
@@ -210,7 +210,7 @@ async fn the_span_of_a_submit_of_several_has_their_count_and_numbers(store: Test
     assert_eq!(lines.text().lines().filter(|line| line.contains(&span)).count(), 1, "{}", lines.text());
 }
 
-async fn it_is_told_when_the_end_of_an_attempt_is_durable(store: TestStore) {
+async fn the_end_of_an_attempt_is_reported_when_it_is_durable(store: TestStore) {
     let (lines, _guard) = listen();
     let engine = store.engine().await;
     engine.handle("any", |_| async { Ok::<(), Failure>(()) });

@@ -8,7 +8,7 @@ use crate::fixture::TestStore;
 
 on_every_store! {
     a_handler_sees_the_tags_of_its_type_and_of_its_submission,
-    a_tag_out_of_bounds_is_told_by_the_submit,
+    a_tag_out_of_bounds_is_an_error_of_the_submit,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -39,7 +39,7 @@ async fn a_handler_sees_the_tags_of_its_type_and_of_its_submission(store: TestSt
 }
 
 /// Shows: T10
-async fn a_tag_out_of_bounds_is_told_by_the_submit(store: TestStore) {
+async fn a_tag_out_of_bounds_is_an_error_of_the_submit(store: TestStore) {
     let engine = store.engine().await;
     let error = engine.submit_with(Invoice { customer: 42 }).tag("", "eu").await.unwrap_err();
     assert!(error.is_invalid(), "{error}");

@@ -11,13 +11,13 @@ on_every_store! {
     a_typed_result_can_be_awaited,
     a_typed_result_can_be_awaited_after_the_end,
     a_handle_of_a_task_that_is_tried_again_waits_for_its_second_end,
-    awaiting_a_dead_letter_tells_its_last_error,
+    awaiting_a_dead_letter_returns_its_last_error,
     a_payload_of_another_type_is_a_permanent_failure,
     a_task_that_another_engine_runs_can_be_awaited,
     a_thousand_tasks_can_be_awaited_at_once,
     a_cancellation_ends_the_wait_for_a_task,
     awaiting_an_unknown_task_is_an_error,
-    nobody_who_waits_keeps_a_drain_from_ending,
+    no_waiter_keeps_a_drain_from_ending,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -72,7 +72,7 @@ async fn a_handle_of_a_task_that_is_tried_again_waits_for_its_second_end(store: 
 }
 
 /// Shows: T20, T8
-async fn awaiting_a_dead_letter_tells_its_last_error(store: TestStore) {
+async fn awaiting_a_dead_letter_returns_its_last_error(store: TestStore) {
     let engine = store.engine().await;
     engine.register(|_: Sum, _| async { Err(Failure::retryable("too many")) });
     let handle = engine.submit(sum()).await.unwrap();
@@ -89,7 +89,7 @@ async fn a_payload_of_another_type_is_a_permanent_failure(store: TestStore) {
     engine.drain().await.unwrap();
     let record = engine.wait(id).await.unwrap();
     assert_eq!(record.state, TaskState::Failed);
-    assert!(record.errors[0].message.contains("not what the kind `sum` expects"));
+    assert!(record.errors[0].message.contains("does not match the kind `sum`"));
 }
 
 /// Shows: Q5
@@ -139,7 +139,7 @@ async fn awaiting_an_unknown_task_is_an_error(store: TestStore) {
     assert!(error.is_not_found(), "{error}");
 }
 
-async fn nobody_who_waits_keeps_a_drain_from_ending(store: TestStore) {
+async fn no_waiter_keeps_a_drain_from_ending(store: TestStore) {
     let engine = store.engine().await;
     engine.handle("done", |_| async { Ok::<(), Failure>(()) });
     let other = submit(&engine, "other").await;

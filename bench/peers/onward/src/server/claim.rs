@@ -80,7 +80,7 @@ async fn claim(store: &PostgresStore, session: SessionId, tasks: usize) -> Resul
             ensure!(claimed.tasks.len() == tasks, "a claim of {tasks} got {}", claimed.tasks.len());
             Ok(())
         }
-        other => bail!("a claim of {tasks} answered {other:?}"),
+        other => bail!("a claim of {tasks} tasks returned {other:?}"),
     }
 }
 

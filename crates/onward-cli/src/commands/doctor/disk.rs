@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_sync_is_told_with_what_to_do() {
+    fn a_slow_sync_is_reported_with_the_remedy() {
         let finding = judge_sync(Duration::from_millis(30));
         assert_eq!(finding.level, Level::Warn);
         assert!(finding.remedy.unwrap().contains("submit in batches"));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_log_is_told_with_what_to_do() {
+    fn a_long_log_is_reported_with_the_remedy() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("onward.db");
         std::fs::write(&path, "").unwrap();

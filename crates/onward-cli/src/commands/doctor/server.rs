@@ -131,7 +131,11 @@ fn dead_rows(report: &PostgresReport) -> Finding {
     if report.dead_rows <= DEAD_MANY.max(report.live_rows) {
         return Finding::ok("vacuum", found);
     }
-    Finding::warn("vacuum", found, "let autovacuum run more often and without a pause, and see what holds a snapshot")
+    Finding::warn(
+        "vacuum",
+        found,
+        "let autovacuum run more often and without a pause, and find the transaction that holds a snapshot",
+    )
 }
 
 fn inbox(report: &PostgresReport) -> Finding {

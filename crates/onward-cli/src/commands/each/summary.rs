@@ -47,7 +47,8 @@ impl Tally {
     /// Returns a warning if the output of some lines was cut.
     pub(super) fn cut_text(&self) -> Option<String> {
         let lines = counted(self.cut, "line");
-        (self.cut > 0).then(|| format!("the output of {lines} was longer than what is kept of it (onward each --help)"))
+        (self.cut > 0)
+            .then(|| format!("the output of {lines} was longer than the limit and was cut (onward each --help)"))
     }
 
     /// Returns the summary as JSON.

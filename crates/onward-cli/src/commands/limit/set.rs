@@ -66,7 +66,7 @@ fn parse_share(text: &str, most: u32) -> Result<GroupShare, String> {
         return Ok(GroupShare::Unset);
     }
     let share = text.parse().ok().filter(|share| (1..=most).contains(share));
-    share.map(GroupShare::Of).ok_or_else(|| format!("it may be 1 to {most}, or `none`"))
+    share.map(GroupShare::Of).ok_or_else(|| format!("it must be from 1 to {most}, or `none`"))
 }
 
 fn parse_rate(text: &str) -> Result<RateLimit, String> {

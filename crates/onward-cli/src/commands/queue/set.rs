@@ -57,7 +57,7 @@ pub(crate) fn parse_concurrency(text: &str) -> Result<ConcurrencyLimit, String> 
     let limit = text.parse().ok().filter(|limit| (1..=bounds::QUEUE_CONCURRENCY).contains(limit));
     limit.map(ConcurrencyLimit::AtMost).ok_or_else(|| {
         format!(
-            "it may be 1 to {}, or `none`; to run nothing, pause it (onward queue pause)",
+            "it must be from 1 to {}, or `none`; to run nothing, pause it (onward queue pause)",
             bounds::QUEUE_CONCURRENCY
         )
     })

@@ -11,7 +11,7 @@ use crate::store_file;
 
 /// Migrates a store of an older version.
 pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
-    let file = options.store.file("a store there is brought up to date when a command opens it")?;
+    let file = options.store.file("a store there is migrated when a command opens it")?;
     let (from, to) = store_file::migrate(file).await?;
     if options.json {
         print_json(&json!({ "from": from, "to": to }))?;

@@ -43,7 +43,7 @@ impl TaskSelection {
         }
         if self.by.all || self.by.dry_run || self.by.yes || !self.by.filter.is_empty()? {
             return Err(wrong_usage(
-                "numbers of tasks cannot be combined with a filter, --all, --yes or --dry-run; `onward task show` shows what they are",
+                "numbers of tasks cannot be combined with a filter, --all, --yes or --dry-run; `onward task show` shows these tasks",
             ));
         }
         Ok(Some(self.tasks.clone()))

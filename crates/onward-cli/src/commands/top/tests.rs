@@ -367,7 +367,7 @@ async fn q_and_an_interrupt_quit() {
 
 /// Shows: Q10
 #[tokio::test]
-async fn the_keys_are_told() {
+async fn the_keys_are_shown() {
     let mut view = View::new().await;
     view.press("?");
     assert!(view.picture().contains("pause the selected queue, or resume it"), "{}", view.picture());

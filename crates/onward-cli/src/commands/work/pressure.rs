@@ -120,10 +120,10 @@ mod tests {
     async fn the_engine_asks_what_was_typed() {
         let typed = ["--bandwidth", "send=1KiB", "--bandwidth", "read=1KiB"];
         assert_eq!(sources(&typed).await.unwrap(), ["disk read", "network sent"]);
-        let is_told = std::fs::read_to_string("/proc/pressure/memory").is_ok();
+        let is_readable = std::fs::read_to_string("/proc/pressure/memory").is_ok();
         let named = sources(&["--pressure", "memory", "--pressure", "disk", "--pressure", "cpu"]).await;
         let all = ["memory", "disk", "cpu"].map(str::to_owned).to_vec();
-        assert_eq!(named, is_told.then_some(all));
+        assert_eq!(named, is_readable.then_some(all));
     }
 
     #[test]

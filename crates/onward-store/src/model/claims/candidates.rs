@@ -132,8 +132,8 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Finds the head of a candidate by fair shares: within each queue the group with the lowest fair_share_tag,
-    /// and among queues of one candidate the lowest sort key.
+    /// Finds the head of a candidate by fair shares: within each queue the group with the lowest fair_share_tag.
+    /// Among the queues of a candidate, groups below their minimum go first, then the lowest sort key.
     fn find_head_by_shares(&mut self, state: &State, candidate: QueueCandidate) {
         // By shares any sub-queue may be the first, so each needs one loaded task beyond those
         // already scanned.

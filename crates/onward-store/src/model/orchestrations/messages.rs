@@ -43,7 +43,7 @@ impl State {
     pub(in crate::model) fn deliver_cancel(&mut self, id: TaskId) -> bool {
         let Some(task) = self.tasks.get(id).filter(|task| !task.state.is_ended()) else { return false };
         let Some(instance) = &task.instance else { return false };
-        if !orchestration::hears_of_cancel(instance.generation, instance.length, task.state) {
+        if !orchestration::is_notified_of_cancel(instance.generation, instance.length, task.state) {
             return false;
         }
         if !instance.is_cancel_waiting() {

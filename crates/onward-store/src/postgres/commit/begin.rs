@@ -276,8 +276,7 @@ pub(super) async fn begin_to_write<'c>(
         state.again();
         unchanged = HashSet::new();
     }
-    // `last_write` counts the transactions that wrote. If it still has the number of this writer's
-    // last one, no other writer has committed in between.
+    // `last_write` counts writing transactions: no other writer has committed if it is unchanged.
     let is_alone = state.write.is_some_and(|(write, _)| write == numbers.write);
     if sent_plan.as_ref().is_some_and(|sent_plan| !is_alone || !sent_plan.holds_for(numbers.write, &server_numbers)) {
         return Ok(None);
@@ -307,8 +306,7 @@ pub(super) async fn begin_to_write<'c>(
         uncached.insert(LoadRequest::RunningCounts);
     }
     let row_cache = fill_from_cache(state, is_alone, &cached, &mut start.working_set);
-    // A plan's decision began with an emptier working set. It must record its next misses against
-    // this one.
+    // A plan began with an emptier working set, and must record its next misses against this one.
     decision.iter_mut().for_each(|decision| decision.adopt_coverage(&start.working_set));
     if !uncached.is_empty() {
         let loaded = await_in_order(claim_load.as_mut_slice(), loader.load(uncached)).await?;

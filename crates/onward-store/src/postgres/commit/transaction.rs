@@ -67,9 +67,9 @@ pub(in crate::postgres) async fn apply(
     state.completions = CompletionPhase::None;
     let mut eager_writes = EagerWrites::of(client, &shared.sql, calls);
     let mut decided = decide(client, shared, calls, state, client.begin(), (&mut eager_writes, plan)).await;
-    // `None` means that the speculation did not hold. The calls are decided again in a new
-    // transaction, without a plan and without eager writes.
     if let Ok(None) = decided {
+        // The speculation did not hold. The calls are decided again in a new transaction, without a
+        // plan and without eager writes.
         drop(eager_writes);
         eager_writes = EagerWrites::never(client, &shared.sql);
         decided = match client.batch_execute("ROLLBACK").await.map_err(classified) {
@@ -207,7 +207,7 @@ pub(super) async fn apply_completions(
 async fn save(client: &ServerConnection<'_>, shared: &Shared, decided: Decided, notifies: bool) -> Result<Applied> {
     let Decided { working_set, numbers, own_sessions, mut applied, .. } = decided;
     let change_set = working_set.change_set(&mut applied, &SentTasks::default())?;
-    let notify = (notifies && applied.hint != Hint::default()).then(|| wake::message(wake::NOBODY, applied.hint));
+    let notify = (notifies && applied.hint != Hint::default()).then(|| wake::message(wake::NO_NODE, applied.hint));
     let numbers = numbers.after(&change_set, working_set.invalidates(&applied, &own_sessions));
     save_within(client, &shared.sql, &change_set, numbers, notify.as_deref()).await.map_err(classified)?;
     Ok(applied)

@@ -41,7 +41,7 @@ CREATE SEQUENCE {schema}.last_session MINVALUE 0 START 0;
 CREATE SEQUENCE {schema}.ends MINVALUE 0 START 0;
 -- The number of the last entry of the log.
 CREATE SEQUENCE {schema}.last_entry MINVALUE 0 START 0;
--- The number of changes to `item`. A process whose copy has this number need not read the table.
+-- The number of changes to `small_state`. A process whose copy has this number need not read the table.
 CREATE SEQUENCE {schema}.last_small_state MINVALUE 0 START 0;
 -- The number of transactions that wrote. A process that finds the number of its own last one knows
 -- that no other process has written since.

@@ -113,7 +113,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Inserts a batch into one of the tables `task` and `ended`.
+/// Inserts a batch into one of the tables `task` and `history`.
 fn insert_into<'a>(statements: &mut Statements<'a>, table: &str, group: &'a ColumnarBatch) {
     let mut columns = Columns::of_all(&group.row);
     columns.of_each(group);

@@ -58,7 +58,7 @@ impl<'c> EagerWrites<'c> {
         self.written = written;
     }
 
-    /// Sends rows without waiting for their result, which [`Self::written`] returns in the end.
+    /// Sends rows without waiting for their result, which [`Self::written()`] returns in the end.
     pub(in crate::postgres) async fn send(&mut self, rows: ChangeSet) {
         let mut saving = maybe_done(self.saving(rows));
         // The first poll sends the rows. Yielding lets the connection's task write them to the

@@ -82,10 +82,10 @@ impl RowValidation {
         now: i64,
     ) -> (BTreeSet<LoadRequest>, BTreeSet<LoadRequest>) {
         // The lower halves repeat after 2³² transactions, so older rows are loaded to be safe.
-        let are_told_apart = self.transactions.first().is_none_or(|oldest| now - oldest < i64::from(i32::MAX));
+        let are_distinct = self.transactions.first().is_none_or(|oldest| now - oldest < i64::from(i32::MAX));
         let request = |task: i64| LoadRequest::Task(TaskId(task));
         self.tasks.into_iter().map(request).partition(
-            |request| matches!(request, LoadRequest::Task(task) if are_told_apart && unchanged.contains(&task.0)),
+            |request| matches!(request, LoadRequest::Task(task) if are_distinct && unchanged.contains(&task.0)),
         )
     }
 }

@@ -90,7 +90,7 @@ pub(crate) struct ChangeSet {
     pub(in crate::postgres) finished_columnar: Vec<ColumnarBatch>,
     /// The tasks in `rewritten` that had ended before.
     pub(in crate::postgres) revived: Vec<i64>,
-    /// The tasks in `ended` that were live before.
+    /// The tasks in `history` that were live before.
     pub(crate) moved: Vec<i64>,
     /// Live tasks to delete.
     pub(in crate::postgres) removed_live: Vec<i64>,

@@ -83,7 +83,7 @@ fn an_interleaved_round_spreads_the_turns_of_a_queue_over_it() {
 }
 
 #[test]
-fn nobody_has_a_turn_where_nobody_has_work() {
+fn no_candidate_has_a_turn_without_work() {
     for mode in QueueMode::ALL {
         let mut chooser = Chooser::new(mode, QueueChoice::default(), [(QueueCandidate::of(mode, &name(0), 1), 1)]);
         chooser.close(0);
@@ -180,18 +180,18 @@ proptest! {
             going_on.took();
         }
         let gone = QueueCandidate::of(mode, &name(closed), weights[closed]);
-        let mut anew = Chooser::new(mode, going_on.choice(), candidates.into_iter().filter(|(candidate, _)| *candidate != gone));
+        let mut recreated = Chooser::new(mode, going_on.choice(), candidates.into_iter().filter(|(candidate, _)| *candidate != gone));
         let number = going_on.number(&gone).unwrap();
         going_on.close(number);
         for _ in 0..30 {
-            let (one, other) = (going_on.pick(), anew.pick());
-            prop_assert_eq!(one.and_then(|number| going_on.candidate(number)), other.and_then(|number| anew.candidate(number)));
+            let (one, other) = (going_on.pick(), recreated.pick());
+            prop_assert_eq!(one.and_then(|number| going_on.candidate(number)), other.and_then(|number| recreated.candidate(number)));
             if one.is_none() {
                 break;
             }
             going_on.took();
-            anew.took();
-            prop_assert_eq!(going_on.choice(), anew.choice());
+            recreated.took();
+            prop_assert_eq!(going_on.choice(), recreated.choice());
         }
     }
 }

@@ -9,7 +9,7 @@ pub(in crate::sqlite) fn names_text(names: &[Name]) -> Option<String> {
     Some(names).filter(|names| !names.is_empty()).and_then(|names| serde_json::to_string(names).ok())
 }
 
-/// The names that [`names_text`] wrote.
+/// Returns the names that [`names_text`] wrote.
 pub(in crate::sqlite) fn names(text: Option<&str>) -> Result<Vec<Name>> {
     let Some(text) = text else { return Ok(Vec::new()) };
     serde_json::from_str(text).map_err(|error| {

@@ -1,4 +1,5 @@
-//! Durations as integers of columns; the longest that fits stands for all that are longer.
+//! Durations as integers of columns. Durations that do not fit are stored as the longest one that
+//! does.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The rows of schedules. They are read when a caller asks, and not kept in memory: no submit and
-//! no claim needs them.
+//! The rows of schedules. They are read on demand and not kept in memory, because no submit and no
+//! claim needs them.
 
 use bytes::Bytes;
 use rusqlite::{Connection, Params, Row, params};
@@ -13,7 +13,7 @@ use crate::api::timestamp::Timestamp;
 const COLUMNS: &str = "definition, payload, revision, paused, next_at, next_due, pending_at, last_at, last_fired_at, last_task, \
     error, error_at, fired, skipped, missed, failed, created_at";
 
-/// The schedules that a condition (or an order, or a limit) names.
+/// Returns the schedules that a condition (or an order, or a limit) selects.
 pub(in crate::sqlite) fn read(
     connection: &Connection,
     which: &str,

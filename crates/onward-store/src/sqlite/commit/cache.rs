@@ -26,15 +26,11 @@ use crate::sqlite::row_cache::running_tasks::RunningTasks;
 /// The parts of the cache that stay valid though another process has written.
 #[derive(Default)]
 struct Known {
-    /// The names, of which only new ones need to be read.
     names: Option<Names>,
-    /// The limits; they are used again if the configuration has the same number.
     limits: Option<Limits>,
-    /// True if groups that wait for a token must be settled.
     refresh_groups: bool,
-    /// The time at which reservations were last looked at.
+    /// The time at which reservations were last checked.
     looked_at: Option<i64>,
-    /// The first log row that a prune has to examine.
     pruned_to: i64,
 }
 
@@ -42,26 +38,17 @@ struct Known {
 /// transaction was rolled back.
 #[derive(Debug)]
 pub(in crate::sqlite) struct Cache {
-    /// The names of queues, kinds and groups, with their numbers.
     pub(in crate::sqlite) names: Names,
-    /// The ready index.
     pub(in crate::sqlite) index: Index,
-    /// The tags that are not in the tables yet.
     pub(in crate::sqlite) tags: NewTags,
-    /// The pauses in force.
     pub(in crate::sqlite) pauses: Pauses,
-    /// The settings of queues, and the counts of limited ones.
     pub(in crate::sqlite) queues: Queues,
-    /// The limits with their usage.
     pub(in crate::sqlite) limits: Limits,
-    /// The first ready task of each list that a claim may take from.
     pub(in crate::sqlite) heads: ClaimableHeads,
-    /// The affinity keys, and the session that each prefers.
     pub(in crate::sqlite) affinity: AffinityKeys,
-    /// True if the groups that wait for a token are to be looked at, regardless of when their token
+    /// True if the groups that wait for a token are to be checked, regardless of when their token
     /// was expected.
     pub(in crate::sqlite) refresh_groups: bool,
-    /// The rows of running tasks.
     pub(in crate::sqlite) running_rows: RunningTasks,
     /// True if there may be keys that outlive their task.
     pub(in crate::sqlite) retained_keys: bool,
@@ -78,8 +65,8 @@ pub(in crate::sqlite) struct Cache {
     pub(in crate::sqlite) next_task: i64,
     /// The number of the next log row.
     pub(in crate::sqlite) next_log: i64,
-    /// No log row before this one has the end of a task that a prune has to look at: those tasks
-    /// are removed, or have a retention of their own.
+    /// No log row before this one has the end of a task that a prune has to check: those tasks are
+    /// removed, or have their own retention.
     pub(in crate::sqlite) pruned_to: i64,
     /// The number of the next tag, once it was needed.
     pub(in crate::sqlite) next_tag: Option<i64>,
@@ -88,7 +75,6 @@ pub(in crate::sqlite) struct Cache {
 }
 
 impl Cache {
-    /// Reads the whole cache.
     pub(in crate::sqlite) fn load(connection: &Database<'_>, now: ClockReading) -> Result<Self> {
         Self::load_with(connection, Known { refresh_groups: true, ..Known::default() }, now)
     }
@@ -105,7 +91,6 @@ impl Cache {
         Self::load_with(connection, known, now)
     }
 
-    /// Reads the cache, except for what is `known`.
     fn load_with(connection: &Database<'_>, known: Known, now: ClockReading) -> Result<Self> {
         let last_task: Option<i64> =
             connection.prepare_cached("SELECT max(id) FROM task")?.query_row([], |row| row.get(0))?;
@@ -151,7 +136,7 @@ impl Cache {
         share_tag_of(connection, &self.names, &mut self.limits, list)
     }
 
-    /// The lists of a head list whose groups have got a token since the last sweep.
+    /// Returns the lists of a head list whose groups have received a token since the last sweep.
     pub(in crate::sqlite) fn lists_with_tokens(
         &mut self,
         connection: &Database<'_>,
@@ -170,8 +155,6 @@ impl Cache {
     }
 }
 
-/// Returns the fair-share tag of a list, by which its first task is ordered among those of other
-/// groups.
 fn share_tag_of(connection: &Database<'_>, names: &Names, limits: &mut Limits, number: i64) -> Result<FairShareTag> {
     if !limits.fair_shares.are_shared() {
         return Ok(FairShareTag::default());
@@ -191,7 +174,7 @@ pub(in crate::sqlite) fn next_overdue(connection: &Database<'_>) -> Result<Optio
     Ok(statement.query_row([], |row| row.get(0))?)
 }
 
-/// When the next pending batch is submitted if nothing more comes.
+/// Returns the time at which the next pending batch is ready if no more items arrive.
 pub(in crate::sqlite) fn next_ready_batch(connection: &Database<'_>) -> Result<Option<i64>> {
     Ok(connection.prepare_cached("SELECT min(ready_at) FROM pending_batch")?.query_row([], |row| row.get(0))?)
 }

@@ -381,7 +381,7 @@ impl Committer {
     }
 
     /// Runs `work` while neither this process nor another writes to the file.
-    pub(in crate::sqlite) fn while_nobody_writes<T>(&mut self, work: impl FnOnce() -> T) -> Result<T> {
+    pub(in crate::sqlite) fn while_no_process_writes<T>(&mut self, work: impl FnOnce() -> T) -> Result<T> {
         self.begin()?;
         let done = self.check_file().map(|()| work());
         self.connection.database().prepare_cached("ROLLBACK")?.execute([])?;
@@ -442,7 +442,7 @@ impl Committer {
         }
     }
 
-    /// Makes every waiter of this process look at the store.
+    /// Makes every waiter of this process read the store again.
     pub(in crate::sqlite) fn wake_all(&self) {
         self.notifications.notify_missed();
         self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 0 }));

@@ -207,7 +207,7 @@ pub(in crate::sqlite) struct ReusedStatement<'c> {
 }
 
 impl ReusedStatement<'_> {
-    /// Private: a caller with the `&mut` could swap the statement for another.
+    /// Returns the statement. Private: a caller with the `&mut` could swap it for another.
     fn statement(&mut self) -> &mut Statement<'static> {
         match &mut self.statement {
             Some(statement) => statement,

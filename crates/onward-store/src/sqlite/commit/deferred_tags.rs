@@ -1,10 +1,10 @@
 //! The tags of new tasks, which are not in the tables yet.
 //!
-//! A task's tags are in its row, also those that an orchestration gives itself later. The tables
-//! that find tasks by tags are written in bulk. Each tag of a task has its place on another page
-//! there, so twenty tags written with every submit would change twenty pages, where the task itself
-//! changes one. A search by tags has them written first. The tags held here can be read again from
-//! the rows.
+//! A task's tags are in its row, including those that an orchestration sets itself later. The
+//! tables that find tasks by tags are written in bulk. Each tag of a task is on another page there,
+//! so twenty tags written with every submit would change twenty pages, while the task itself
+//! changes one. A search by tags writes them first. The tags held here can be read again from the
+//! rows.
 
 use std::collections::BTreeMap;
 

@@ -26,7 +26,7 @@ pub(in crate::sqlite) const AFFINITY_SHIFT: u32 = 34;
 /// becomes due.
 pub(in crate::sqlite) const HAS_AFFINITY: i64 = 1 << 62;
 
-/// The sub-queue of a ready list.
+/// Returns the sub-queue of a ready list.
 pub(in crate::sqlite) fn sub_queue_of_list(list: i64) -> i64 {
     list & (FIRST_WITH_AFFINITY - 1)
 }
@@ -149,7 +149,7 @@ impl Names {
         self.kinds.get(name).copied()
     }
 
-    /// A sub-queue by its number, or by that of a ready list of an affinity key in it.
+    /// Returns a sub-queue by its number, or by that of a ready list of an affinity key in it.
     pub(in crate::sqlite) fn sub_queue(&self, number: i64) -> Option<&SubQueue> {
         self.by_number.get(&sub_queue_of_list(number))
     }
@@ -244,8 +244,8 @@ impl Names {
         ))
     }
 
-    /// The number of the sub-queue of a queue, a kind and a group, which are added where they are
-    /// new: that of orchestrations, or of other tasks.
+    /// Returns the number of the sub-queue of a queue, a kind and a group, of orchestrations or of
+    /// other tasks. Adds new names.
     pub(in crate::sqlite) fn ensure_sub_queue(
         &mut self,
         connection: &Database<'_>,

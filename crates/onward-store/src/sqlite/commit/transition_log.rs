@@ -38,7 +38,7 @@ impl LogBuffer {
         &self.bytes
     }
 
-    /// The position for [`undo_to`](Self::undo_to).
+    /// Returns the position for [`undo_to`](Self::undo_to).
     pub(in crate::sqlite) fn position(&self) -> usize {
         self.bytes.len()
     }

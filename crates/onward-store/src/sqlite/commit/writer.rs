@@ -65,8 +65,8 @@ struct Queue {
     requests: VecDeque<CommitRequest>,
     /// True if the store is being dropped: the thread ends once the queue is empty.
     closed: bool,
-    /// The number of callers and threads that are committing and will look into the queue again
-    /// before they stop.
+    /// The number of callers and threads that are committing and check the queue again before they
+    /// stop.
     committing: usize,
     /// True if the thread waits for a job, and must be woken.
     thread_waits: bool,
@@ -236,8 +236,8 @@ impl GroupCommit {
         unshared < ALONE || unshared.is_multiple_of(ALONE)
     }
 
-    /// Commits a few small batches, unless another caller or the thread is committing: that one
-    /// looks into the queue again. The thread commits what is left.
+    /// Commits a few small batches, unless another caller or the thread is committing, which then
+    /// checks the queue again. The thread commits the rest.
     fn commit_if_free(&self) {
         let mut queue = self.queue();
         if queue.committing > 0 {

@@ -39,7 +39,7 @@ pub(in crate::sqlite) fn complete(connection: &Connection, task: &mut Task) -> R
     Ok(())
 }
 
-/// The number of the last message that waits and asks an orchestration to stop; 0 for none.
+/// Returns the number of the last waiting message that requests a cancellation; 0 for none.
 fn last_cancel(connection: &Connection, task: TaskId) -> Result<u64> {
     let mut statement = connection.prepare_cached("SELECT body FROM message WHERE task = ? ORDER BY number DESC")?;
     let mut rows = statement.query([task.0])?;

@@ -83,7 +83,7 @@ fn names(connection: &Connection, items: &mut Vec<SmallStateRow>) -> Result<BTre
     Ok(queues)
 }
 
-/// Token buckets, by what they are of.
+/// Adds the token buckets, by scope.
 fn buckets(connection: &Connection, items: &mut Vec<SmallStateRow>) -> Result<()> {
     let sql = "SELECT scope, name, full_at FROM task_limit WHERE full_at IS NOT NULL AND rate_tasks IS NOT NULL AND scope < 3 \
                UNION ALL SELECT 3, name, full_at FROM task_group WHERE full_at IS NOT NULL";

@@ -1,8 +1,8 @@
-//! Making a store of pieces.
+//! The creation of a store from pieces.
 //!
-//! The file is written beside its place and gets its name when it is whole and on disk. It is
-//! written without an index watermark, so that nothing is in the tables that find tasks: the first
-//! look makes them, as after any start.
+//! The file is written beside its final path and gets its name when it is complete and on disk. It
+//! is written without an index watermark, so the tables that find tasks are empty. The first
+//! process that opens the store fills them, as after any start.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ impl Unfinished {
         for suffix in ["", "-wal", "-shm", "-journal"] {
             let mut file = self.0.clone().into_os_string();
             file.push(suffix);
-            // There is none, or what is in the way shows when it is written.
+            // Either there is no such file, or writing the new one reports the obstacle.
             let _ = std::fs::remove_file(file);
         }
     }

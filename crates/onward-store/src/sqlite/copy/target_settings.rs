@@ -82,7 +82,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// The writes that set what lists of tasks depend on.
+    /// Returns the writes of the settings on which lists of tasks depend.
     pub(in crate::sqlite) fn writes(&self) -> Result<Vec<Write>> {
         let mut writes = Vec::new();
         for item in self.of("settings") {

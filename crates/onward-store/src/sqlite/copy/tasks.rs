@@ -28,7 +28,7 @@ const ENDED: &str = "SELECT h.id, h.sub_queue, h.state, h.priority, h.run_at, h.
      h.expires_at, h.options, h.key, h.payload, h.finished_at, h.result, h.ended_in, o.number \
      FROM history h JOIN temp.end_order o ON o.task = h.id WHERE h.id > ?1 ORDER BY h.id LIMIT ?2";
 
-/// Live tasks behind a number.
+/// Returns the live tasks behind a number.
 pub(in crate::sqlite) fn live(connection: &Connection, after: i64) -> Result<IntoIter<Task>> {
     let mut sub_queues = SubQueueNames::new(connection);
     let mut statement = connection.prepare_cached(LIVE)?;
@@ -51,7 +51,7 @@ pub(in crate::sqlite) fn live(connection: &Connection, after: i64) -> Result<Int
     Ok(tasks.into_iter())
 }
 
-/// Ended tasks behind a number.
+/// Returns the ended tasks behind a number.
 pub(in crate::sqlite) fn ended(connection: &Connection, after: i64) -> Result<IntoIter<Task>> {
     let mut sub_queues = SubQueueNames::new(connection);
     let mut statement = connection.prepare_cached(ENDED)?;
@@ -170,7 +170,7 @@ fn complete(connection: &Connection, tasks: &mut [Task]) -> Result<()> {
     Ok(())
 }
 
-/// The tags of tasks of a table that were just read, behind a number.
+/// Returns the tags of tasks of a table that were just read, behind a number.
 pub(in crate::sqlite) fn tags(
     connection: &Connection,
     table: &str,

@@ -1,5 +1,5 @@
-//! A database file: pages get their checksums when they are written to it, and are looked at when
-//! they are read.
+//! A database file whose pages get checksums when they are written and are checked when they are
+//! read.
 //!
 //! Nothing here may panic: the callers are C functions.
 #![expect(unsafe_code, reason = "a file of SQLite's is a table of C functions; there is no safe way to be one")]
@@ -89,7 +89,7 @@ impl Methods {
         self.log.set(log);
     }
 
-    /// The system's `xRead`.
+    /// Calls the system's `xRead`.
     ///
     /// # Safety
     /// `file` is the file of these methods, and `data` is valid for writes of `length` bytes.
@@ -99,7 +99,7 @@ impl Methods {
         unsafe { (*self.system).xRead.map_or(ffi::SQLITE_IOERR, |read| read(file, data, length, offset)) }
     }
 
-    /// The system's `xWrite`.
+    /// Calls the system's `xWrite`.
     ///
     /// # Safety
     /// `file` is the file of these methods, and `data` is valid for reads of `length` bytes.
@@ -108,7 +108,7 @@ impl Methods {
         unsafe { (*self.system).xWrite.map_or(ffi::SQLITE_IOERR, |write| write(file, data, length, offset)) }
     }
 
-    /// Looks at the header of the file, if it has one, unless that was done.
+    /// Reads the header of the file, if it has one, unless that was done.
     ///
     /// # Safety
     /// `file` is the file of these methods.
@@ -126,8 +126,8 @@ impl Methods {
         ffi::SQLITE_OK
     }
 
-    /// The number of the page that is read or written; `None` if it is not exactly one that has a
-    /// checksum.
+    /// Returns the number of the page that is read or written; `None` if the range is not exactly
+    /// one page with a checksum.
     fn checked_page(&self, length: usize, offset: i64) -> Option<u64> {
         let Some(Pages::Checked(size)) = self.pages.get() else { return None };
         let offset = u64::try_from(offset).ok()?;

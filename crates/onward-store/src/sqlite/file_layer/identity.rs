@@ -30,7 +30,7 @@ pub(super) enum Found {
     Identity(Identity),
     /// The file has no such page or no such row.
     Nothing,
-    /// The disk did not return it, so nothing is known.
+    /// The disk did not return it, so its state is unknown.
     Unknown,
 }
 

@@ -97,7 +97,8 @@ unsafe fn log_of<'a>(file: *mut ffi::sqlite3_file) -> &'a LogFile {
 }
 
 impl LogFile {
-    /// Forgets what was appended and not written: the transaction has ended without a commit.
+    /// Discards appended bytes that were not written, because the transaction has ended without a
+    /// commit.
     pub(super) fn forget(&self) {
         if let Ok(mut gathered) = self.gathered.try_borrow_mut()
             && !gathered.is_empty()
@@ -107,7 +108,7 @@ impl LogFile {
         }
     }
 
-    /// The database file is closed.
+    /// Forgets the database file, which was closed.
     pub(super) fn lose_database(&self) {
         self.database.set(ptr::null_mut());
     }
@@ -285,8 +286,8 @@ mod tests {
 
     use crate::sqlite::file_layer::{NAME, register};
 
-    /// A connection whose cache is so small that a transaction of a hundred rows goes to the log
-    /// before it commits.
+    /// Returns a connection whose cache is so small that a transaction of a hundred rows goes to
+    /// the log before it commits.
     fn connection(directory: &Path) -> Connection {
         register().unwrap();
         let path = directory.join("file.db");

@@ -32,7 +32,7 @@ const READS: u32 = 10;
 /// The pause between two reads of a page that another process may be writing.
 const READ_PAUSE: Duration = Duration::from_millis(1);
 
-/// A file, whatever its name is.
+/// The identity of a file, independent of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileId {
     /// The device of the file.
@@ -154,8 +154,8 @@ impl FilePaths {
         self.files.first().map_or(0, |(_, id)| id.inode)
     }
 
-    /// Returns an error if the store has lost its file. Cost: one look at the directory, if no name
-    /// in it has changed.
+    /// Returns an error if the store has lost its file. Cost: one read of the directory's time, if
+    /// no name in it has changed.
     pub(in crate::sqlite) fn check(&self, outcome: CommitOutcome) -> Result<()> {
         if self.lost.get().is_none()
             && let Some(loss) = self.look()
@@ -189,7 +189,7 @@ impl FilePaths {
                 Ok(_) if number > 0 => return Some(Loss::LogReplaced),
                 Ok(None) => return Some(Loss::Moved),
                 Ok(Some(_)) => return Some(Loss::Replaced),
-                // A file that cannot be looked at proves nothing.
+                // A file whose metadata cannot be read proves nothing.
                 Err(_) => return None,
             }
         }

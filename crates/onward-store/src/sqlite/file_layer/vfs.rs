@@ -55,9 +55,9 @@ pub(in crate::sqlite) fn register() -> Result<()> {
     taken(*CODE.get_or_init(register))
 }
 
-/// The name of the layer on top of another VFS that SQLite knows, of the system's if none is named.
-/// The other's `xOpen` is called with that VFS and its other methods with the layer in its place,
-/// and it may not look for its own table in a file's `pMethods`.
+/// Returns the name of the layer on top of another VFS that SQLite knows, or of the system's if
+/// none is named. The other's `xOpen` is called with that VFS, and its other methods with the
+/// layer. It must not look for its own table in a file's `pMethods`.
 ///
 /// # Errors
 /// If SQLite knows no such VFS, or has no memory.

@@ -1,12 +1,12 @@
 //! Deferred counters: the running tasks and taken tokens of each limited group, while they are not
 //! in the tables.
 //!
-//! A process that is alone on a file would write those of some hundred groups with each commit, for
-//! no reader but itself. It keeps them in memory instead and writes them now and then, and before
-//! another process reads them. Nothing is lost by that: the number of running tasks follows from
-//! the leases, and the tokens taken since are in the log, from the row on that `meta` names. A
-//! process that reads the limits of a file, after a crash or beside a process that is still alone,
-//! recomputes both.
+//! A process that is alone on a file would write those of some hundred groups with each commit,
+//! although no other process reads them. Instead it keeps them in memory, and writes them from time
+//! to time and before another process reads them. Nothing is lost by that: the number of running
+//! tasks follows from the leases, and the tokens taken since are in the log, from the row on that
+//! `meta` names. A process that reads the limits of a file, after a crash or beside a process that
+//! is still alone, recomputes both.
 
 use std::time::Duration;
 
@@ -149,7 +149,7 @@ impl Limits {
         self.recompute_tokens(connection, names, since, now)
     }
 
-    /// Counts the running tasks of limited groups anew, by the leases.
+    /// Counts the running tasks of limited groups again, by the leases.
     fn recompute_running(&mut self, connection: &Database<'_>) -> Result<()> {
         let running = leases_of_groups(connection)?;
         let mut statement = connection.prepare_cached("SELECT id FROM task_group WHERE running <> 0")?;

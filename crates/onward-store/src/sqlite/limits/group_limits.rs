@@ -1,9 +1,9 @@
-//! Groups at their limits: which of their ready lists claims look at.
+//! Groups at their limits: they decide which ready lists claims examine.
 //!
 //! A group is **held back** while its limit lets no further task of it start, or while it is
 //! paused. The first task of each of its lists is then not among the
-//! [heads](crate::sqlite::ready::claimable_heads), so claims pass it without a look. Whatever may
-//! change that (a start, an end, time, a new limit, a pause) settles the group again.
+//! [heads](crate::sqlite::ready::claimable_heads), so claims do not examine it. Every event that
+//! may change that (a start, an end, time, a new limit, a pause) settles the group again.
 
 use crate::api::error::Result;
 use crate::bounds;
@@ -94,8 +94,8 @@ impl Transaction<'_> {
             return Ok(());
         }
         // Steady time may have restarted since the times in the file were stored.
-        let anew = std::mem::take(&mut self.cache.refresh_groups);
-        let (up_to, limit) = if anew { (i64::MAX, bounds::GROUPS) } else { (self.steady, bounds::SWEEP) };
+        let all = std::mem::take(&mut self.cache.refresh_groups);
+        let (up_to, limit) = if all { (i64::MAX, bounds::GROUPS) } else { (self.steady, bounds::SWEEP) };
         for (_, group) in self.cache.heads.tokens_due(self.connection, up_to, limit)? {
             self.refresh_group(group)?;
         }

@@ -1,8 +1,9 @@
 //! Limits and their usage, also kept in memory because every claim needs them.
 //!
-//! What runs is counted, and tokens are taken, only where there is a limit; the counts are written
-//! once a transaction, those of groups perhaps [later](crate::sqlite::limits::deferred_counters).
-//! The states of groups are read when they are needed, for there may be very many.
+//! Running tasks are counted, and tokens are taken, only in limited scopes. The counts are written
+//! once a transaction; those of groups may be written
+//! [later](crate::sqlite::limits::deferred_counters). The states of groups are read on demand,
+//! because there may be very many.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -213,9 +213,9 @@ CREATE TABLE ready (
     -- The ready list: the sub-queue. For a task with an affinity key the `affinity.id`, shifted left
     -- by 34 bits, is added.
     list INTEGER NOT NULL,
-    at INTEGER NOT NULL, -- the sort key: when it was due, and 60 s later for each level below 255
+    sort_key INTEGER NOT NULL, -- when it was due, and 60 s later for each level below 255
     task INTEGER NOT NULL,
-    PRIMARY KEY (list, at, task)
+    PRIMARY KEY (list, sort_key, task)
 ) STRICT, WITHOUT ROWID;
 
 -- Tasks that are not due, by when they will be.
@@ -361,10 +361,10 @@ CREATE TABLE claimable_head (
     head_list INTEGER NOT NULL,
     -- The fair-share tag of the group; negative below its minimum; 0 without shares.
     share_tag INTEGER NOT NULL,
-    at INTEGER NOT NULL, -- as in `ready`
+    sort_key INTEGER NOT NULL, -- as in `ready`
     task INTEGER NOT NULL,
     list INTEGER NOT NULL, -- as in `ready`
-    PRIMARY KEY (head_list, share_tag, at, task)
+    PRIMARY KEY (head_list, share_tag, sort_key, task)
 ) STRICT, WITHOUT ROWID;
 
 -- Groups in the order of `task_group.token_at`: the next to get a token for tasks that wait.

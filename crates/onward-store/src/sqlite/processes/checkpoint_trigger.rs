@@ -20,7 +20,7 @@ const SHORT_LOG: i32 = 16;
 /// The size of a page of the log.
 const PAGE_BYTES: u64 = 4096;
 
-/// The interval at which peers are looked at.
+/// The interval at which peers are checked.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Wakes the housekeeping thread.
@@ -146,7 +146,7 @@ impl CheckpointTrigger {
         self.fire();
     }
 
-    /// Waits until the trigger fires or, if other processes write too, until it is time to look at
+    /// Waits until the trigger fires or, if other processes write too, until it is time to check
     /// them; `None` if the thread is to end.
     pub(in crate::sqlite) fn wait(&self, alone: bool) -> Option<Reason> {
         self.sleeps.store(alone, Ordering::Relaxed);
@@ -190,12 +190,12 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_could_not_start_anew_rings_again_at_twice_its_length_even_if_no_commit_ends_there() {
+    fn a_log_that_could_not_restart_triggers_again_at_twice_its_length_even_if_no_commit_ends_there() {
         assert_eq!(fires([12, 19, 23, 26]), [true, false, true, false]);
     }
 
     #[test]
-    fn a_log_that_started_anew_rings_when_it_is_long_again() {
+    fn a_log_that_restarted_triggers_when_it_is_long_again() {
         assert_eq!(fires([12, 3, 11]), [true, false, true]);
     }
 }

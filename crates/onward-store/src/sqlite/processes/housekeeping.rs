@@ -100,10 +100,10 @@ fn copy_most(connection: &Connection, trigger: &CheckpointTrigger) -> bool {
 /// Copies the remaining pages while all writers are blocked: the next writer begins the log again.
 fn copy_rest(connection: &Connection, committer: &Mutex<Committer>) {
     let mut committer = committer.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Err(error) = committer.while_nobody_writes(|| checkpoint_wal(connection))
+    if let Err(error) = committer.while_no_process_writes(|| checkpoint_wal(connection))
         && !error.is_replaced()
     {
-        tracing::warn!(%error, "the write-ahead log could not start anew; it is tried again when it has grown");
+        tracing::warn!(%error, "the write-ahead log could not be restarted; it is tried again when it has grown");
     }
 }
 

@@ -16,7 +16,7 @@ const PAUSES: [(u32, Duration); 2] = [(100, Duration::from_micros(100)), (2000, 
 /// The pause after those.
 const LAST_PAUSE: Duration = Duration::from_millis(2);
 
-/// The time between two looks whether other processes commit.
+/// The time between two checks whether other processes commit.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The polls in a row without a commit after which a process gives up: a process that holds the

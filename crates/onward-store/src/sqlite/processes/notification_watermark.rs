@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_without_a_gap_is_not_missed() {
+    fn what_is_notified_without_a_gap_is_not_missed() {
         let watermark = NotificationWatermark::default();
         watermark.advance(1, 5);
         watermark.advance(5, 7);

@@ -64,8 +64,7 @@ pub(in crate::sqlite) struct PeerProcesses {
 pub(in crate::sqlite) struct PeerWakers {
     /// The open lock files by name.
     lock_files: Arc<Mutex<BTreeMap<String, File>>>,
-    /// The directory where a brief process looks for them before it wakes them; it looks at no
-    /// other time.
+    /// The directory in which a brief process looks for its peers, only before it wakes them.
     directory: Option<PathBuf>,
 }
 
@@ -163,7 +162,8 @@ impl PeerProcesses {
         self.watcher.is_some()
     }
 
-    /// The way to the write lock, which all processes take in the order in which they come.
+    /// Returns the ticket lock, through which all processes take the write lock in the order of
+    /// their arrival.
     pub(in crate::sqlite) fn ticket_lock(&self) -> &TicketLock {
         &self.ticket_lock
     }
@@ -234,7 +234,7 @@ pub(in crate::sqlite) fn ended(store: &Path, processes: BTreeSet<String>) -> BTr
     processes.into_iter().filter(|process| !is_process_here(&directory, process)).collect()
 }
 
-/// The inode of the file that the owner of a lock file has open.
+/// Returns the inode of the file that the owner of a lock file has open.
 fn inode_in(name: &str) -> Option<u64> {
     name.trim_end_matches(BRIEF).rsplit('-').next()?.parse().ok()
 }
@@ -255,7 +255,7 @@ fn lock_directory(store: &Path) -> PathBuf {
     with_suffix(store, "-sessions")
 }
 
-/// The lock files of the lasting processes that are here.
+/// Returns the lock files of the lasting processes that are present.
 fn lasting_lock_files(directory: &Path) -> BTreeMap<String, File> {
     let Ok(entries) = fs::read_dir(directory) else { return BTreeMap::new() };
     let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -357,9 +357,9 @@ fn without_watch(failure: &notify::Error) -> String {
 pub(in crate::sqlite) enum Woken {
     /// A peer has written, and the peers are those of the last time.
     Peer,
-    /// A peer has written, and there may be other lock files than the last time. It takes a look at
-    /// the directory's time; to open and try every lock file would be much for each commit of a
-    /// peer. Marks that come within the same tick of that clock are found at the next look.
+    /// A peer has written, and there may be new lock files. A check reads the directory's time;
+    /// opening and testing every lock file would cost too much for each commit of a peer. Changes
+    /// within the same tick of that clock are found at the next check.
     Peers,
     /// A brief process has come.
     Announced,
@@ -425,26 +425,26 @@ mod tests {
     }
 
     /// Wakes one process by each of these wakers, and returns what it receives each time.
-    fn told<const N: usize>(wakers: [&PeerWakers; N], told: &std::sync::mpsc::Receiver<Woken>) -> [Woken; N] {
+    fn reported<const N: usize>(wakers: [&PeerWakers; N], reported: &std::sync::mpsc::Receiver<Woken>) -> [Woken; N] {
         wakers.map(|wakers| {
             wakers.wake();
-            let first = told.recv().unwrap();
+            let first = reported.recv().unwrap();
             // One write may cause several events.
-            std::iter::once(first).chain(told.try_iter()).find(|woken| *woken == Woken::Peers).unwrap_or(first)
+            std::iter::once(first).chain(reported.try_iter()).find(|woken| *woken == Woken::Peers).unwrap_or(first)
         })
     }
 
     #[test]
-    fn whoever_is_woken_again_by_the_same_peer_need_not_look_who_is_there() {
+    fn a_process_woken_again_by_the_same_peer_need_not_list_the_peers() {
         let directory = tempfile::tempdir().unwrap();
         let store = directory.path().join("onward.db");
         fs::write(&store, "").unwrap();
-        let (tell, told_of) = std::sync::mpsc::channel();
-        let _sleeper = PeerProcesses::register(&store, 1, move |woken| tell.send(woken).unwrap()).unwrap();
+        let (report, reports) = std::sync::mpsc::channel();
+        let _sleeper = PeerProcesses::register(&store, 1, move |woken| report.send(woken).unwrap()).unwrap();
         let mut peer = PeerProcesses::register(&store, 1, |_| {}).unwrap();
         peer.refresh(true).unwrap();
         let wakers = [peer.wakers(), peer.wakers()];
-        assert_eq!(told(wakers, &told_of), [Woken::Peers, Woken::Peer]);
+        assert_eq!(reported(wakers, &reports), [Woken::Peers, Woken::Peer]);
     }
 
     /// Makes a lock file, lets other threads run, and checks that it still exists.

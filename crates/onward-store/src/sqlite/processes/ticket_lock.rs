@@ -1,15 +1,15 @@
 //! Processes that write to one file take turns, first come, first served.
 //!
-//! SQLite gives its write lock to the first process that tries. A process that commits again and
-//! again tries again at once, while one that found the lock taken sleeps between its tries and
-//! seldom meets the moment in which it is free. With a thousand processes, each that waits like
-//! that also takes processor time from the one that works. So a process goes through a ticket lock
-//! to the lock: it holds the ticket lock until it has SQLite's lock. The ticket lock is a lock of
-//! the kernel, which queues the waiters in the order in which they came, wakes one at a time, and
-//! drops a process that ends.
+//! SQLite gives its write lock to the first process that tries. A process that commits repeatedly
+//! tries again at once. A process that found the lock taken sleeps between its attempts and seldom
+//! finds the lock free. With a thousand processes, each waiting process also takes processor time
+//! from the one that works. So a process passes a ticket lock first, and holds it until it has
+//! SQLite's lock. The ticket lock is a lock of the kernel, which queues the waiters in the order of
+//! their arrival, wakes one at a time, and drops a process that ends.
 //!
-//! This is for fairness alone: the lock is SQLite's. A process that was stopped within the ticket
-//! lock is passed by when for a while no process has committed and none holds the write lock.
+//! The ticket lock only provides fairness; SQLite's lock provides exclusion. If a process is
+//! stopped within the ticket lock, the others bypass it after a time in which no process has
+//! committed and none holds the write lock.
 
 use std::cell::Cell;
 use std::fs::{File, TryLockError};
@@ -54,7 +54,7 @@ struct LockFile {
     changed: Condvar,
 }
 
-/// The thread that stands in the kernel's queue.
+/// The thread that waits in the kernel's queue.
 #[derive(Debug, Default)]
 struct KernelQueue {
     /// True if the thread is in the queue of the lock.
@@ -100,7 +100,7 @@ impl TicketLock {
         Self { lock_file: Arc::new(lock_file), lock, passes: Cell::new(0) }
     }
 
-    /// The lock to which this leads.
+    /// Returns the write lock that the ticket lock guards.
     pub(in crate::sqlite) fn lock(&self) -> &WriteLock {
         &self.lock
     }
@@ -250,7 +250,7 @@ mod tests {
     use crate::api::write::Write;
     use crate::sqlite::store::sqlite_store::SqliteStore;
 
-    /// Ticket locks of processes on one directory.
+    /// Returns ticket locks of processes on one directory.
     fn ticket_locks<const N: usize>() -> (tempfile::TempDir, [TicketLock; N]) {
         let directory = tempfile::tempdir().unwrap();
         let lock = WriteLock::of(&directory.path().join("onward.db"));

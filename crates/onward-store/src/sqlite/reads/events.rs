@@ -80,7 +80,7 @@ impl Reader<'_> {
         self.events.len() >= self.limit
     }
 
-    /// The row that the cursor is in, or the one behind it.
+    /// Returns the row that the cursor is in, or the one behind it.
     fn log_row(&self) -> Result<Option<LogRow>> {
         let sql = "SELECT id, at, next_task, changes FROM log WHERE id >= ? ORDER BY id LIMIT 1";
         let mut statement = self.connection.prepare_cached(sql)?;

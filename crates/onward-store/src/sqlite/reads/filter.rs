@@ -86,12 +86,12 @@ impl Query {
         if self.conditions.is_empty() { "1".to_owned() } else { self.conditions.join(" AND ") }
     }
 
-    /// The newest tasks with these columns; one more value is bound, how many.
+    /// Returns the query of the newest tasks with these columns; one more bound value is the limit.
     pub(in crate::sqlite) fn newest(&self, columns: &str) -> String {
         format!("SELECT {columns} FROM {} WHERE {} ORDER BY {} LIMIT ?", self.from, self.conditions(), self.order)
     }
 
-    /// Their numbers, newest first; one more value is bound, how many.
+    /// Returns the query of their numbers, newest first; one more bound value is the limit.
     pub(in crate::sqlite) fn ids(&self) -> String {
         self.newest(self.id)
     }
@@ -130,7 +130,7 @@ impl<'f> Selection<'f> {
         }
     }
 
-    /// The queries that together find all of it, each task by one of them.
+    /// Returns the queries that together find all tasks, each task by one of them.
     pub(super) fn queries(&self) -> Vec<Query> {
         match self.by_tags() {
             Some(query) => vec![query],
@@ -138,7 +138,7 @@ impl<'f> Selection<'f> {
         }
     }
 
-    /// Live and ended tasks at once, where their tags alone matter.
+    /// Returns the query of live and ended tasks together, if only their tags matter.
     fn by_tags(&self) -> Option<Query> {
         if !self.is_by_tags_alone() || self.tags.is_empty() {
             return None;
@@ -179,7 +179,7 @@ impl<'f> Selection<'f> {
         }
     }
 
-    /// Live tasks; `None` if none can be meant.
+    /// Returns the query of live tasks; `None` if none can match.
     pub(in crate::sqlite) fn live(&self) -> Option<Query> {
         let filter = self.filter;
         let is_wanted = |state| filter.states.is_empty() || filter.states.contains(&state);
@@ -201,7 +201,7 @@ impl<'f> Selection<'f> {
         Some(query)
     }
 
-    /// Ended tasks; `None` if none can be meant.
+    /// Returns the query of ended tasks; `None` if none can match.
     pub(in crate::sqlite) fn ended(&self) -> Option<Query> {
         let filter = self.filter;
         let states = filter.states.iter().filter(|state| state.is_ended());
@@ -232,7 +232,7 @@ impl<'f> Selection<'f> {
         Query { from, conditions, id: "g.task", order: "g.task DESC", ..Query::default() }
     }
 
-    /// A query with the conditions that live and ended tasks share.
+    /// Returns a query with the conditions that live and ended tasks share.
     fn query_from(&self, mut query: Query) -> Query {
         let filter = self.filter;
         self.add_tags(&mut query);

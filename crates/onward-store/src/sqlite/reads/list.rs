@@ -11,7 +11,7 @@ use crate::sqlite::reads::filter::{Query, Range, Selection};
 use crate::sqlite::reads::record::{ENDED, LIVE, complete, read};
 use crate::sqlite::reads::sub_queue_names::SubQueueNames;
 
-/// A page of tasks, newest first: the newest of the live and of the ended ones, merged.
+/// Returns a page of tasks, newest first: the newest of the live and of the ended ones, merged.
 pub(in crate::sqlite) fn tasks(connection: &Connection, filter: &TaskFilter, page: Page) -> Result<TaskPage> {
     let limit = page.limit.clamp(1, bounds::PAGE);
     let Some(selection) = Selection::of(connection, filter, Range::before(page.before))? else {
@@ -62,13 +62,13 @@ fn with_limit(mut values: Vec<Value>, limit: usize) -> Vec<Value> {
     values
 }
 
-/// The numbers of a page of tasks, highest first.
+/// Returns the numbers of a page of tasks, highest first.
 pub(in crate::sqlite) fn task_ids(connection: &Connection, filter: &TaskFilter, page: Page) -> Result<TaskIdPage> {
     let limit = page.limit.clamp(1, bounds::ID_PAGE);
     Ok(TaskIdPage::of(newest_ids(connection, filter, Range::before(page.before), limit + 1)?, limit))
 }
 
-/// The numbers of the newest tasks, highest first.
+/// Returns the numbers of the newest tasks, highest first.
 pub(in crate::sqlite) fn newest_ids(
     connection: &Connection,
     filter: &TaskFilter,

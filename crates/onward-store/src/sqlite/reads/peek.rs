@@ -46,7 +46,7 @@ pub(in crate::sqlite) fn peek(
         candidates.pass(candidate);
         let record = task(connection, candidate.sort_key.task)?;
         let Some(record) = record.filter(|record| record.expires_at.is_none_or(|at| at > now)) else { continue };
-        // Nothing was swept, so lists may stand where time or a new clock would not put them.
+        // Nothing was swept, so lists may not be where the time or a new clock would put them.
         let reserved = reserved(connection, transaction.cache, &record, now)?;
         if reserved.is_none_or(|(session, _)| session == claim.session) {
             return Ok(Some(record));

@@ -15,20 +15,17 @@ use crate::sqlite::commit::cache::Cache;
 
 /// The data gathered for each queue.
 struct Gathered {
-    /// The record so far.
     record: QueueRecord,
-    /// The sort key of the first waiting task, if it has one.
     first: Option<SortKey>,
 }
 
 impl Gathered {
-    /// A list of the queue begins so.
+    /// Records the first task of a list of the queue.
     fn begins(&mut self, line: SortKey) {
         self.first = Some(self.first.map_or(line, |first| first.min(line)));
     }
 }
 
-/// Returns the queues with their sizes, from counters and from the index in memory.
 pub(in crate::sqlite) fn queues(
     connection: &Connection,
     cache: &mut Cache,
@@ -55,7 +52,6 @@ pub(in crate::sqlite) fn queues(
     Ok(records)
 }
 
-/// Reads the queues without their sizes.
 fn names(connection: &Connection, cache: &Cache, now: Timestamp) -> Result<BTreeMap<i64, Gathered>> {
     let mut statement = connection.prepare_cached("SELECT id, name FROM queue WHERE deleted = 0")?;
     let mut rows = statement.query([])?;
@@ -137,7 +133,6 @@ fn add_first(connection: &Connection, cache: &Cache, queues: &mut BTreeMap<i64, 
     Ok(())
 }
 
-/// Adds the counts of ended tasks.
 fn add_ended(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "SELECT n.queue, s.state, s.in_history FROM statistics s JOIN sub_queue n ON n.id = s.sub_queue",

@@ -110,7 +110,7 @@ pub(in crate::sqlite) fn complete(connection: &Connection, records: &mut [TaskRe
     if batches.is_empty() { Ok(()) } else { add_results_of_batches(connection, records) }
 }
 
-/// An item that completed has the result of its batch, as long as that is kept.
+/// Adds the result of its batch to each completed item, while the batch is kept.
 fn add_results_of_batches(connection: &Connection, records: &mut [TaskRecord]) -> Result<()> {
     let mut results: HashMap<TaskId, Option<Bytes>> = HashMap::new();
     let completed = |record: &&mut TaskRecord| record.state == TaskState::Completed && record.payload.is_some();
@@ -166,7 +166,7 @@ fn open_dependencies(connection: &Connection, records: &[TaskRecord]) -> Result<
     Ok(open)
 }
 
-/// The errors of tasks, by number.
+/// Returns the errors of tasks, by number.
 pub(in crate::sqlite) fn errors(
     connection: &Connection,
     ids: &Rc<Vec<Value>>,

@@ -12,14 +12,14 @@ use crate::api::timestamp::Timestamp;
 use crate::rules::why::Worker;
 use crate::sqlite::columns::served;
 
-/// The processes that have opened sessions.
+/// Returns the processes that have opened sessions.
 pub(in crate::sqlite) fn processes(connection: &Connection) -> Result<BTreeSet<String>> {
     let mut statement = connection.prepare_cached("SELECT DISTINCT process FROM session")?;
     let processes = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     Ok(processes)
 }
 
-/// The sessions, but for those of processes that have ended.
+/// Returns the sessions, except those of processes that have ended.
 pub(in crate::sqlite) fn sessions(connection: &Connection, ended: &BTreeSet<String>) -> Result<Vec<SessionRecord>> {
     Ok(workers(connection, ended, Duration::ZERO)?.into_iter().map(|worker| worker.record).collect())
 }

@@ -8,7 +8,7 @@ use crate::api::tag::{TagKeyPage, TagPage, TagValue, TagValuePage};
 use crate::bounds;
 use crate::sqlite::reads::list::count;
 
-/// A page of the values of a tag key.
+/// Returns a page of the values of a tag key.
 pub(in crate::sqlite) fn tag_values(
     connection: &Connection,
     key: &str,
@@ -47,7 +47,7 @@ fn count_with(connection: &Connection, filter: &TaskFilter, key: &str, value: &s
     count(connection, &filter)
 }
 
-/// A page of the keys that begin with a text.
+/// Returns a page of the keys that begin with a text.
 pub(in crate::sqlite) fn tag_keys(connection: &Connection, prefix: &str, page: &TagPage) -> Result<TagKeyPage> {
     let limit = page.limit.clamp(1, bounds::PAGE);
     let mut keys: Vec<String> = Vec::new();
@@ -71,7 +71,7 @@ fn first_key_from(connection: &Connection, text: &str) -> Result<Option<String>>
     Ok(statement.query_row([text], |row| row.get(0)).optional()?)
 }
 
-/// One seek for each key, however many values it has.
+/// Returns the next key, found by one seek regardless of how many values it has.
 fn key_behind(connection: &Connection, key: &str) -> Result<Option<String>> {
     let mut statement = connection.prepare_cached("SELECT key FROM tag WHERE key > ? ORDER BY key LIMIT 1")?;
     Ok(statement.query_row([key], |row| row.get(0)).optional()?)

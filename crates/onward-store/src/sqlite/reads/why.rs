@@ -147,7 +147,7 @@ fn limit_uses(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecord)
     Ok(uses)
 }
 
-/// A queue's concurrency is kept apart from its rate.
+/// Returns the use of a queue's concurrency, which is stored apart from its rate.
 fn queue_use(cache: &Cache, record: &TaskRecord) -> Option<LimitUse> {
     let queue = cache.names.queue(&record.queue)?;
     let usage = cache.limits.usage(ScopeNumber::Queue(queue));
@@ -188,7 +188,7 @@ fn groups_ahead(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecor
     Ok(groups.min(bounds::AHEAD))
 }
 
-/// For which session its list is reserved, and until when.
+/// Returns the session for which the list of a task is reserved, and until when.
 pub(in crate::sqlite) fn reserved(
     connection: &Database<'_>,
     cache: &mut Cache,

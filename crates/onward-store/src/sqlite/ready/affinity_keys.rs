@@ -37,7 +37,7 @@ pub(in crate::sqlite) struct AffinityKeys {
     pub(in crate::sqlite) next_release: Option<Option<i64>>,
     /// The earliest time at which the preferred session of an affinity key may be dropped.
     next_forgotten: i64,
-    /// The time at which lists were last looked at; `None` before that.
+    /// The time at which lists were last checked; `None` before that.
     pub(in crate::sqlite) looked_at: Option<i64>,
     /// The latest moment by which any process found a reservation ended.
     pub(super) released_at: i64,
@@ -146,7 +146,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Drops the preferred sessions of affinity keys of which nothing has started for long.
+    /// Drops the preferred sessions of affinity keys without a recent start.
     pub(in crate::sqlite) fn forget_unused_affinity_keys(&mut self) -> Result<()> {
         let now = self.now.as_microseconds();
         if !self.cache.affinity.any || now < self.cache.affinity.next_forgotten {

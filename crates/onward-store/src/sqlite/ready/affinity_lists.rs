@@ -1,10 +1,11 @@
-//! Ready lists of tasks that have an affinity key: which claims look at them.
+//! Ready lists of tasks that have an affinity key.
 //!
 //! The first task of such a list is among the [heads](crate::sqlite::ready::claimable_heads) of its
-//! sub-queue without a group, for all, or among those of the session for which it is **reserved**.
-//! So a claim looks at no list that is reserved for another session, however many there are.
-//! Entries and exits leave a list where it is; what they, a start, an end of a session or time may
-//! have changed is **settled** at the end of the write, so that a claim does not see its own doing.
+//! sub-queue without a group, for all sessions, or among those of the session for which it is
+//! **reserved**. So a claim examines no list that is reserved for another session, however many
+//! there are. Entries and exits leave a list where it is. At the end of a write, the effects of
+//! those, of a start, of the end of a session and of time are **settled**, so that a claim does not
+//! see its own changes.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -28,39 +29,34 @@ use crate::sqlite::ready::index::Entry;
 /// A list, the session for which it is reserved, and the end of the reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct AffinityList {
-    /// The list's number.
     list: i64,
-    /// The session, and the time until which it has the list to itself.
     reserved: Option<(i64, i64)>,
 }
 
 impl AffinityList {
-    /// Decodes a row.
     fn from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
         let (session, until): (Option<i64>, Option<i64>) = (row.get(1)?, row.get(2)?);
         Ok(Self { list: row.get(0)?, reserved: session.zip(until) })
     }
 
-    /// Returns the list of heads in which the first task belongs.
     fn head_list(&self, names: &Names) -> i64 {
         reserved_head_list(names.ungrouped_of(self.list), self.reserved.map_or(0, |(session, _)| session))
     }
 }
 
-/// Returns the head list for the heads of a base that are reserved for a session; 0 stands for
+/// Returns the head list for the heads of a head list that are reserved for a session; 0 stands for
 /// those without a reservation.
 pub(in crate::sqlite) fn reserved_head_list(head_list: i64, session: i64) -> i64 {
     session << AFFINITY_SHIFT | head_list
 }
 
-/// Reads a list; a missing row is a list without a reservation.
 fn read(connection: &Database<'_>, list: i64) -> Result<AffinityList> {
     let mut statement = connection.prepare_cached("SELECT list, session, until FROM affinity_list WHERE list = ?")?;
     let found = statement.query_row([list], AffinityList::from_row).optional()?;
     Ok(found.unwrap_or(AffinityList { list, reserved: None }))
 }
 
-/// Returns the head list of a list, of whatever kind that is.
+/// Returns the head list of a list of any kind.
 pub(in crate::sqlite) fn head_list_of(connection: &Database<'_>, names: &Names, list: i64) -> Result<i64> {
     if list < FIRST_WITH_AFFINITY {
         return Ok(names.ungrouped_of(list));
@@ -69,8 +65,8 @@ pub(in crate::sqlite) fn head_list_of(connection: &Database<'_>, names: &Names, 
 }
 
 impl Cache {
-    /// The ready list of a task in a sub-queue: one of its affinity key, if it has one and tasks of
-    /// that wait.
+    /// Returns the ready list of a task in a sub-queue: that of its affinity key, if it has one and
+    /// tasks of the key wait.
     pub(in crate::sqlite) fn list_of(
         &self,
         connection: &Database<'_>,
@@ -106,7 +102,6 @@ impl Cache {
 }
 
 impl Transaction<'_> {
-    /// Adds a task to its list. A task that is not due has no list of its key yet, only a mark.
     pub(in crate::sqlite) fn enter_affinity_list(&mut self, entry: &Entry<'_>, affinity_key: &Name) -> Result<()> {
         if !entry.is_ready() {
             let list = if entry.scheduled { entry.list | HAS_AFFINITY } else { entry.list };
@@ -118,7 +113,6 @@ impl Transaction<'_> {
         self.note_entry_to_affinity_list(list, entry.sort_key(), first)
     }
 
-    /// Adds a task that has become due.
     pub(super) fn enter_affinity_list_when_due(&mut self, list: i64, sort_key: SortKey) -> Result<()> {
         let affinity_key = self.live(sort_key.task)?.and_then(|task| task.options.affinity);
         let affinity_key =
@@ -129,7 +123,6 @@ impl Transaction<'_> {
         self.note_entry_to_affinity_list(list, sort_key, first)
     }
 
-    /// Removes a task from its list.
     pub(super) fn leave_affinity_list(&mut self, entry: &Entry<'_>, affinity_key: &Name) -> Result<()> {
         let list = self.cache.list_of(self.connection, entry.list, Some(affinity_key))?;
         self.cache.index.remove(self.connection, &Entry { list, ..entry.clone() })?;
@@ -137,7 +130,6 @@ impl Transaction<'_> {
         self.refresh_group_of(list)
     }
 
-    /// Updates the heads after an entry. Only a new first task changes them.
     fn note_entry_to_affinity_list(&mut self, list: i64, sort_key: SortKey, first: Option<SortKey>) -> Result<()> {
         if first.is_none() {
             self.connection
@@ -184,7 +176,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// The lists of affinity keys of a group.
+    /// Returns the lists of affinity keys of a group.
     pub(in crate::sqlite) fn affinity_lists_of_group(&self, group: i64) -> Result<Vec<i64>> {
         let mut lists = Vec::new();
         if !self.cache.affinity.any() {
@@ -199,7 +191,7 @@ impl Transaction<'_> {
         Ok(lists)
     }
 
-    /// The lists of affinity keys without a group in a queue.
+    /// Returns the lists of affinity keys without a group in a queue.
     pub(super) fn affinity_lists_of_queue(&self, queue: i64) -> Result<Vec<i64>> {
         let mut lists = Vec::new();
         if !self.cache.affinity.any() {
@@ -249,7 +241,6 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Changes the reservation of a list.
     fn reserve(&mut self, known: AffinityList, reserved: Option<(i64, i64)>) -> Result<()> {
         if known.reserved == reserved {
             return Ok(());
@@ -284,7 +275,6 @@ impl Transaction<'_> {
         self.refresh_affinity_lists()
     }
 
-    /// Records that reservations up to a time have ended, for other processes.
     fn note_release(&mut self, now: i64) -> Result<()> {
         self.cache.affinity.released_at = now;
         self.connection
@@ -303,7 +293,6 @@ impl Transaction<'_> {
         Ok(lists.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Marks the affinity keys of lists to be settled.
     fn mark_changed(&mut self, sql: &'static str, values: impl rusqlite::Params) -> Result<()> {
         let mut statement = self.connection.prepare_cached(sql)?;
         for list in statement.query_map(values, |row| row.get::<_, i64>(0))? {
@@ -312,7 +301,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Marks every list of a queue to be looked at again.
+    /// Marks every list of a queue to be checked again.
     pub(in crate::sqlite) fn mark_queue_changed(&mut self, queue: i64) -> Result<()> {
         if !self.cache.affinity.any() {
             return Ok(());
@@ -344,7 +333,6 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Settles a list: determines its reservation, and moves its head accordingly.
     fn refresh_affinity_list(&mut self, known: AffinityList) -> Result<()> {
         if let Some(group) = self.cache.names.group_of(known.list)
             && self.cache.limits.group(self.connection, group)?.blocked

@@ -11,11 +11,8 @@ use crate::rules::share::FairShareTag;
 
 /// A source as the choice sees it.
 pub(in crate::sqlite) struct QueueOfSource<'n> {
-    /// The queue's number.
     pub(in crate::sqlite) queue: i64,
-    /// The queue's name.
     pub(in crate::sqlite) name: &'n Name,
-    /// The queue's weight.
     pub(in crate::sqlite) weight: u32,
 }
 
@@ -37,7 +34,6 @@ pub(in crate::sqlite) enum ClaimOrder {
 }
 
 impl ClaimOrder {
-    /// Creates an order without heads.
     pub(in crate::sqlite) fn new(
         mode: QueueMode,
         choice: &QueueChoice,
@@ -63,8 +59,6 @@ impl ClaimOrder {
         Self::InTurn { chooser, queues: vec![BinaryHeap::new(); numbers.len()], queue_of }
     }
 
-    /// Creates the order of strict mode with shared queues: by weight, and within a queue by
-    /// fair-share tag.
     fn strict_shared(sources: &[QueueOfSource<'_>]) -> Self {
         let (mut numbers, mut weights) = (HashMap::new(), Vec::new());
         let queue_of = sources.iter().map(|source| {
@@ -78,7 +72,6 @@ impl ClaimOrder {
         Self::StrictShared { weights, queues, queue_of }
     }
 
-    /// Adds the head of a source.
     pub(in crate::sqlite) fn push(&mut self, source: usize, key: HeadKey) {
         match self {
             Self::Strict { heads, weights, .. } => heads.push((weights[source], Reverse((key.1, source)))),
@@ -105,8 +98,8 @@ impl ClaimOrder {
         Some((sort_key, source))
     }
 
-    /// Takes a source's head away, if it has one here; [`restore_order`](Self::restore_order) is to be called
-    /// then.
+    /// Removes a source's head, if it has one here; the caller must then call
+    /// [`restore_order`](Self::restore_order).
     pub(in crate::sqlite) fn remove(&mut self, source: usize) {
         match self {
             Self::Strict { heads, .. } => heads.retain(|(_, Reverse((_, one)))| *one != source),
@@ -153,8 +146,8 @@ impl ClaimOrder {
     }
 }
 
-/// Returns, of the queues of the greatest weight that have a head, the one whose head comes first:
-/// one of a group below its minimum, else the first due.
+/// Returns the queue whose head comes first, among the queues of the greatest weight that have a
+/// head: one of a group below its minimum, else the first due.
 fn first_queue(weights: &[u32], queues: &[QueueHeads]) -> Option<usize> {
     let key = |queue: &QueueHeads| {
         queue.peek().map(|Reverse(((share_tag, sort_key), _))| (!share_tag.is_guaranteed(), *sort_key))

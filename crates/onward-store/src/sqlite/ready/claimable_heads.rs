@@ -1,6 +1,6 @@
 //! Claimable heads: the first due task of each list of a group that is not held back.
 //!
-//! A claim thus looks at no list that is held back, however many there are: such a list has no head
+//! So a claim examines no list that is held back, however many there are: such a list has no head
 //! here, and gets one again when it is released. While a process is alone it keeps the heads in
 //! memory; several processes keep them in the tables.
 
@@ -68,7 +68,7 @@ impl ClaimableHeads {
             Self::Tables => {
                 connection
                     .prepare_cached(
-                        "INSERT INTO claimable_head (head_list, share_tag, at, task, list) VALUES (?, ?, ?, ?, ?)",
+                        "INSERT INTO claimable_head (head_list, share_tag, sort_key, task, list) VALUES (?, ?, ?, ?, ?)",
                     )?
                     .execute(params![head_list, head.share_tag.0, head.sort_key.at, head.sort_key.task.0, head.list])?;
             }
@@ -88,7 +88,7 @@ impl ClaimableHeads {
             Self::Tables => {
                 let removed = connection
                     .prepare_cached(
-                        "DELETE FROM claimable_head WHERE head_list = ? AND share_tag = ? AND at = ? AND task = ?",
+                        "DELETE FROM claimable_head WHERE head_list = ? AND share_tag = ? AND sort_key = ? AND task = ?",
                     )?
                     .execute(params![head_list, head.share_tag.0, head.sort_key.at, head.sort_key.task.0])?;
                 Ok(removed > 0)
@@ -96,13 +96,13 @@ impl ClaimableHeads {
         }
     }
 
-    /// The first of a head list's heads.
+    /// Returns the first of a head list's heads.
     pub(in crate::sqlite) fn first(&self, connection: &Database<'_>, head_list: i64) -> Result<Option<ClaimableHead>> {
         match self {
             Self::Memory { heads, .. } => Ok(heads.get(&head_list).and_then(|heads| heads.first().copied())),
             Self::Tables => Ok(connection
                 .prepare_cached(
-                    "SELECT share_tag, at, task, list FROM claimable_head WHERE head_list = ? ORDER BY share_tag, at, task LIMIT 1",
+                    "SELECT share_tag, sort_key, task, list FROM claimable_head WHERE head_list = ? ORDER BY share_tag, sort_key, task LIMIT 1",
                 )?
                 .query_row([head_list], ClaimableHead::from_row)
                 .optional()?),
@@ -153,7 +153,7 @@ impl ClaimableHeads {
             }
             Self::Tables => {
                 let mut statement = connection.prepare_cached(
-                    "SELECT share_tag, at, task, list FROM claimable_head WHERE head_list = ? ORDER BY share_tag, at, task",
+                    "SELECT share_tag, sort_key, task, list FROM claimable_head WHERE head_list = ? ORDER BY share_tag, sort_key, task",
                 )?;
                 for head in statement.query_map([head_list], ClaimableHead::from_row)? {
                     around.push(head?);
@@ -262,7 +262,7 @@ impl ClaimableHeads {
         }
         let mut heads = FxHashMap::<i64, BTreeSet<ClaimableHead>>::default();
         let mut statement =
-            connection.prepare_cached("SELECT share_tag, at, task, list, head_list FROM claimable_head")?;
+            connection.prepare_cached("SELECT share_tag, sort_key, task, list, head_list FROM claimable_head")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             heads.entry(row.get(4)?).or_default().insert(ClaimableHead::from_row(row)?);

@@ -91,7 +91,7 @@ impl Entry<'_> {
 const EMPTY_LISTS: usize = 4096;
 
 /// Adds a task to a list in the tables.
-const ADD_READY: &str = "INSERT INTO ready (list, at, task) VALUES (?, ?, ?)";
+const ADD_READY: &str = "INSERT INTO ready (list, sort_key, task) VALUES (?, ?, ?)";
 
 /// The index of live tasks.
 #[derive(Debug)]
@@ -316,7 +316,7 @@ impl Index {
             self.remove_ready_in_memory(list, sort_key);
         } else {
             let mut statement =
-                connection.prepare_cached("DELETE FROM ready WHERE list = ? AND at = ? AND task = ?")?;
+                connection.prepare_cached("DELETE FROM ready WHERE list = ? AND sort_key = ? AND task = ?")?;
             let removed = statement.execute(params![list, sort_key.at, sort_key.task.0])?;
             self.sizes.waiting(list, -(removed.cast_signed() as i64));
         }
@@ -405,7 +405,7 @@ impl Index {
         self.waiting_rows.take(task.0)
     }
 
-    /// Removes every due task of a list up to a sort key; what is known of them was taken before.
+    /// Removes every due task of a list up to a sort key; their cached rows were taken before.
     pub(in crate::sqlite) fn remove_ready_up_to(
         &mut self,
         connection: &Database<'_>,
@@ -420,7 +420,7 @@ impl Index {
         }
         if self.table_lists.contains(&list) {
             let mut statement =
-                connection.prepare_cached("DELETE FROM ready WHERE list = ? AND (at, task) <= (?, ?)")?;
+                connection.prepare_cached("DELETE FROM ready WHERE list = ? AND (sort_key, task) <= (?, ?)")?;
             let removed = statement.execute(params![list, sort_key.at, sort_key.task.0])?;
             self.sizes.waiting(list, -(removed.cast_signed() as i64));
         }

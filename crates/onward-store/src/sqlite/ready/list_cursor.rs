@@ -10,18 +10,14 @@ use crate::sqlite::ready::index::Index;
 /// Due tasks of one list, read in pieces, so that a claim over many lists reads little of each.
 #[derive(Debug)]
 pub(in crate::sqlite) struct ListCursor {
-    /// The list's number.
     pub(in crate::sqlite) list: i64,
-    /// The tasks that were read and not taken yet.
     buffered: VecDeque<SortKey>,
-    /// The last task that was read.
     last: Option<SortKey>,
-    /// True if the list has no tasks after `last`.
     exhausted: bool,
 }
 
 impl ListCursor {
-    /// The tasks of a list behind a sort key, or all.
+    /// Returns the cursor of the tasks of a list behind a sort key, or of all.
     pub(in crate::sqlite) fn behind(list: i64, sort_key: Option<SortKey>) -> Self {
         Self { list, buffered: VecDeque::new(), last: sort_key, exhausted: false }
     }
@@ -42,7 +38,6 @@ impl ListCursor {
         Ok(self.buffered.front().copied())
     }
 
-    /// Takes the task that [`peek`](Self::peek) has returned.
     pub(in crate::sqlite) fn advance(&mut self) {
         self.buffered.pop_front();
     }

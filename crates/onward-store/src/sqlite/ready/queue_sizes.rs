@@ -1,8 +1,8 @@
 //! The numbers of tasks of each queue in the index tables, and of blocked tasks. They are counted
-//! as tasks come and go, so that no read has to count.
+//! as tasks enter and leave, so that no read has to count.
 //!
-//! Tasks in the writer's memory are not counted here, because a look at the memory counts them. So
-//! a task that comes and goes without touching an index table costs nothing for this. A commit that
+//! Tasks in the writer's memory are not counted here, because they are counted in memory. So a task
+//! that enters and leaves without touching an index table costs nothing for this. A commit that
 //! changes the tables writes one row for each queue in which it does.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! Orchestrations between two turns, as their rows are: so that a message to one needs no look at
-//! its row.
+//! Cached rows of orchestrations between two turns, so that a message to one needs no read of its
+//! row.
 
 use crate::number_map::NumberMap;
 use crate::sqlite::commit::transaction::LiveTask;
@@ -14,9 +14,9 @@ const MAX_ROWS: usize = 4096;
 pub(in crate::sqlite) struct IdleOrchestrations(NumberMap<i64, Box<LiveTask>>);
 
 impl IdleOrchestrations {
-    /// Keeps one that is not scheduled, since what comes due is moved without a look at it. All are
-    /// forgotten when there are too many: those for which something comes often are soon here
-    /// again.
+    /// Caches an orchestration that is not scheduled; a scheduled one is moved when it is due,
+    /// without the cache. All are dropped when there are too many: those that often receive
+    /// messages are soon cached again.
     pub(in crate::sqlite) fn insert(&mut self, task: &LiveTask) {
         if task.scheduled {
             return;

@@ -1,5 +1,5 @@
-//! Running tasks that this process has claimed, as they were then: so that ending them needs no
-//! look at their rows.
+//! Cached rows of running tasks that this process has claimed, so that ending them needs no read of
+//! their rows.
 
 use crate::api::task::TaskId;
 use crate::number_map::NumberMap;
@@ -8,7 +8,7 @@ use crate::sqlite::commit::transaction::LiveTask;
 /// The number of cached rows; for other tasks the rows are read.
 const MAX_ROWS: usize = 65_536;
 
-/// A memory of rows, never the truth: whatever changes a running task's row takes it out first.
+/// A cache of rows, never the truth: a change of a running task's row removes it first.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct RunningTasks(NumberMap<i64, Box<LiveTask>>);
 

@@ -1,5 +1,5 @@
-//! Tasks that this process has submitted and that wait to be claimed: so that claiming them needs
-//! no look at their rows.
+//! Cached rows of tasks that this process has submitted and that wait for a claim, so that claiming
+//! them needs no read of their rows.
 
 use bytes::Bytes;
 
@@ -79,9 +79,9 @@ impl CachedTask {
     }
 }
 
-/// A memory of rows, never the truth. It belongs to the index, which forgets a task here when it
-/// leaves its list, be that in memory or in the table: whatever changes a waiting task takes it out
-/// of its list first.
+/// A cache of rows, never the truth. It belongs to the index, which drops a task here when the task
+/// leaves its list, in memory or in the table. A change of a waiting task removes it from its list
+/// first.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct WaitingTasks {
     /// The tasks by number.

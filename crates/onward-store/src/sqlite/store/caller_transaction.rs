@@ -270,8 +270,8 @@ impl SubmittedInTransaction<'_> {
 }
 
 impl Drop for SubmittedInTransaction<'_> {
-    /// Not earlier: this drop sets off writes to the file, which would wait for the caller's
-    /// transaction.
+    /// Runs when the value is dropped and not earlier, because it starts writes to the file, which
+    /// would wait for the caller's transaction.
     fn drop(&mut self) {
         self.callers.note();
     }
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_task_is_noticed_although_nobody_told_of_it() {
+    async fn a_task_is_noticed_without_a_notification() {
         let directory = tempfile::tempdir().unwrap();
         let store = open(&directory).await;
         let before = store.changes().hint();
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_commit_that_was_told_of_is_not_missed() {
+    async fn a_commit_with_a_notification_is_not_reported_as_missed() {
         let directory = tempfile::tempdir().unwrap();
         let store = open(&directory).await;
         let mut notifications = store.notifications();
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_commit_that_was_not_told_of_is_missed() {
+    async fn a_commit_without_a_notification_is_reported_as_missed() {
         let directory = tempfile::tempdir().unwrap();
         let store = open(&directory).await;
         let mut notifications = store.notifications();

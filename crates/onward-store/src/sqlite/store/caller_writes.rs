@@ -22,11 +22,8 @@ const STATEMENTS: usize = 64;
 #[must_use = "who waits for the task sleeps until `committed` is called after the commit"]
 #[derive(Debug)]
 pub struct AppliedInTransaction<'s> {
-    /// The store's parts for callers.
     callers: &'s CallerTransactions,
-    /// The outcomes.
     outcomes: Vec<Outcome>,
-    /// The waiters to notify.
     written: Written,
 }
 
@@ -51,8 +48,8 @@ impl AppliedInTransaction<'_> {
 }
 
 impl Drop for AppliedInTransaction<'_> {
-    /// Not earlier: this drop sets off writes to the file, which would wait for the caller's
-    /// transaction.
+    /// Runs when the value is dropped and not earlier, because it starts writes to the file, which
+    /// would wait for the caller's transaction.
     fn drop(&mut self) {
         self.callers.note();
     }
@@ -169,7 +166,6 @@ impl SqliteStore {
     }
 }
 
-/// Rejects writes whose outcome is of use only after the commit.
 fn check(writes: &[Write]) -> Result<()> {
     let is_ours = |write: &Write| matches!(write, Write::OpenSession(_) | Write::Claim(_));
     let is_within = |write: &Write| matches!(write, Write::All(writes) if writes.iter().any(is_ours));
@@ -181,7 +177,7 @@ fn check(writes: &[Write]) -> Result<()> {
     Ok(())
 }
 
-/// A single write is rejected with its own refusal, not as a `Refusal::InAll`.
+/// Applies the writes. A single write is rejected with its own refusal, not as a `Refusal::InAll`.
 fn apply(transaction: &mut Transaction<'_>, mut writes: Vec<Write>) -> Result<Vec<Outcome>> {
     let single = if writes.len() == 1 { writes.pop() } else { None };
     match transaction.write(single.as_ref().unwrap_or(&Write::All(writes)))? {

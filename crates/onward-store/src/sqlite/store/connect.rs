@@ -187,8 +187,8 @@ pub(super) fn check_there(path: &Path, create: bool) -> Result<()> {
     Ok(())
 }
 
-/// SQLite would open a file that may not be written to read it, or say of a read-only file system
-/// that there is no file.
+/// Checks that a file can be written. SQLite would open a read-only file for reading, and report a
+/// missing file on a read-only file system.
 fn check_writable(path: &Path, directory: &Path) -> Result<()> {
     for place in [directory, path] {
         match rustix::fs::access(place, Access::WRITE_OK) {
@@ -203,7 +203,8 @@ fn check_writable(path: &Path, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The network file system on which a directory lies, by the magic numbers of Linux's statfs(2).
+/// Returns the network file system on which a directory lies, by the magic numbers of Linux's
+/// statfs(2).
 #[cfg(target_os = "linux")]
 fn network_file_system(directory: &Path) -> Option<&'static str> {
     match rustix::fs::statfs(directory).ok()?.f_type as u64 & 0xffff_ffff {

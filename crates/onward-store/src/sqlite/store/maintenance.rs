@@ -443,8 +443,8 @@ const CONSISTENCY: &[(&str, &str)] = &[
     ),
     (
         "the head of a group's ready list is not its first task",
-        "SELECT h.task FROM claimable_head h WHERE EXISTS (SELECT 1 FROM ready r WHERE r.list = h.list AND (r.at, r.task) < (h.at, h.task)) \
-         OR NOT EXISTS (SELECT 1 FROM ready r WHERE r.list = h.list AND r.at = h.at AND r.task = h.task)",
+        "SELECT h.task FROM claimable_head h WHERE EXISTS (SELECT 1 FROM ready r WHERE r.list = h.list AND (r.sort_key, r.task) < (h.sort_key, h.task)) \
+         OR NOT EXISTS (SELECT 1 FROM ready r WHERE r.list = h.list AND r.sort_key = h.sort_key AND r.task = h.task)",
     ),
     (
         "the head of a group's ready list has another fair-share tag than the group",

@@ -389,7 +389,7 @@ impl SqliteOptions {
     fn check_checksums(&self, connection: &Connection) -> Result<()> {
         if self.page_checksums && !has_page_checksums(connection)? {
             return Err(Error::invalid(
-                "the file was made without checksums of its pages, and they were asked for; write it anew with `onward store rebuild`",
+                "the file was made without checksums of its pages, and they were asked for; rebuild it with `onward store rebuild`",
             ));
         }
         Ok(())

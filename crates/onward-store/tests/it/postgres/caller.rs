@@ -139,7 +139,7 @@ async fn waits_for_lock(client: &Client, store: &PostgresStore) -> bool {
 ///
 /// Shows: T22
 #[tokio::test]
-async fn nobody_takes_a_lease_away_between_the_finish_and_its_commit() {
+async fn no_process_takes_a_lease_between_the_completion_and_its_commit() {
     let Some(url) = url() else { return };
     let clock = Arc::new(ManualClock::default());
     let store = Arc::new(open(&url, options().clock(clock.clone())).await);

@@ -153,11 +153,11 @@ impl Cluster {
     /// Receives `count` facts.
     fn receive(&mut self, count: usize) {
         for _ in 0..count {
-            self.hear_one();
+            self.receive_one();
         }
     }
 
-    fn hear_one(&mut self) -> Said {
+    fn receive_one(&mut self) -> Said {
         let said = self.facts.recv_timeout(SILENCE).expect("the nodes go on");
         self.received.push(said.1);
         said
@@ -166,13 +166,13 @@ impl Cluster {
     /// Waits until each node has completed another task.
     fn await_progress(&mut self) {
         self.received.extend(self.facts.try_iter().map(|(_, fact)| fact));
-        self.hear_from_all(|fact| matches!(fact, Fact::Completed(_)));
+        self.receive_from_all(|fact| matches!(fact, Fact::Completed(_)));
     }
 
-    fn hear_from_all(&mut self, is_meant: impl Fn(&Fact) -> bool) {
+    fn receive_from_all(&mut self, is_meant: impl Fn(&Fact) -> bool) {
         let mut silent: HashSet<usize> = self.nodes.iter().map(|node| node.number).collect();
         while !silent.is_empty() {
-            let (number, fact) = self.hear_one();
+            let (number, fact) = self.receive_one();
             if is_meant(&fact) {
                 silent.remove(&number);
             }
@@ -183,7 +183,7 @@ impl Cluster {
     /// with the store.
     fn examine(&mut self) {
         self.send(load::HOLD);
-        self.hear_from_all(|fact| *fact == Fact::Quiet);
+        self.receive_from_all(|fact| *fact == Fact::Quiet);
         self.look();
         self.send(load::GO_ON);
     }
@@ -223,7 +223,7 @@ impl Cluster {
     /// not end.
     fn finish(&mut self) -> u64 {
         self.send(load::HOLD);
-        self.hear_from_all(|fact| *fact == Fact::Quiet);
+        self.receive_from_all(|fact| *fact == Fact::Quiet);
         self.nodes.iter_mut().for_each(|node| node.process.kill());
         self.received.extend(self.facts.try_iter().map(|(_, fact)| fact));
         self.look();

@@ -137,7 +137,7 @@ async fn the_claim_of_before_cannot_complete_what_its_session_has_claimed_again(
 ///
 /// Shows: T22
 #[tokio::test]
-async fn nobody_takes_away_the_lease_of_what_the_function_has_completed() {
+async fn no_process_takes_the_lease_of_a_task_that_the_function_has_completed() {
     let clock = Arc::new(ManualClock::default());
     let Some(shop) = Shop::deaf(options().clock(clock.clone())).await else { return };
     let lease = shop.claimed_one(Duration::from_secs(2)).await;
@@ -151,7 +151,7 @@ async fn nobody_takes_away_the_lease_of_what_the_function_has_completed() {
 ///
 /// Shows: T22, B4
 #[tokio::test]
-async fn nobody_takes_away_the_lease_of_what_was_completed_when_to_take_it_in_fails_either() {
+async fn no_process_takes_the_lease_of_a_completed_task_when_consuming_the_completion_fails() {
     let clock = Arc::new(ManualClock::default());
     let Some(shop) = Shop::deaf(options().clock(clock.clone())).await else { return };
     let Shop { schema, store, client, .. } = &shop;
@@ -188,8 +188,7 @@ async fn the_process_that_has_the_lease_cannot_use_it_any_more_either() {
 
 /// Shows: T22
 #[tokio::test]
-async fn a_transaction_of_somebody_else_in_which_the_store_writes_takes_completions_in_and_with_its_rollback_they_are_back()
- {
+async fn a_callers_transaction_consumes_completions_and_its_rollback_restores_them() {
     let Some(mut shop) = Shop::deaf(options()).await else { return };
     let lease = shop.claimed_one(LONG).await;
     run(&shop.client, &shop.completion(lease)).await.unwrap();

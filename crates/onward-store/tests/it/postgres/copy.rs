@@ -225,7 +225,7 @@ async fn a_store_with_a_worker_is_not_copied() {
 }
 
 /// Runs a statement on a connection of its own, from code that cannot await.
-fn by_somebody_else(url: &str, statement: &str) {
+fn by_another_process(url: &str, statement: &str) {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -243,7 +243,7 @@ async fn a_copy_leaves_nothing_behind_in_the_inbox_without_a_word() {
     let from = CopyEnd::postgres(format!("{url}#{schema}"));
     submit(&PostgresStore::open(&format!("{url}#{schema}")).await.unwrap()).await;
     let mut late = Some(format!("SELECT {schema}.onward_submit('mail')"));
-    let meanwhile = |_, _| late.take().into_iter().for_each(|submit| by_somebody_else(&url, &submit));
+    let meanwhile = |_, _| late.take().into_iter().for_each(|submit| by_another_process(&url, &submit));
     let error = copy(from.clone(), CopyEnd::sqlite(&to), meanwhile).await.unwrap_err();
     assert!(error.is_invalid() && error.to_string().contains("inbox"), "{error}");
     assert!(!to.exists());
@@ -327,7 +327,7 @@ async fn orchestrate(store: &dyn Store) -> TaskId {
 }
 
 /// Returns everything that can be read of an orchestration, and the messages for its next turn.
-async fn told(store: &dyn Store, task: TaskId) -> impl PartialEq + std::fmt::Debug + use<> {
+async fn reported(store: &dyn Store, task: TaskId) -> impl PartialEq + std::fmt::Debug + use<> {
     let instance = store.instance(task).await.unwrap().unwrap();
     let history = store.instance_history(task, 0, 10).await.unwrap();
     let open = Write::OpenSession(OpenSession::new("worker", Duration::from_secs(10)));
@@ -349,10 +349,10 @@ async fn a_copied_store_has_orchestrations_with_history_mailbox_and_values() {
     let schema = format!("{url}#{}", new_name());
     let store = file_store(&paths[0]).await;
     let task = orchestrate(&store).await;
-    let before = told(&store, task).await;
+    let before = reported(&store, task).await;
     drop(store);
     copy(CopyEnd::sqlite(&paths[0]), CopyEnd::postgres(&schema), |_, _| {}).await.unwrap();
     copy(CopyEnd::postgres(&schema), CopyEnd::sqlite(&paths[1]), |_, _| {}).await.unwrap();
-    assert_eq!(told(&PostgresStore::open(&schema).await.unwrap(), task).await, before);
-    assert_eq!(told(&file_store(&paths[1]).await, task).await, before);
+    assert_eq!(reported(&PostgresStore::open(&schema).await.unwrap(), task).await, before);
+    assert_eq!(reported(&file_store(&paths[1]).await, task).await, before);
 }

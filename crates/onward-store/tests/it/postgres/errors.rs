@@ -235,7 +235,7 @@ async fn connections_that_the_server_ends_for_being_idle_are_made_again() {
 ///
 /// Shows: B4, W10
 #[tokio::test]
-async fn nodes_together_never_exceed_a_limit_where_transactions_are_serializable_unless_told_otherwise() {
+async fn nodes_together_never_exceed_a_limit_where_transactions_are_serializable_by_default() {
     for level in ["serializable", "repeatable\\%20read"] {
         let Some(url) = url() else { return };
         let troubled = Troubled::new(&url, &[&format!("default_transaction_isolation={level}")]).await;
@@ -386,7 +386,7 @@ async fn a_database_that_is_not_there_is_named_with_the_remedy() {
 
 /// Shows: B4
 #[tokio::test]
-async fn a_user_who_may_not_connect_is_told_the_remedy() {
+async fn a_user_who_may_not_connect_gets_the_remedy() {
     let Some(url) = url() else { return };
     let error = PostgresStore::open(&url.replace("onward@", "nobody@")).await.unwrap_err();
     assert!(error.is_invalid(), "{error:?}");

@@ -150,8 +150,8 @@ async fn what_is_submitted_with_a_key_that_is_taken_is_treated_as_by_the_store()
     shop.submit("'mail', 'second', key => 'k'").await.unwrap();
     shop.submit("'mail', 'third', key => 'k', on_duplicate => 'supersede'").await.unwrap();
     let tasks = shop.tasks(2).await;
-    let told: Vec<_> = tasks.iter().map(|task| (task.state, task.payload.clone().unwrap())).collect();
-    assert_eq!(told, [(TaskState::Waiting, "third".into()), (TaskState::Cancelled, "first".into())]);
+    let reported: Vec<_> = tasks.iter().map(|task| (task.state, task.payload.clone().unwrap())).collect();
+    assert_eq!(reported, [(TaskState::Waiting, "third".into()), (TaskState::Cancelled, "first".into())]);
 }
 
 /// Shows: T1
@@ -186,7 +186,7 @@ async fn nodes_that_empty_the_inbox_at_once_submit_each_task_once() {
 }
 
 #[tokio::test]
-async fn what_was_submitted_while_nobody_was_there_is_taken_by_who_comes() {
+async fn tasks_submitted_without_a_worker_are_claimed_by_the_next() {
     let Some(shop) = Shop::open().await else { return };
     let Shop { url, schema, client, store } = shop;
     drop(store);
@@ -235,7 +235,7 @@ async fn what_cannot_be_is_refused_with_the_reason() {
         ("' mail'", "white space"),
         ("'mail', queue => ''", "queue"),
         ("'mail', task_group => ''", "group"),
-        ("'mail', affinity => ''", "series"),
+        ("'mail', affinity => ''", "affinity key"),
         ("'mail', priority => 256", "priority 256"),
         ("'mail', priority => -1", "priority -1"),
         ("'mail', key => ''", "key"),

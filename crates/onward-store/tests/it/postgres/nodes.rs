@@ -235,7 +235,7 @@ async fn a_node_whose_lease_is_over_can_change_nothing() {
 }
 
 #[tokio::test]
-async fn a_node_hears_of_what_another_wrote() {
+async fn a_node_is_notified_of_the_writes_of_another() {
     let Some(url) = url() else { return };
     let options = options().poll(Duration::from_millis(50));
     let (one, other) = (open(&url, options.clone()).await, open(&url, options).await);

@@ -94,7 +94,7 @@ async fn what_a_role_lacks_is_said_as_statements_and_when_they_have_run_it_can_d
 
 /// Shows: B11
 #[tokio::test]
-async fn a_role_that_may_make_no_schema_is_told_how_one_is_made_for_it() {
+async fn a_role_that_may_not_create_a_schema_gets_the_statements_that_do() {
     let Some(stranger) = Stranger::new().await else { return };
     let Stranger { schema, role, .. } = &stranger;
     let made = format!("CREATE SCHEMA {schema} AUTHORIZATION {role}");
@@ -108,7 +108,7 @@ async fn a_role_that_may_make_no_schema_is_told_how_one_is_made_for_it() {
 
 /// A shop may keep tables of its own in the same schema.
 #[tokio::test]
-async fn tables_of_others_in_the_schema_are_nobodys_business() {
+async fn foreign_tables_in_the_schema_are_left_alone() {
     let Some(stranger) = Stranger::new().await else { return };
     let schema = &stranger.schema;
     drop(stranger.owned_store().await);
@@ -118,7 +118,7 @@ async fn tables_of_others_in_the_schema_are_nobodys_business() {
 
 /// Shows: B11
 #[tokio::test]
-async fn a_role_that_may_not_look_into_the_inbox_is_told_what_it_lacks() {
+async fn a_role_that_may_not_read_the_inbox_gets_the_missing_privilege() {
     let Some(stranger) = Stranger::new().await else { return };
     let Stranger { schema, role, .. } = &stranger;
     drop(stranger.owned_store().await);

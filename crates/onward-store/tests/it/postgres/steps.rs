@@ -179,7 +179,7 @@ async fn a_step_that_the_server_does_not_take_leaves_no_trace() {
 }
 
 #[tokio::test]
-async fn a_step_waits_for_whoever_has_the_lock() {
+async fn a_step_waits_for_the_holder_of_the_lock() {
     let Some(url) = url() else { return };
     let troubled = Troubled::new(&url, &[]).await;
     let lease = begun(&troubled.store).await;

@@ -73,36 +73,36 @@ async fn agree(before: &[Write], claim: impl Fn(SessionId) -> Claim + Copy) {
 }
 
 #[tokio::test]
-async fn a_claim_of_few_takes_the_first_of_very_many_lanes() {
+async fn a_small_claim_takes_the_first_of_very_many_sub_queues() {
     agree(&[], |session| Claim::any(session, 4)).await;
 }
 
 #[tokio::test]
-async fn a_claim_of_one_kind_passes_over_lanes_of_another_that_come_first() {
+async fn a_claim_of_one_kind_skips_earlier_sub_queues_of_another() {
     agree(&[], |session| Claim { kinds: KindSelection::Only([name("mail")].into()), ..Claim::any(session, 4) }).await;
 }
 
 #[tokio::test]
-async fn a_claim_passes_over_as_many_lanes_as_are_held_back() {
+async fn a_claim_skips_all_blocked_sub_queues() {
     let pause = |number| Write::Pause { scope: Scope::Group(name(&format!("group {number}"))), until: None };
     let paused: Vec<Write> = (0..GROUPS / 2).map(pause).collect();
     agree(&paused, |session| Claim::any(session, 4)).await;
 }
 
 #[tokio::test]
-async fn a_claim_of_few_takes_from_many_lanes_what_their_limits_leave() {
+async fn a_small_claim_takes_from_many_sub_queues_what_their_limits_leave() {
     let of_groups = SetLimit::new(LimitScope::Groups("group ".into()));
     let rate = Rate { tasks: 1, per: Duration::from_secs(3600), burst: 2 };
     agree(&[Write::SetLimit(of_groups.concurrency(1).rate(rate))], |session| Claim::any(session, 4)).await;
 }
 
 #[tokio::test]
-async fn a_claim_of_few_takes_from_many_lanes_that_share_a_queue_whose_turn_it_is() {
+async fn a_small_claim_takes_from_many_sub_queues_that_share_a_queue_in_turn() {
     let weights = [Write::SetLimit(SetLimit::new(LimitScope::Group(name("group 3"))).weight(3))];
     agree(&weights, |session| Claim::any(session, 4)).await;
 }
 
 #[tokio::test]
-async fn a_claim_of_few_takes_from_queues_with_many_lanes_in_their_turn() {
+async fn a_small_claim_takes_from_queues_with_many_sub_queues_in_turn() {
     agree(&[Write::SetQueueMode(QueueMode::Interleaved)], |session| Claim::any(session, 4)).await;
 }

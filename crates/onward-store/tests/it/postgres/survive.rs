@@ -68,7 +68,7 @@ fn a_node_that_is_cut_off_for_longer_than_its_lease_loses_and_doubles_nothing() 
         let node = cluster.any();
         wires[node].cut();
         cluster.give_up(node);
-        if cluster.random.bool() { wires[node].heal() } else { wires[node].heal_anew() }
+        if cluster.random.bool() { wires[node].heal() } else { wires[node].heal_again() }
     });
 }
 

@@ -257,7 +257,7 @@ async fn a_role_that_might_submit_in_a_transaction_before_an_upgrade_may_do_so_a
 
 /// Shows: B11
 #[tokio::test]
-async fn a_role_that_does_not_own_the_tables_of_before_is_told_so() {
+async fn a_role_that_does_not_own_earlier_tables_gets_an_error_that_says_so() {
     let Some(old) = Old::new().await else { return };
     let as_clerk = old.role("clerk").await;
     assert_eq!(old.options().missing_rights(&as_clerk).await.unwrap(), [""; 0]);

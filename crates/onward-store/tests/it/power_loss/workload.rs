@@ -112,8 +112,8 @@ async fn submit(scene: Arc<Scene>, mut random: Rng) {
 /// Returns a task whose payload may or may not fit into its row, with or without an affinity key.
 fn any_task(random: &mut Rng) -> NewTask {
     let payload = vec![random.u8(..); random.usize(..6000)];
-    let series = random.u8(..6);
-    let affinity = (series < 3).then(|| name(&format!("series-{series}")));
+    let affinity_key = random.u8(..6);
+    let affinity = (affinity_key < 3).then(|| name(&format!("affinity_key-{affinity_key}")));
     NewTask { payload: payload.into(), affinity, ..task("any") }
 }
 

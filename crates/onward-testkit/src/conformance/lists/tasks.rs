@@ -278,7 +278,7 @@ macro_rules! task_cases {
                 a_dependent_of_a_retried_task_ignores_its_first_end,
                 dependencies_survive_a_restart,
                 blocked_tasks_are_counted_and_listed,
-                an_unblocked_task_is_told_as_an_event,
+                an_unblocked_task_is_an_event,
                 an_unblocked_task_hints_at_work,
                 a_dependency_lost_with_its_session_is_waited_for,
                 positions_and_numbers_may_be_mixed,

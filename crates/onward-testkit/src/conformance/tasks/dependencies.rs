@@ -516,7 +516,7 @@ pub async fn blocked_tasks_are_counted_and_listed(store: TestStore) {
     assert_eq!(store.list(blocked).await, [dependent]);
 }
 
-pub async fn an_unblocked_task_is_told_as_an_event(store: TestStore) {
+pub async fn an_unblocked_task_is_an_event(store: TestStore) {
     let first = store.running(task("k")).await;
     let dependent = store.submit_new(on(&[first.task])).await;
     store.complete(first).await;

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_connection_that_lasted_it_begins_anew() {
+    fn the_backoff_restarts_after_a_connection_that_lasted() {
         let mut backoff = backoff();
         backoff.delay(0.5);
         backoff.delay(0.5);

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_goes_to_whoever_has_the_identity_now() {
+    fn a_message_goes_to_the_peer_that_has_the_identity_now() {
         let queue = FairQueue::new();
         let shared = Shared::new(SocketType::Router, SocketOptions::new(), queue.handle());
         let identity = Identity::new("worker").unwrap();

@@ -40,7 +40,7 @@ fn take(queue: &Queue<Message>, taken: &mut Taken<Message>) -> usize {
 }
 
 #[test]
-fn a_reader_that_waits_hears_of_all_that_is_queued() {
+fn a_reader_that_waits_receives_all_that_is_queued() {
     loom::model(|| {
         let queue = queue(10);
         let writing = thread::spawn({
@@ -57,7 +57,7 @@ fn a_reader_that_waits_hears_of_all_that_is_queued() {
 
 /// The second poll takes no lock.
 #[test]
-fn a_reader_that_looks_again_hears_of_all_that_is_queued() {
+fn a_reader_that_polls_again_receives_all_that_is_queued() {
     loom::model(|| {
         let queue = queue(10);
         let writing = thread::spawn({
@@ -75,7 +75,7 @@ fn a_reader_that_looks_again_hears_of_all_that_is_queued() {
 }
 
 #[test]
-fn a_writer_that_waits_hears_of_room() {
+fn a_waiting_writer_is_woken_when_there_is_room() {
     loom::model(|| {
         let queue = queue(1);
         assert!(push(&queue));
@@ -95,7 +95,7 @@ fn a_writer_that_waits_hears_of_room() {
 }
 
 #[test]
-fn a_writer_that_waits_hears_when_its_share_is_larger() {
+fn a_waiting_writer_is_woken_when_its_quota_grows() {
     loom::model(|| {
         let quota = Arc::new(Quota::unlimited());
         quota.divide(1000, 1000);
@@ -112,7 +112,7 @@ fn a_writer_that_waits_hears_when_its_share_is_larger() {
 }
 
 #[test]
-fn both_who_wait_hear_of_the_end() {
+fn both_waiters_are_notified_of_the_end() {
     loom::model(|| {
         let queue = queue(1);
         let reading = thread::spawn({
@@ -159,7 +159,7 @@ fn what_is_read_while_a_connection_ends_is_left_over_by_none() {
 }
 
 #[test]
-fn a_connection_that_waits_for_what_others_left_hears_that_it_was_read() {
+fn a_connection_that_waits_for_an_unread_backlog_is_notified_when_it_was_read() {
     loom::model(|| {
         let unread_backlog = Arc::new(UnreadBacklog::new(HighWaterMark::messages(1)));
         unread_backlog.add(ONE);

@@ -7,48 +7,48 @@ use super::channel::{Step, channel, source_of};
 use super::reader::{Queue, Reader};
 
 /// Returns the keys of the sources that `on_end` was called with.
-fn told(queue: &mut Queue) -> Arc<Mutex<Vec<u32>>> {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let keys = told.clone();
+fn reported(queue: &mut Queue) -> Arc<Mutex<Vec<u32>>> {
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let keys = reported.clone();
     queue.on_end(move |ended| keys.lock().unwrap().push(ended.key));
-    told
+    reported
 }
 
 /// Shows: M1
 #[test]
 fn a_source_that_ends_is_reported_and_leaves_the_others_alone() {
     let (mut queue, reader) = (Queue::new(), Reader::new());
-    let told = told(&mut queue);
+    let reported = reported(&mut queue);
     let (feeder, source) = channel();
     queue.insert(1, source).unwrap();
     queue.insert(2, source_of(0..3)).unwrap();
     feeder.feed(Step::End);
     assert_eq!(reader.read_all(&mut queue), [(2, 0), (2, 1), (2, 2)]);
-    assert_eq!((&told.lock().unwrap()[..], queue.len()), (&[1][..], 1));
+    assert_eq!((&reported.lock().unwrap()[..], queue.len()), (&[1][..], 1));
 }
 
 #[test]
 fn a_lone_source_that_ends_is_reported() {
     let (mut queue, reader) = (Queue::new(), Reader::new());
-    let told = told(&mut queue);
+    let reported = reported(&mut queue);
     let (feeder, source) = channel();
     queue.insert(1, source).unwrap();
     feeder.feed(Step::End);
     assert_eq!(reader.poll(&mut queue), Poll::Ready(None));
-    assert_eq!(*told.lock().unwrap(), [1]);
+    assert_eq!(*reported.lock().unwrap(), [1]);
 }
 
 #[test]
 fn a_removed_source_is_not_reported() {
     let (mut queue, reader) = (Queue::new(), Reader::new());
-    let told = told(&mut queue);
+    let reported = reported(&mut queue);
     let (feeder, source) = channel();
     let id = queue.insert(1, source).unwrap();
     assert!(reader.poll(&mut queue).is_pending());
     feeder.feed(Step::End);
     assert!(queue.remove(id));
     assert_eq!(reader.poll(&mut queue), Poll::Ready(None));
-    assert_eq!(*told.lock().unwrap(), []);
+    assert_eq!(*reported.lock().unwrap(), []);
 }
 
 #[test]
@@ -87,14 +87,14 @@ fn sources_that_end_and_come_back_for_ever_cannot_hold_up_a_batch() {
 #[cfg_attr(miri, ignore = "many steps, which others take one by one")]
 fn a_thousand_sources_that_end_at_once_are_all_reported() {
     let (mut queue, reader) = (Queue::new(), Reader::new());
-    let told = told(&mut queue);
+    let reported = reported(&mut queue);
     for key in 0..1000 {
         let (feeder, source) = channel();
         feeder.feed(Step::End);
         queue.insert(key, source).unwrap();
     }
     assert_eq!(reader.read_all(&mut queue), []);
-    assert_eq!(told.lock().unwrap().len(), 1000);
+    assert_eq!(reported.lock().unwrap().len(), 1000);
 }
 
 #[test]

@@ -169,13 +169,13 @@ impl World {
     fn check_complete(&self) {
         let ended = self.ended.lock().unwrap();
         for (key, known) in &self.sources {
-            let told = ended.iter().filter(|ended| *ended == key).count();
+            let reported = ended.iter().filter(|ended| *ended == key).count();
             if known.removed {
-                assert_eq!(told, 0, "a removed source was told of");
+                assert_eq!(reported, 0, "a removed source was told of");
                 assert!(known.feeder.is_dropped());
             } else {
                 assert_eq!(known.received, known.given, "source {key} lost messages");
-                assert_eq!(told, usize::from(known.closed), "source {key}");
+                assert_eq!(reported, usize::from(known.closed), "source {key}");
             }
         }
     }

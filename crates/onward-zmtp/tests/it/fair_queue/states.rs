@@ -33,7 +33,7 @@ fn a_second_source_makes_the_queue_many_and_wakes_a_parked_reader() {
 }
 
 #[test]
-fn the_first_source_is_still_heard_after_the_second_came() {
+fn the_first_source_is_still_received_after_the_second_arrived() {
     let (mut queue, reader) = (Queue::new(), Reader::new());
     let (first, source) = channel();
     queue.insert(1, source).unwrap();
@@ -103,7 +103,7 @@ fn the_queue_is_empty_when_the_last_of_many_has_gone() {
 }
 
 #[test]
-fn a_late_wake_by_a_removed_source_disturbs_nobody() {
+fn a_late_wake_by_a_removed_source_has_no_effect() {
     let (mut queue, reader) = (Queue::new(), Reader::new());
     let _handle = queue.handle();
     let (old, source) = channel();

@@ -82,7 +82,7 @@ fn a_source_that_wakes_itself_cannot_hold_up_a_batch() {
 
 #[test]
 #[cfg_attr(miri, ignore = "many steps, which others take one by one")]
-fn one_poll_asks_only_so_many_sources_in_vain() {
+fn one_poll_asks_a_bounded_number_of_empty_sources() {
     let (mut queue, reader) = (Queue::new(), Reader::new());
     let feeders: Vec<_> = (0..1000)
         .map(|key| {

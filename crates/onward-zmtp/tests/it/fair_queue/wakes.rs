@@ -51,7 +51,7 @@ fn looking_without_waiting_takes_turns_as_reading_does() {
 
 #[test]
 #[cfg_attr(miri, ignore = "many steps, which others take one by one")]
-fn every_source_of_thousands_is_heard() {
+fn every_source_of_thousands_is_received() {
     let (mut queue, reader) = (Queue::new(), Reader::new());
     let feeders: Vec<_> = (0..5000)
         .map(|key| {

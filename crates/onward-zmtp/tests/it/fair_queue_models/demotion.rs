@@ -29,7 +29,7 @@ impl Demotions {
 }
 
 #[test]
-fn a_source_that_gives_while_it_becomes_the_lone_one_is_heard() {
+fn a_source_that_sends_while_it_becomes_the_lone_one_is_received() {
     let demotions = Demotions::default();
     let seen = demotions.clone();
     loom::model(move || {
@@ -51,7 +51,7 @@ fn a_source_that_gives_while_it_becomes_the_lone_one_is_heard() {
 /// The removal is the last to wake the reader, so the remaining source sends to a reader that has
 /// parked again.
 #[test]
-fn a_reader_that_is_parked_when_the_other_source_is_removed_hears_the_one_that_is_left() {
+fn a_reader_that_is_parked_when_one_source_is_removed_receives_from_the_other() {
     let demotions = Demotions::default();
     let seen = demotions.clone();
     loom::model(move || {
@@ -73,7 +73,7 @@ fn a_reader_that_is_parked_when_the_other_source_is_removed_hears_the_one_that_i
 }
 
 #[test]
-fn both_are_heard_when_a_source_comes_back_while_the_other_becomes_the_lone_one() {
+fn both_are_received_when_a_source_returns_while_the_other_becomes_the_lone_one() {
     let demotions = Demotions::default();
     let seen = demotions.clone();
     loom::model(move || {

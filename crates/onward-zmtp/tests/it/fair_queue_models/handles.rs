@@ -24,7 +24,7 @@ fn a_source_that_is_inserted_wakes_the_reader_of_an_empty_queue() {
 }
 
 #[test]
-fn both_are_heard_when_a_second_source_comes_while_the_first_is_read() {
+fn both_are_received_when_a_second_source_arrives_while_the_first_is_read() {
     loom::model(|| {
         let mut queue = Queue::new();
         let handle = queue.handle();
@@ -100,15 +100,15 @@ fn a_source_that_ends_while_it_is_removed_is_reported_or_removed_but_not_both() 
         let (feeder, source) = channel();
         feeder.close();
         let id = queue.insert(1, source).unwrap();
-        let told = Arc::new(AtomicUsize::new(0));
+        let reported = Arc::new(AtomicUsize::new(0));
         queue.on_end({
-            let told = told.clone();
-            move |_| _ = told.fetch_add(1, Ordering::SeqCst)
+            let reported = reported.clone();
+            move |_| _ = reported.fetch_add(1, Ordering::SeqCst)
         });
         let removing = thread::spawn(move || handle.remove(id));
         assert_eq!(block_on(queue.recv()), None);
         let removed = removing.join().unwrap();
-        assert_eq!(told.load(Ordering::SeqCst) + usize::from(removed), 1);
+        assert_eq!(reported.load(Ordering::SeqCst) + usize::from(removed), 1);
     });
 }
 

@@ -18,7 +18,7 @@ fn queue_of(count: u32) -> (FairQueue<u32, Source>, Vec<Feeder>) {
 }
 
 #[test]
-fn a_lone_source_is_heard() {
+fn a_lone_source_is_received() {
     loom::model(|| {
         let (mut queue, feeders) = queue_of(1);
         let feeding = thread::spawn(move || feeders[0].give(7));
@@ -28,7 +28,7 @@ fn a_lone_source_is_heard() {
 }
 
 #[test]
-fn one_of_many_is_heard() {
+fn one_of_many_is_received() {
     loom::model(|| {
         let (mut queue, feeders) = queue_of(2);
         let feeding = thread::spawn(move || feeders[1].give(7));
@@ -38,7 +38,7 @@ fn one_of_many_is_heard() {
 }
 
 #[test]
-fn two_that_share_a_word_of_bits_are_both_heard() {
+fn two_that_share_a_word_of_bits_are_both_received() {
     loom::model(|| {
         let (mut queue, feeders) = queue_of(2);
         let [first, second] = <[Feeder; 2]>::try_from(feeders).ok().unwrap();
@@ -51,7 +51,7 @@ fn two_that_share_a_word_of_bits_are_both_heard() {
 }
 
 #[test]
-fn a_source_is_heard_again_after_it_had_nothing() {
+fn a_source_is_received_from_again_after_it_was_empty() {
     loom::model(|| {
         let (mut queue, feeders) = queue_of(2);
         let feeding = thread::spawn(move || {

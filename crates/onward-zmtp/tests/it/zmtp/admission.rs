@@ -49,7 +49,7 @@ fn both_sides_learn_who_the_other_is_if_one_asks_first() {
 
 /// Shows: M2
 #[test]
-fn whoever_is_not_accepted_yet_cannot_send() {
+fn a_peer_that_is_not_accepted_yet_cannot_send() {
     for (name, mut dealer, mut router) in everybody() {
         assert_eq!(until_introduced(&mut dealer, &mut router), [], "{name}");
         assert!(dealer.send("hello".into()).unwrap_err().is_misuse(), "{name}");
@@ -62,7 +62,7 @@ fn whoever_is_not_accepted_yet_cannot_send() {
 
 /// Shows: M2
 #[test]
-fn whoever_is_refused_is_told_why_and_nothing_else() {
+fn a_refused_peer_gets_the_reason_and_nothing_else() {
     for (name, mut dealer, mut router) in everybody() {
         until_introduced(&mut dealer, &mut router);
         router.refuse("no room").unwrap();

@@ -49,7 +49,7 @@ fn every_pair_of_socket_types_connects_or_is_refused_as_the_rfc_says() {
 }
 
 #[test]
-fn an_incompatible_client_is_told_so_by_a_server_of_every_mechanism() {
+fn a_server_of_every_mechanism_reports_an_incompatible_client_to_it() {
     for (name, client, server) in mechanisms().into_iter().skip(1) {
         let mut push = connection(Options::new(SocketType::Push).security(client), 1);
         let mut publisher = connection(Options::new(SocketType::Pub).security(server), 2);

@@ -102,7 +102,7 @@ fn a_context_of_16_octets_comes_back_and_a_longer_one_is_refused() {
 
 /// Shows: M2
 #[test]
-fn a_peer_of_version_3_0_is_answered_and_asked_only_if_told_so() {
+fn a_peer_of_version_3_0_is_accepted_only_if_the_option_is_set() {
     let mut quiet = introduced_to(asks(every_second()), "PUSH", 0);
     assert_eq!(quiet.next_timeout(), None);
     feed(&mut quiet, &command("PING", b"\x00\x00x"));

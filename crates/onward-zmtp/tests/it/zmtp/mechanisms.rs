@@ -62,7 +62,7 @@ fn the_server_is_asked_about_credentials_before_anything_else() {
 
 /// Shows: M2
 #[test]
-fn a_refused_client_is_told_and_gets_no_further() {
+fn a_refused_client_gets_the_reason_and_no_further() {
     for (name, client, server) in mechanisms().into_iter().skip(1) {
         let (dealer, router) = both(client, server);
         let (mut dealer, mut router) = (connection(dealer, 1), connection(router, 2));
@@ -100,7 +100,7 @@ fn a_message_without_a_frame_is_refused() {
 }
 
 #[test]
-fn there_is_nothing_to_accept_where_nobody_asked() {
+fn there_is_nothing_to_accept_without_a_request() {
     let (mut dealer, _router) = pair(Options::new(SocketType::Dealer), Options::new(SocketType::Router));
     assert!(dealer.accept().unwrap_err().is_misuse());
     assert!(dealer.refuse("400").unwrap_err().is_misuse());

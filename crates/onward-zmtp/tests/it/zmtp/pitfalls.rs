@@ -17,7 +17,7 @@ const REFUSED: i64 = 2048;
 const REFUSED_CALLS: u64 = 24;
 
 #[test]
-fn a_peer_that_drips_its_handshake_is_given_up_in_time_all_the_same() {
+fn a_peer_that_sends_its_handshake_slowly_is_given_up_in_time() {
     let options = Options::new(SocketType::Pull).handshake_timeout(Duration::from_secs(30));
     let mut pull = connection(options, 1);
     for (second, octet) in introduction(1, "PUSH").into_iter().enumerate().take(30) {
@@ -69,7 +69,7 @@ pub(crate) fn said_until_decision(client: Security, options: &Arc<Options>) -> V
 }
 
 #[test]
-fn whoever_is_refused_costs_little_memory_until_then_over_every_mechanism() {
+fn a_refused_peer_costs_little_memory_until_then_over_every_mechanism() {
     for (name, client, server) in mechanisms().into_iter().skip(1) {
         let options = Arc::new(Options::new(SocketType::Pull).security(server));
         let said = said_until_decision(client, &options);
@@ -79,7 +79,7 @@ fn whoever_is_refused_costs_little_memory_until_then_over_every_mechanism() {
             assert!(server.poll_event(start()).unwrap_err().is_refused());
             server
         });
-        assert!(counted.peak < REFUSED, "{name}: {} bytes at the most", counted.peak);
+        assert!(counted.peak < REFUSED, "{name}: {} bytes at most", counted.peak);
     }
 }
 

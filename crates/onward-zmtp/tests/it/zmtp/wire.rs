@@ -25,7 +25,7 @@ fn ready_has_socket_type_and_identity_and_own_properties() {
 }
 
 #[test]
-fn a_socket_that_no_router_addresses_tells_no_identity() {
+fn a_socket_that_no_router_addresses_sends_no_identity() {
     let mut push = connection(Options::new(SocketType::Push).identity(Identity::new("me").unwrap()), 1);
     drain(&mut push);
     feed(&mut push, &greeting(1, "NULL", false));
@@ -123,14 +123,14 @@ fn a_command_in_several_frames_is_refused() {
 }
 
 #[test]
-fn a_command_that_nobody_knows_is_ignored_after_the_handshake() {
+fn an_unknown_command_after_the_handshake_is_ignored() {
     let mut pull = introduced(Options::new(SocketType::Pull), "PUSH");
     let seen = feed(&mut pull, &[command("FUTURE", b"data"), frame(0, b"m")].concat());
     assert_eq!(seen, [Seen::Message(vec![Bytes::from("m")])]);
 }
 
 #[test]
-fn a_command_that_nobody_knows_is_an_error_during_the_handshake() {
+fn an_unknown_command_during_the_handshake_is_an_error() {
     let mut pull = null(SocketType::Pull);
     let seen = feed(&mut pull, &[greeting(1, "NULL", false), command("FUTURE", b"")].concat());
     assert!(error(&seen).is_malformed());
@@ -144,7 +144,7 @@ fn a_message_during_the_handshake_is_an_error() {
 }
 
 #[test]
-fn the_reason_of_an_error_of_the_peer_is_told_without_control_characters() {
+fn the_reason_of_an_error_of_the_peer_is_shown_without_control_characters() {
     let mut push = null(SocketType::Push);
     let seen = feed(&mut push, &[greeting(1, "NULL", false), command("ERROR", b"\x07no\x1b[2J!")].concat());
     let error = error(&seen);
@@ -162,7 +162,7 @@ fn an_error_stays_the_reply() {
 }
 
 #[test]
-fn a_stream_that_ends_in_the_middle_of_a_message_is_told_from_one_that_ends_between() {
+fn a_stream_that_ends_within_a_message_is_distinguished_from_one_that_ends_between_two() {
     let mut between = introduced(Options::new(SocketType::Pull), "PUSH");
     let mut middle = introduced(Options::new(SocketType::Pull), "PUSH");
     feed(&mut middle, &frame(1, b"first of two"));

@@ -129,7 +129,7 @@ async fn await_stop(
         result = work => Some(result),
         () = timer::reached(clock, grace_over) => {
             let (task, kind) = (attempt.id().0, attempt.task.kind.as_str());
-            tracing::warn!(task, kind, "the handler did not stop in its grace and is aborted");
+            tracing::warn!(task, kind, "the handler did not stop within its grace period and is aborted");
             None
         }
     }

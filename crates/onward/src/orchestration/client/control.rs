@@ -140,7 +140,10 @@ impl Engine {
     ) -> Result<Handle<T::Output>> {
         let mut new = typed::new_task(&start)?;
         if !new.orchestration {
-            return Err(Error::invalid(format!("`{}` is no orchestration; say so in its type", T::KIND)));
+            return Err(Error::invalid(format!(
+                "`{}` is not an orchestration; set `ORCHESTRATION = true` in its type",
+                T::KIND
+            )));
         }
         let Some(unique) = &mut new.unique else {
             return Err(Error::invalid(format!(

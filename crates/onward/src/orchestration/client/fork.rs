@@ -74,7 +74,7 @@ fn not_reset(error: Error) -> Error {
     let Some(Refusal::InAll { refusal, .. }) = error.refusal() else { return error };
     match &**refusal {
         Refusal::KeyTaken { task, by } => Error::invalid(format!(
-            "another orchestration, {by}, has the key of {task} meanwhile; reset that, or fork this"
+            "orchestration {by} has taken the key of orchestration {task}; reset {by}, or fork {task}"
         )),
         refusal => refusal.clone().into(),
     }
@@ -89,7 +89,7 @@ fn check_cut(orchestration: TaskId, history: &History, events: u64) -> Result<()
     }
     if events == 0 || events > length {
         return Err(Error::invalid(format!(
-            "the history of orchestration {orchestration} has {length} events, and {events} of them cannot be taken over; take from 1 to {length}"
+            "the history of orchestration {orchestration} has {length} events, so {events} of them cannot be copied; copy from 1 to {length}"
         )));
     }
     let behind = history.events[wanted..].iter().take_while(|event| is_command(event)).count();
@@ -97,7 +97,7 @@ fn check_cut(orchestration: TaskId, history: &History, events: u64) -> Result<()
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "the history of orchestration {orchestration} cannot be cut behind event {events}, in the midst of what the code did; cut it behind {}",
+        "the history of orchestration {orchestration} cannot be cut behind event {events}, which commands of its code follow; cut it behind event {}",
         wanted + behind
     )))
 }

@@ -63,5 +63,5 @@ fn answer<A: DeserializeOwned>(instance: &Instance, name: &str, question: &Bytes
     let answer = instance.machine.replay_context().answer_query(name, question);
     let answer = answer.map_err(|failure| Error::invalid(failure.message().to_owned()))?;
     serde_json::from_slice(&answer)
-        .map_err(|error| Error::invalid(format!("the answer to the query `{name}` is of another type: {error}")))
+        .map_err(|error| Error::invalid(format!("the reply to the query `{name}` is of another type: {error}")))
 }

@@ -81,10 +81,10 @@ impl RecordedHistory {
     /// [`is_invalid`](Error::is_invalid) if they are not a history, or were written by a later
     /// version.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let wrong = |what: &str| Error::invalid(format!("this is no recorded history that can be read: {what}"));
+        let wrong = |what: &str| Error::invalid(format!("the bytes are not a recorded history: {what}"));
         let written: Written = minicbor::decode(bytes).map_err(|error| wrong(&error.to_string()))?;
         if written.format != FORMAT {
-            return Err(wrong(&format!("its format is {}, and this version knows {FORMAT}", written.format)));
+            return Err(wrong(&format!("its format is {}, and this version reads format {FORMAT}", written.format)));
         }
         Ok(Self {
             kind: Name::new(written.kind)?,
@@ -125,7 +125,7 @@ impl fmt::Display for CheckFailure {
             Self::NoCode { kind, version: Some(version) } => {
                 write!(
                     f,
-                    "no code of `{kind}` goes on with what version {version} began; register that, or say `since` of a later one"
+                    "no registered code of `{kind}` continues orchestrations of version {version}; register that version, or set `since` on a later one"
                 )
             }
             Self::Differs(difference) => difference.fmt(f),

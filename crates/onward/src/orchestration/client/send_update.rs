@@ -90,7 +90,7 @@ impl Engine {
             updates => format!("its code waits for the updates {} now", updates.join(", ")),
         };
         Error::unanswered(format!(
-            "orchestration {orchestration} did not answer the update `{name}` within {timeout:?}: {waits}; the request stays, and may be \
+            "orchestration {orchestration} did not reply to the update `{name}` within {timeout:?}: {waits}; the request stays, and may be \
              carried out later"
         ))
     }
@@ -104,5 +104,5 @@ fn reply_to(update: &str, record: &InstanceRecord) -> Option<Reply> {
 fn answer_of<A: DeserializeOwned>(name: &str, reply: Reply) -> Result<A> {
     let answer = reply.answer.map_err(|reason| Error::invalid(format!("the update `{name}` was refused: {reason}")))?;
     serde_json::from_value(answer)
-        .map_err(|error| Error::invalid(format!("the answer to the update `{name}` is of another type: {error}")))
+        .map_err(|error| Error::invalid(format!("the reply to the update `{name}` is of another type: {error}")))
 }

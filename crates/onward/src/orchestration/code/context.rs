@@ -290,7 +290,7 @@ impl OrchestrationContext {
         let asked = name.clone();
         let answer = move |question: &[u8]| {
             let question = serde_json::from_slice(question).map_err(|error| {
-                Failure::permanent(format!("the query `{asked}` is not what the code expects: {error}"))
+                Failure::permanent(format!("the query `{asked}` does not match the type that the code reads: {error}"))
             })?;
             json("answer", &answer(question)?).map_err(|error| Failure::permanent(error.to_string()))
         };
@@ -335,7 +335,10 @@ fn is_orchestration(task: NewTask, is_one: bool) -> Result<NewTask> {
     if is_one {
         return Ok(task);
     }
-    Err(Error::invalid(format!("`{}` is no orchestration; say so in its type, or call `activity`", task.kind)))
+    Err(Error::invalid(format!(
+        "`{}` is not an orchestration; set `ORCHESTRATION = true` in its type, or call `activity`",
+        task.kind
+    )))
 }
 
 /// Returns the recorded name of a step, and the reason if it is not a valid name.

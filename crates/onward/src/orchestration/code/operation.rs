@@ -85,14 +85,14 @@ impl fmt::Display for ActivityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ended { kind, state, error } => {
-                let error = error.as_deref().unwrap_or("nobody said why");
+                let error = error.as_deref().unwrap_or("no error was reported");
                 write!(f, "the activity `{kind}` has {}: {error}", ended(*state))
             }
             Self::NotStarted { kind, existing } => {
                 write!(f, "the activity `{kind}` was not started, since task {existing} has its key")
             }
             Self::Result { kind, error } => {
-                write!(f, "the result of the activity `{kind}` is not what its type says: {error}")
+                write!(f, "the result of the activity `{kind}` does not match its type: {error}")
             }
             Self::Invalid { error } => write!(f, "the activity cannot be submitted: {error}"),
         }
@@ -206,7 +206,7 @@ impl<O> Activity<O> {
     /// Sets the affinity key: the task prefers the worker that last ran a task with the same key.
     /// An invalid name is reported when the activity is awaited.
     pub fn session(self, session: &str) -> Self {
-        self.change_by_name(session, |task, series| task.affinity = Some(series))
+        self.change_by_name(session, |task, affinity_key| task.affinity = Some(affinity_key))
     }
 
     /// Sets a key. If another task of the kind has it, this one is not started, and the code gets
@@ -297,7 +297,7 @@ impl<O: DeserializeOwned> Future for Running<O> {
         let Some(Poll::Ready(())) = self.until.as_mut().map(|until| Pin::new(until).poll(context)) else {
             return Poll::Pending;
         };
-        let error = Some("it was not over in the time that it had for all its attempts".to_owned());
+        let error = Some("it did not end within the time limit of all its attempts".to_owned());
         let late = ActivityError::Ended { kind: self.kind.clone(), state: TaskState::Expired, error };
         // Dropping the operation cancels the task.
         self.operation = Err(late.clone());
@@ -384,8 +384,11 @@ impl<T: DeserializeOwned> Future for Signalled<T> {
 }
 
 fn read_signal<T: DeserializeOwned>(name: &Name, payload: &Bytes) -> Result<T, Failure> {
-    serde_json::from_slice(payload)
-        .map_err(|error| Failure::permanent(format!("what was sent as `{name}` is not what the code expects: {error}")))
+    serde_json::from_slice(payload).map_err(|error| {
+        Failure::permanent(format!(
+            "the payload of the signal `{name}` does not match the type that the code reads: {error}"
+        ))
+    })
 }
 
 /// The signals of one name, one after the other.
@@ -439,7 +442,7 @@ impl<O: DeserializeOwned> Future for Step<O> {
             Poll::Ready(OperationResult::Step(StepEnd::Done { result })) => {
                 Poll::Ready(serde_json::from_slice(&result).map_err(|error| {
                     Failure::permanent(format!(
-                        "the result of the step `{}` is not what the code expects: {error}",
+                        "the result of the step `{}` does not match the type that the code reads: {error}",
                         self.name
                     ))
                 }))

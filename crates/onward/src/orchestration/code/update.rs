@@ -90,7 +90,7 @@ impl<U: DeserializeOwned> UpdateQueue<U> {
         match serde_json::from_value(request.payload) {
             Ok(payload) => Some(Update { ticket, payload }),
             Err(error) => {
-                ticket.reply(Err(format!("the payload is not what the code expects: {error}")));
+                ticket.reply(Err(format!("the payload does not match the type that the code reads: {error}")));
                 None
             }
         }
@@ -162,13 +162,16 @@ impl<U> Update<U> {
     /// An error if the reply cannot be written as JSON, or exceeds half the payload limit. The
     /// update is refused with that error.
     pub fn accept<A: Serialize>(mut self, answer: &A) -> Result<()> {
-        let answer = json("answer", answer).and_then(|answer| {
+        let answer = json("reply", answer).and_then(|answer| {
             let limit = self.ticket.replay_context.payload_limit / 2;
             if answer.len() > limit {
-                return Err(Error::invalid(format!("the answer has {} bytes, and may have {limit}", answer.len())));
+                return Err(Error::invalid(format!(
+                    "the reply has {} bytes, and the limit is {limit}; store it elsewhere and reply with a reference",
+                    answer.len()
+                )));
             }
             serde_json::from_slice(&answer)
-                .map_err(|error| Error::invalid(format!("the answer cannot be written as JSON: {error}")))
+                .map_err(|error| Error::invalid(format!("the reply cannot be written as JSON: {error}")))
         });
         match answer {
             Ok(answer) => {
@@ -199,6 +202,6 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.reply(Err("the code of the orchestration has not answered it".to_owned()));
+        self.reply(Err("the code of the orchestration dropped it without a reply".to_owned()));
     }
 }

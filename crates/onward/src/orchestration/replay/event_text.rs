@@ -37,7 +37,9 @@ impl fmt::Display for EventText<'_> {
             HistoryEvent::SignalsUnread { name, count } => write!(f, "{count} unread signals `{}`", Shown(name)),
             HistoryEvent::CancelRequested => f.write_str("a request to cancel"),
             HistoryEvent::CancelCarried => f.write_str("a request to cancel from before it began"),
-            HistoryEvent::RepliesCarried { replies } => write!(f, "{replies} updates answered before it began again"),
+            HistoryEvent::RepliesCarried { replies } => {
+                write!(f, "{replies} updates with replies from before it began again")
+            }
             HistoryEvent::Forked { from } => write!(f, "the fork from orchestration {from}"),
             HistoryEvent::TagSet { key, value, .. } => write!(f, "the tag `{}={}`", Shown(key), Shown(value)),
             HistoryEvent::TagRemoved { key, .. } => write!(f, "the removal of the tag `{}`", Shown(key)),

@@ -51,7 +51,7 @@ impl CodeOutcome {
     /// Returns the fault of an outcome with which no orchestration may end.
     pub(in crate::orchestration) fn fault(&self) -> Option<String> {
         match self {
-            Self::Panicked(text) => Some(format!("the code: {text}; mend it, then retry the task")),
+            Self::Panicked(text) => Some(format!("the code: {text}; fix it, then retry the task")),
             Self::Stuck(text) => Some(text.clone()),
             _ => None,
         }
@@ -353,7 +353,7 @@ impl Machine {
             }
         }
         self.stop(CodeOutcome::Stuck(
-            "the code wakes itself again and again and gets nowhere; have it await something".into(),
+            "the code wakes itself repeatedly without progress; await a timer, step or event in it".into(),
         ));
     }
 
@@ -406,7 +406,9 @@ fn outcome_of(returned: Result<Option<Bytes>, Failure>) -> CodeOutcome {
         Err(failure) => match failure.alternative_end() {
             Some(AlternativeEnd::ContinueAsNew(payload)) => CodeOutcome::ContinuedAsNew(payload.clone()),
             Some(AlternativeEnd::Cancelled) => CodeOutcome::Cancelled,
-            Some(_) => CodeOutcome::Failed("an orchestration cannot end so; it awaits what it waits for".to_owned()),
+            Some(_) => CodeOutcome::Failed(
+                "an orchestration cannot end by waiting; await its tasks, timers and events in its code".to_owned(),
+            ),
             None => CodeOutcome::Failed(failure.message().to_owned()),
         },
     }
@@ -531,7 +533,7 @@ mod tests {
 
     /// Shows: D5
     #[test]
-    fn another_command_than_the_history_has_is_told_with_both() {
+    fn another_command_than_in_the_history_is_reported_with_both() {
         let found = difference(&charging(), &[STARTED, submitted(1, "refund")]);
         let (expected, found_event) = (Some(submitted(1, "refund")), Some(submitted(1, "charge")));
         assert_eq!(found, nondeterminism(1, expected, found_event));
@@ -539,21 +541,21 @@ mod tests {
 
     /// Shows: D5
     #[test]
-    fn a_command_that_the_history_does_not_have_is_told_at_its_place() {
+    fn a_command_that_the_history_lacks_is_reported_with_its_position() {
         let found = difference(&charging(), &[STARTED, ended(1, "5")]);
         assert_eq!((found.place, found.found), (1, Some(submitted(1, "charge"))));
     }
 
     /// Shows: D5
     #[test]
-    fn a_command_behind_the_end_of_the_history_is_told() {
+    fn a_command_beyond_the_end_of_the_history_is_reported() {
         let found = difference(&charging(), &[STARTED]);
         assert_eq!(found, nondeterminism(1, None, Some(submitted(1, "charge"))));
     }
 
     /// Shows: D5
     #[test]
-    fn code_that_has_ended_too_early_is_told() {
+    fn code_that_has_ended_too_early_is_reported() {
         let early = code(|_| async { Ok(None) });
         let found = difference(&early, &[STARTED, submitted(1, "charge")]);
         let expected = nondeterminism(1, Some(submitted(1, "charge")), None);
@@ -562,7 +564,7 @@ mod tests {
 
     /// Shows: D5
     #[test]
-    fn the_end_of_a_task_that_nobody_waits_for_is_told() {
+    fn the_end_of_a_task_without_a_waiter_is_notified() {
         let history = [STARTED, submitted(1, "charge"), ended(2, "5")];
         let found = difference(&charging(), &history);
         assert_eq!(found, nondeterminism(2, Some(ended(2, "5")), None));
@@ -722,7 +724,7 @@ mod tests {
 
     /// Shows: D10, D5
     #[test]
-    fn another_tag_than_the_history_has_is_told_with_both() {
+    fn another_tag_than_in_the_history_is_reported_with_both() {
         let mut other = machine(&tagging("sent"));
         began_with(&other, &[("stage", "picking")]);
         let found = *other.replay(&tagged("packing")).unwrap_err();
@@ -747,7 +749,7 @@ mod tests {
 
     /// Shows: D9
     #[test]
-    fn code_that_panics_when_it_is_put_away_disturbs_nobody() {
+    fn code_that_panics_when_it_is_evicted_affects_no_other() {
         let mut machine = machine(&panicking_when_dropped());
         machine.feed(&STARTED);
         drop(machine);

@@ -64,7 +64,7 @@ impl std::error::Error for Nondeterminism {}
 
 impl fmt::Display for Nondeterminism {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the code does not do what its history says: at event {} ", self.place)?;
+        write!(f, "the code does not match its history: at event {} ", self.place)?;
         match &self.ended {
             Some(end) if self.ends_first() => self.write_end(f, end)?,
             Some(end) => {

@@ -661,7 +661,7 @@ impl ReplayContext {
         let state = self.state();
         let Some(answer) = state.queries.get(name).cloned() else {
             let known: Vec<&str> = state.queries.keys().map(String::as_str).collect();
-            let text = format!("the code of `{}` answers no query `{name}` there; it knows {known:?}", self.kind);
+            let text = format!("the code of `{}` has no query `{name}` at this point; it has {known:?}", self.kind);
             return Err(Failure::permanent(text));
         };
         // The function runs without the lock, because it may use the context.

@@ -63,8 +63,8 @@ impl TurnRun<'_> {
         }
         let index = self.pending.events.iter().zip(events).take_while(|(now, then)| now == then).count();
         Err(TurnAbort::Dead(format!(
-            "the code is given the same and does something else the second time: at event {}; take time, chance and \
-             input from its context only, then retry the task",
+            "the code behaves differently with the same events: at event {}; take time, chance and input from its \
+             context only, then retry the task",
             self.written + index as u64
         )))
     }

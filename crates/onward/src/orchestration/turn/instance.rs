@@ -107,7 +107,7 @@ impl fmt::Display for ReplayError {
             Self::NoCode(kind, None) => write!(f, "this engine has no code for orchestrations of kind `{kind}`"),
             Self::NoCode(kind, Some(version)) => write!(
                 f,
-                "this engine has no code for orchestrations of kind `{kind}` that version {version} began; register that, or say `since` of a later one"
+                "this engine has no code for orchestrations of kind `{kind}` that version {version} began; register that version, or set `since` on a later one"
             ),
             Self::Nondeterminism(difference) => difference.fmt(f),
             Self::Stuck(text) => f.write_str(text),

@@ -76,11 +76,11 @@ async fn abandon_turn(run: &Run, lease: Lease, (abort, length): (TurnAbort, u64)
             return TurnOutcome::Lost;
         }
         TurnAbort::GiveBack(after, reason) => {
-            tracing::warn!(task, reason, ?after, "an orchestration is given back and tried again later");
+            tracing::warn!(task, reason, ?after, "an orchestration is released and retried later");
             (Write::Release { lease, after }, TurnOutcome::GivenBack)
         }
         TurnAbort::Dead(error) => {
-            tracing::error!(task, error, "an orchestration cannot go on and is a dead letter now");
+            tracing::error!(task, error, "an orchestration cannot continue and is now a dead letter");
             // The dead letter keeps the names of the awaited events, for a retry.
             let awaits = awaited(run, lease.task).await;
             (
@@ -344,7 +344,7 @@ impl<'a> TurnRun<'a> {
             None => AfterTurn::Park { until: self.instance.machine.replay_context().next_timer() },
             Some(CodeOutcome::Completed(result)) => AfterTurn::Complete { result: result.clone() },
             Some(CodeOutcome::Failed(error)) => AfterTurn::Fail { error: error.clone() },
-            Some(CodeOutcome::Cancelled) => AfterTurn::Cancelled { reason: "somebody cancelled it".to_owned() },
+            Some(CodeOutcome::Cancelled) => AfterTurn::Cancelled { reason: "cancelled on request".to_owned() },
             Some(CodeOutcome::ContinuedAsNew(payload)) => self.begin_again(payload.clone())?,
             // Nothing of the turn is kept, so that fixed code is given the same arrivals again.
             Some(outcome @ (CodeOutcome::Panicked(_) | CodeOutcome::Stuck(_))) => {
@@ -425,7 +425,7 @@ impl<'a> TurnRun<'a> {
                 most,
                 bytes,
                 most_bytes,
-                "the history of an orchestration grows long; have its code continue as new"
+                "the history of an orchestration grows long; continue as new in its code"
             );
         }
         Ok(())
@@ -466,7 +466,7 @@ async fn apply_with_retries(run: &Run, write: Write) -> Option<Outcome> {
         match try_apply(run, &write).await? {
             Ok(outcome) => return Some(outcome),
             Err(error) => {
-                tracing::warn!(%error, "the turn of an orchestration could not be written; trying again after a pause")
+                tracing::warn!(%error, "the turn of an orchestration could not be written; retrying after a pause")
             }
         }
         let clock = &*run.inner.clock;

@@ -118,7 +118,7 @@ impl Engine {
         let owned = |text: Option<&str>| text.map(str::to_owned);
         let message = ActionMessage { action, actor: owned(actor), reason: owned(reason) };
         let follower = self.follow_run(run).await?.at_end().await?;
-        follower.check(&self::kind(message.action.clone()))?;
+        follower.check(&kind(message.action.clone()))?;
         let payload = serde_json::to_vec(&message)
             .map_err(|error| Error::invalid(format!("the action cannot be written as JSON: {error}")))?;
         let ended = follower.task_state().await?.is_ended();

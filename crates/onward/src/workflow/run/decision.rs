@@ -44,7 +44,7 @@ pub(crate) enum ReportedResult {
     None,
     Value(Bytes),
     /// Too large for a report; it is read with the task.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no store leaves results out of reports yet"))]
+    #[expect(dead_code, reason = "no store leaves results out of reports yet")]
     Omitted {
         bytes: u64,
     },

@@ -17,10 +17,13 @@ use crate::engine::Run;
 use crate::orchestration::{CheckIn, TurnAbort, TurnOutcome, TurnSlot, apply_turn};
 use crate::workflow::client::{ACTION_SIGNAL, decode_action, run_status};
 use crate::workflow::run::{
-    Advanced, Arrival, Decision, Effects, RUN_KIND_PREFIX, ReportedResult, RunEvent, RunNext, StepState, advance,
-    encode,
+    Advanced, Arrival, Decision, Effects, Published, RUN_KIND_PREFIX, ReportedResult, RunEvent, RunNext, StepState,
+    advance, encode,
 };
-use crate::workflow::template::StepAction;
+use crate::workflow::template::{Delivery, StepAction};
+
+/// The beginning of the kinds of tasks that deliver events. The name of the event follows.
+const EVENT_KIND_PREFIX: &str = "event:";
 
 /// The outcome of a turn, and the check-in of its run if that is parked.
 type ClosedTurn = Result<TurnOutcome, (TurnAbort, u64)>;
@@ -126,11 +129,18 @@ impl RunTurn<'_> {
         {
             self.advance(Arrival::Moment).await?;
         }
+        if self.pending.next.is_none() {
+            // Nothing arrived, as behind a lost reply. A moment that has not come decides nothing.
+            self.advance(Arrival::Moment).await?;
+        }
         Ok(())
     }
 
+    /// Returns true if an arrival of this turn ended the run. The run may have ended before, too: it
+    /// was retried, and an action follows.
     fn has_ended(&self) -> bool {
-        self.instance.state.phase().is_ended()
+        use RunNext::{Cancelled, Complete, Dead, Fail};
+        matches!(self.pending.next, Some(Complete { .. } | Fail { .. } | Dead { .. } | Cancelled { .. }))
     }
 
     /// Decides about one arrival. Reads the results that the decision needs.
@@ -167,11 +177,8 @@ impl RunTurn<'_> {
 impl RunTurn<'_> {
     /// Returns the write of everything that was decided.
     async fn turn(&mut self) -> Result<Turn, TurnAbort> {
-        let next = match self.pending.next.take() {
-            Some(next) => next,
-            // A turn without arrivals, such as one behind a lost reply, decides nothing.
-            None => RunNext::Wait { until: self.instance.state.next_moment(&self.instance.context.template) },
-        };
+        let moment = self.instance.state.next_moment(&self.instance.context.template);
+        let next = self.pending.next.take().unwrap_or(RunNext::Wait { until: moment });
         let chunk = encode(&self.pending.events);
         let cancels = self.cancels().await?;
         let submits = self.submits()?;
@@ -200,6 +207,9 @@ impl RunTurn<'_> {
             task.parent = Some(self.lease.task);
             task.report = Some(step.reference);
             submits.push(task);
+        }
+        for event in &self.pending.effects.publishes {
+            submits.extend(event_task(event).map_err(|error| TurnAbort::Dead(error.to_string()))?);
         }
         Ok(submits)
     }
@@ -291,6 +301,17 @@ struct Below {
     #[serde(default)]
     version: Option<String>,
     input: serde_json::Value,
+}
+
+/// Returns the task of a published event, if the event is delivered as one. It outlives the run.
+fn event_task(event: &Published) -> crate::Result<Option<NewTask>> {
+    let Delivery::Task { queue } = &event.delivery else { return Ok(None) };
+    let mut task = NewTask::new(format!("{EVENT_KIND_PREFIX}{}", event.name))?;
+    if let Some(queue) = queue {
+        task.queue = Name::new(queue)?;
+    }
+    task.payload = event.payload.clone();
+    Ok(Some(task))
 }
 
 /// Adds the effects of a later arrival. What it withdraws or cancels may be submitted by this turn.

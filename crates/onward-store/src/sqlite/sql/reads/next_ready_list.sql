@@ -1,4 +1,4 @@
-SELECT list, at, task FROM ready
+SELECT list, sort_key, task FROM ready
 WHERE list > ?
-ORDER BY list, at, task
+ORDER BY list, sort_key, task
 LIMIT 1

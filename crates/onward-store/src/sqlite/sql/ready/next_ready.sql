@@ -1,3 +1,3 @@
-SELECT at, task FROM ready
-WHERE list = ? AND (at, task) > (?, ?)
-ORDER BY at, task LIMIT ?
+SELECT sort_key, task FROM ready
+WHERE list = ? AND (sort_key, task) > (?, ?)
+ORDER BY sort_key, task LIMIT ?

@@ -22,16 +22,12 @@ const PIECE: usize = 16;
 
 /// The sources that a claim may take from, their heads in the order in which they are taken.
 pub(in crate::sqlite) struct Candidates {
-    /// The order of the heads.
     pub(in crate::sqlite) order: ClaimOrder,
-    /// The sources.
     pub(in crate::sqlite) sources: Vec<CandidateSource>,
     /// The source that gave the last one: its next head is not among the heads yet, for it may not
     /// be wanted.
     last_source: Option<usize>,
-    /// The tasks that may still start, by queue and kind.
     pub(in crate::sqlite) remaining: Remaining,
-    /// The number of tasks to read at a time from a list.
     piece: usize,
     /// Tasks behind this sort key are not urgent enough.
     last: Option<SortKey>,
@@ -42,11 +38,8 @@ pub(in crate::sqlite) struct Candidates {
 /// Tasks of one queue and kind: those without a group, or those of all groups that are not running
 /// back.
 pub(in crate::sqlite) struct CandidateSource {
-    /// The cursor over the source's tasks.
     heads: Heads,
-    /// The queue's number.
     queue: i64,
-    /// The kind's number.
     kind: i64,
     /// The candidate for turns: the source's queue, or in strict mode all queues of its weight.
     pub(in crate::sqlite) turn: i64,
@@ -54,17 +47,12 @@ pub(in crate::sqlite) struct CandidateSource {
     head: Option<ClaimableHead>,
 }
 
-/// A cursor over a source's tasks.
 enum Heads {
-    /// The tasks of one list, without groups.
     List(ListCursor),
-    /// The first tasks of the lists of groups.
     HeadList(HeadListCursor),
 }
 
-/// A cursor over the first tasks of the lists of groups.
 struct HeadListCursor {
-    /// The list of heads.
     head_list: i64,
     /// No task up to this sort key is taken.
     behind: Option<SortKey>,
@@ -80,13 +68,9 @@ struct HeadListCursor {
 /// The next task.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct Candidate {
-    /// The sort key of the task.
     pub(in crate::sqlite) sort_key: SortKey,
-    /// The index of the source.
     pub(in crate::sqlite) source: usize,
-    /// The list of the task.
     pub(in crate::sqlite) list: i64,
-    /// True if the list is that of a group or of an affinity key.
     pub(super) is_of_group: bool,
 }
 
@@ -105,9 +89,7 @@ pub(in crate::sqlite) struct Remaining {
 
 /// The position at which a claim continues that has to find its sources again.
 pub(in crate::sqlite) struct Resumed {
-    /// The tasks that may still start.
     pub(in crate::sqlite) remaining: Remaining,
-    /// The queues' turns so far.
     pub(in crate::sqlite) choice: QueueChoice,
     /// The sort key up to which each turn's source was examined.
     pub(in crate::sqlite) passed: FxHashMap<i64, SortKey>,
@@ -119,15 +101,15 @@ fn turn(mode: QueueMode, queue: i64, weight: u32) -> i64 {
 }
 
 impl Transaction<'_> {
-    /// The sources that a claim may take from.
+    /// Returns the sources from which a claim may take tasks.
     pub(in crate::sqlite) fn candidates(&mut self, claim: &Claim, limit: usize) -> Result<Candidates> {
         let mut candidates = self.sources(claim, limit, self.resumed_at_the_start(claim));
         self.add_heads(&mut candidates)?;
         Ok(candidates)
     }
 
-    /// The sources for a look, which sweeps nothing: with the groups that have got a token since
-    /// the last sweep.
+    /// Returns the sources for a peek, which sweeps nothing; they include the groups that have
+    /// received a token since the last sweep.
     pub(in crate::sqlite) fn candidates_for_a_look(&mut self, claim: &Claim) -> Result<Candidates> {
         let mut candidates = self.sources(claim, 1, self.resumed_at_the_start(claim));
         self.add_groups_with_tokens(&mut candidates)?;
@@ -135,20 +117,16 @@ impl Transaction<'_> {
         Ok(candidates)
     }
 
-    /// Returns the state of a claim that begins.
     fn resumed_at_the_start(&self, claim: &Claim) -> Resumed {
         Resumed { remaining: self.remaining(&claim.queues), choice: claim.choice.clone(), passed: FxHashMap::default() }
     }
 
-    /// Returns the sources for the rest of a claim.
     pub(super) fn resumed_candidates(&mut self, claim: &Claim, limit: usize, resumed: Resumed) -> Result<Candidates> {
         let mut candidates = self.sources(claim, limit, resumed);
         self.add_heads(&mut candidates)?;
         Ok(candidates)
     }
 
-    /// Finds the sources that a claim may take from: one for each queue and kind, and one more for
-    /// their groups.
     fn sources(&self, claim: &Claim, limit: usize, resumed: Resumed) -> Candidates {
         let Resumed { remaining, choice, passed } = resumed;
         let mode = self.mode_of(claim);
@@ -182,15 +160,12 @@ impl Transaction<'_> {
         Candidates { order, sources, last_source: None, remaining, piece, last, are_shared }
     }
 
-    /// Returns true if a sub-queue may give tasks: the claim serves it, limits leave room, and it
-    /// is not paused.
     fn may_give(&self, claim: &Claim, sub_queue: &SubQueue, remaining: &Remaining) -> bool {
         claim.selects_kind(&sub_queue.kind_name, sub_queue.orchestration)
             && remaining.any_of(sub_queue.queue, sub_queue.kind)
             && !self.cache.pauses.holds(&sub_queue.queue_name, &sub_queue.kind_name)
     }
 
-    /// Adds the first head of each source.
     fn add_heads(&mut self, candidates: &mut Candidates) -> Result<()> {
         for source in 0..candidates.sources.len() {
             self.add_head(candidates, source)?;
@@ -227,7 +202,6 @@ impl Transaction<'_> {
         remaining
     }
 
-    /// Adds the next head of a source, unless it is not urgent enough.
     fn add_head(&mut self, candidates: &mut Candidates, source: usize) -> Result<()> {
         let head = self.next_of(&mut candidates.sources[source].heads, candidates.piece)?;
         let head = head.filter(|head| candidates.is_urgent_enough(head.sort_key));
@@ -238,7 +212,6 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Returns the next head of a cursor.
     fn next_of(&mut self, heads: &mut Heads, piece: usize) -> Result<Option<ClaimableHead>> {
         match heads {
             Heads::List(cursor) => {
@@ -251,8 +224,6 @@ impl Transaction<'_> {
         }
     }
 
-    /// Returns the next head among groups. Without passed lists that is the first one of the
-    /// ordered heads.
     fn next_of_groups(&mut self, cursor: &HeadListCursor) -> Result<Option<ClaimableHead>> {
         if cursor.behind.is_none() && cursor.passed.is_empty() && cursor.last.is_none() {
             let first = self.cache.heads.first(self.connection, cursor.head_list)?;
@@ -276,7 +247,7 @@ impl Transaction<'_> {
         Ok(next)
     }
 
-    /// The next task of all sources that may still give one.
+    /// Returns the next task of all sources that may still give one.
     pub(in crate::sqlite) fn next_candidate(&mut self, candidates: &mut Candidates) -> Result<Option<Candidate>> {
         if let Some(source) = candidates.last_source.take() {
             self.add_head(candidates, source)?;
@@ -321,8 +292,8 @@ impl Transaction<'_> {
         Ok(next.map(|next| between(last, next)))
     }
 
-    /// The first place of a source behind another. Where groups share queues their heads are not in
-    /// the order of their sort keys, so all are looked at.
+    /// Returns the first sort key of a source behind another. If groups share queues, their heads
+    /// are not in the order of their sort keys, so all are checked.
     fn first_behind(&mut self, heads: &Heads, last: SortKey) -> Result<Option<SortKey>> {
         let cursor = match heads {
             Heads::List(cursor) => {
@@ -364,7 +335,6 @@ impl Transaction<'_> {
         })
     }
 
-    /// Replaces the heads of some sources after their order has changed.
     fn refresh(
         &mut self,
         candidates: &mut Candidates,
@@ -395,7 +365,6 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Adds the first task of a list to the heads of a peek.
     fn add_also(&mut self, heads: &mut Vec<(i64, ClaimableHead)>, list: i64) -> Result<()> {
         if let Some(sort_key) = self.cache.index.first_ready(self.connection, list)? {
             let share_tag = self.share_tag_of(list)?;
@@ -404,8 +373,6 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Adds the groups that have got a token since the last sweep. A peek must see them, and does
-    /// not sweep.
     fn add_groups_with_tokens(&mut self, candidates: &mut Candidates) -> Result<()> {
         let (now, mut heads) = (self.steady_time(), Vec::new());
         for (_, group) in self.cache.heads.tokens_due(self.connection, i64::MAX, bounds::GROUPS)? {
@@ -437,7 +404,6 @@ impl Transaction<'_> {
 }
 
 impl Candidates {
-    /// Returns true if a task is not behind the last sort key that the claim accepts.
     fn is_urgent_enough(&self, sort_key: SortKey) -> bool {
         self.last.is_none_or(|last| sort_key <= last)
     }
@@ -455,7 +421,6 @@ impl Candidates {
         }
     }
 
-    /// Removes the sources of a kind, whose limit is reached.
     fn close_kind(&mut self, kind: i64) {
         for source in 0..self.sources.len() {
             if self.sources[source].kind == kind {
@@ -480,7 +445,7 @@ impl Candidates {
 }
 
 impl HeadListCursor {
-    /// Up to where the ready list of a head was looked at, if the head was.
+    /// Returns the sort key up to which the ready list of a head was examined, if it was.
     fn passed_of(&self, head: &ClaimableHead) -> Option<SortKey> {
         let passed = [self.behind, self.passed.get(&head.list).copied()].into_iter().flatten().max();
         passed.filter(|passed| head.sort_key <= *passed)
@@ -494,7 +459,6 @@ impl Remaining {
             && self.kinds.get(&kind).is_none_or(|remaining| *remaining > 0)
     }
 
-    /// Lowers the room of a queue.
     fn at_most(&mut self, queue: i64, room: usize) {
         if let Some(remaining) = self.queues.get_mut(&queue) {
             *remaining = room.min(*remaining);
@@ -511,7 +475,6 @@ impl Remaining {
     }
 }
 
-/// Takes one from the room of a number, and returns what is left; `None` for an unlimited one.
 fn one_less(remaining: &mut FxHashMap<i64, usize>, number: i64) -> Option<usize> {
     let remaining = remaining.get_mut(&number)?;
     *remaining = remaining.saturating_sub(1);

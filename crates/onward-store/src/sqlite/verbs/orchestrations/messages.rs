@@ -133,7 +133,7 @@ impl Transaction<'_> {
             return Ok(false);
         }
         let InstanceRow { generation, length, .. } = self.instance(task.id)?;
-        if !orchestration::hears_of_cancel(generation, length, task.state()) {
+        if !orchestration::is_notified_of_cancel(generation, length, task.state()) {
             return Ok(false);
         }
         let is_waiting = self.all_messages(task.id)?.iter().any(|message| message.body == MessageBody::Cancel);

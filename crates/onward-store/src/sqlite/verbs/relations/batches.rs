@@ -357,7 +357,7 @@ impl Transaction<'_> {
             .execute([i64::MAX, batch.0])?;
         for (item, ended) in items {
             self.take_key_again(item, &ended)?;
-            self.wait_anew(item, &ended)?;
+            self.revive(item, &ended)?;
         }
         Ok(())
     }

@@ -89,7 +89,7 @@ impl Transaction<'_> {
         check_deadline(task, ended.options.deadline, self.now)?;
         let items = self.items_to_retry(task, &ended)?;
         self.take_key_again(task, &ended)?;
-        self.wait_anew(task, &ended)?;
+        self.revive(task, &ended)?;
         self.hint.work += 1;
         self.retry_items(task, items)?;
         self.add_to_batch_again(task, &ended)?;
@@ -97,7 +97,7 @@ impl Transaction<'_> {
     }
 
     /// Moves an ended task from history to the waiting tasks.
-    pub(in crate::sqlite::verbs) fn wait_anew(&mut self, task: TaskId, ended: &EndedTask) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn revive(&mut self, task: TaskId, ended: &EndedTask) -> Result<()> {
         if let Some(sub_queue) = self.cache.names.sub_queue(ended.sub_queue) {
             let queue = sub_queue.queue_name.clone();
             self.cache.names.ensure_queue(self.connection, &queue)?;

@@ -206,7 +206,7 @@ fn an_initiate_that_was_tampered_with_costs_no_multiplication_or_one() {
 
 /// Shows: M2
 #[test]
-fn whoever_shows_the_key_of_somebody_else_is_refused_before_anybody_is_asked() {
+fn a_client_with_the_key_of_another_is_refused_before_the_authorizer_is_called() {
     let impostor = KeyPair::claimed(keys(7).public(), keys(8).secret());
     assert_eq!(cost_of_refusal(&sent(client(impostor))), KNOWN);
 }

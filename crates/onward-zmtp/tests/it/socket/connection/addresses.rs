@@ -53,7 +53,7 @@ async fn a_port_that_a_socket_was_connected_to_itself_over_is_free_for_who_liste
 
 /// Shows: M3
 #[tokio::test]
-async fn a_socket_connects_from_the_address_it_is_told() {
+async fn a_socket_connects_from_the_configured_address() {
     let pull = PullSocket::new();
     let Endpoint::Tcp { port, .. } = pull.bind("tcp://127.0.0.1:*").await.unwrap() else { panic!("it is TCP") };
     let push = PushSocket::new();
@@ -67,7 +67,7 @@ async fn a_socket_connects_from_the_address_it_is_told() {
 
 /// Shows: M3
 #[tokio::test]
-async fn a_source_of_another_kind_than_the_destination_is_told() {
+async fn a_source_of_another_kind_than_the_destination_is_named() {
     let push = PushSocket::with_options(quick());
     let mut monitor = push.monitor();
     push.connect("tcp://[::1]:0;127.0.0.1:9").unwrap();
@@ -212,7 +212,7 @@ fn an_address_is_free_when_the_runtime_of_its_socket_has_ended() {
 
 /// Shows: M3
 #[tokio::test]
-async fn an_end_of_listening_is_told_for_every_transport() {
+async fn an_end_of_listening_is_reported_for_every_transport() {
     for endpoint in ["tcp://127.0.0.1:*", "ipc://@onward-zmtp-told", "inproc://told"] {
         let pull = PullSocket::new();
         let mut monitor = pull.monitor();

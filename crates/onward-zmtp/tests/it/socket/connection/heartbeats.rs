@@ -17,7 +17,7 @@ fn beating(milliseconds: u64) -> SocketOptions {
 
 /// Shows: M3
 #[tokio::test]
-async fn a_silent_peer_is_asked_and_leaves_the_round_robin_though_nobody_receives() {
+async fn a_silent_peer_is_pinged_and_leaves_the_round_robin_without_a_receiver() {
     let push = PushSocket::with_options(beating(20));
     let endpoint = push.bind("tcp://127.0.0.1:*").await.unwrap();
     let mut monitor = push.monitor();
@@ -35,7 +35,7 @@ async fn a_silent_peer_is_asked_and_leaves_the_round_robin_though_nobody_receive
 /// Shows: M3
 #[tokio::test]
 async fn a_peer_that_cannot_be_asked_for_signs_of_life_is_reported() {
-    for (options, minor, is_told) in [
+    for (options, minor, is_reported) in [
         (beating(20_000), 0, true),
         (beating(20_000), 1, false),
         (SocketOptions::new(), 0, false),
@@ -54,13 +54,13 @@ async fn a_peer_that_cannot_be_asked_for_signs_of_life_is_reported() {
             _ => None,
         })
         .await;
-        assert_eq!(is_next, is_told);
+        assert_eq!(is_next, is_reported);
     }
 }
 
 /// Shows: M3
 #[tokio::test]
-async fn a_ping_is_answered_though_nobody_receives() {
+async fn a_ping_is_answered_without_a_receiver() {
     let pull = PullSocket::new();
     let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
     let mut raw = Raw::introduced(&endpoint, "PUSH").await;

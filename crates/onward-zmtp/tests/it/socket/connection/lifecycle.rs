@@ -89,13 +89,13 @@ async fn dropping_a_socket_of_any_type_ends_all_its_tasks() {
     sub.connect(publisher.bind("inproc://life").await.unwrap()).unwrap();
     let (push, pull) = (PushSocket::new(), PullSocket::new());
     push.connect(pull.bind("ipc://@onward-zmtp-life").await.unwrap()).unwrap();
-    let nobody = PairSocket::new();
-    nobody.connect("tcp://127.0.0.1:1").unwrap();
-    nobody.connect("inproc://nobody").unwrap();
+    let unconnected = PairSocket::new();
+    unconnected.connect("tcp://127.0.0.1:1").unwrap();
+    unconnected.connect("inproc://nobody").unwrap();
     peers(1, || dealer.statistics()).await;
     peers(1, || sub.statistics()).await;
     peers(1, || push.statistics()).await;
-    drop((router, dealer, publisher, sub, push, pull, nobody));
+    drop((router, dealer, publisher, sub, push, pull, unconnected));
     no_tasks().await;
 }
 
@@ -207,7 +207,7 @@ async fn a_dealer_finds_its_router_again_after_a_restart() {
 
 /// Shows: M3
 #[tokio::test]
-async fn the_time_between_attempts_grows_and_is_told() {
+async fn the_time_between_attempts_grows_and_is_reported() {
     let push = PushSocket::with_options(
         SocketOptions::new()
             .reconnect(Reconnect { first: Duration::from_millis(4), longest: Duration::from_millis(16) }),
@@ -227,7 +227,7 @@ async fn the_time_between_attempts_grows_and_is_told() {
 
 /// Shows: M3
 #[tokio::test]
-async fn events_tell_the_life_of_a_connection_and_why_it_ended() {
+async fn events_report_the_life_of_a_connection_and_why_it_ended() {
     let (listener, endpoint) = listen().await;
     let pull = PullSocket::with_options(quick());
     let mut monitor = pull.monitor();
@@ -251,7 +251,7 @@ async fn events_tell_the_life_of_a_connection_and_why_it_ended() {
 }
 
 #[tokio::test]
-async fn a_reader_of_events_that_is_late_is_told_how_many_it_missed() {
+async fn a_late_reader_of_events_gets_the_number_that_it_missed() {
     let pull = PullSocket::new();
     let mut monitor = pull.monitor();
     for _ in 0..=onward_zmtp::socket::bounds::MONITOR_EVENTS {
@@ -264,7 +264,7 @@ async fn a_reader_of_events_that_is_late_is_told_how_many_it_missed() {
 
 /// Shows: M3
 #[tokio::test]
-async fn an_unbound_endpoint_takes_nobody_new_and_keeps_who_is_there() {
+async fn an_unbound_endpoint_accepts_no_new_peer_and_keeps_the_others() {
     let mut pull = PullSocket::new();
     let mut monitor = pull.monitor();
     let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();

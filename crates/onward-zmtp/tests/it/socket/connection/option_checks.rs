@@ -78,7 +78,7 @@ async fn the_refusal_names_the_option_and_who_has_a_use_for_it() {
 ///
 /// Shows: M3
 #[tokio::test]
-async fn a_function_that_decides_who_may_connect_is_refused_where_nobody_would_ask_it() {
+async fn an_authorizer_is_refused_where_it_would_never_be_called() {
     let client =
         Security::CurveClient { server: KeyPair::generate().unwrap().public(), keys: KeyPair::generate().unwrap() };
     for security in [Security::Null, client] {

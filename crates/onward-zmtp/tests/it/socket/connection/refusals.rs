@@ -100,7 +100,7 @@ fn curve(server: &KeyPair) -> SocketOptions {
 
 /// Shows: M3
 #[tokio::test]
-async fn a_client_with_the_wrong_key_of_the_server_is_told_so() {
+async fn a_client_with_the_wrong_key_of_the_server_gets_an_error_that_names_it() {
     let (right, wrong) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
     let options = SocketOptions::new()
         .security(Security::CurveServer { keys: right })

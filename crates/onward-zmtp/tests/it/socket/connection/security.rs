@@ -43,14 +43,14 @@ async fn passes(client: SocketOptions, server: &mut PullSocket, endpoint: &Endpo
 
 /// Shows: M3
 #[tokio::test]
-async fn whoever_knows_the_password_may_connect() {
+async fn a_client_that_knows_the_password_may_connect() {
     let (mut pull, endpoint) = server(plain_server()).await;
     passes(plain("open sesame"), &mut pull, &endpoint).await;
 }
 
 /// Shows: M3
 #[tokio::test]
-async fn whoever_does_not_is_told_so_and_does_not_come_back() {
+async fn a_client_that_may_not_connect_gets_the_reason_and_does_not_return() {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
     let options = SocketOptions::new().security(Security::PlainServer).authenticate_with(move |_| {
@@ -93,7 +93,7 @@ async fn only_the_keys_that_are_welcome_may_connect() {
 
 /// Shows: M3
 #[tokio::test]
-async fn a_server_that_was_not_told_who_may_connect_accepts_nobody() {
+async fn a_server_without_an_authorizer_accepts_no_client() {
     for security in [Security::PlainServer, Security::CurveServer { keys: KeyPair::generate().unwrap() }] {
         let client = match &security {
             Security::CurveServer { keys } => {

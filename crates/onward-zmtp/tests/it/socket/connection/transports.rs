@@ -141,7 +141,7 @@ async fn within_the_process_closing_hands_over_what_is_queued() {
 }
 
 #[tokio::test]
-async fn a_file_that_nobody_listens_on_any_more_is_replaced() {
+async fn a_file_without_a_listener_is_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("stale");
     drop(UnixListener::bind(&path).unwrap());
@@ -170,7 +170,7 @@ async fn a_socket_that_takes_the_place_of_one_that_is_about_to_go_keeps_its_file
 }
 
 #[tokio::test]
-async fn a_file_that_somebody_listens_on_or_that_is_no_socket_is_left_alone() {
+async fn a_file_with_a_listener_and_one_that_is_no_socket_are_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("taken");
     let listener = UnixListener::bind(&path).unwrap();

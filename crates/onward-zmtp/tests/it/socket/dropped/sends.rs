@@ -150,8 +150,8 @@ async fn publisher<T: Sends>() -> Site<T, Sub> {
     }
     until(|| {
         let _ = sender.try_send("does anybody hear?");
-        subscribers.iter_mut().for_each(|(subscriber, heard)| *heard |= subscriber.try_recv().is_some());
-        subscribers.iter().all(|(_, heard)| *heard)
+        subscribers.iter_mut().for_each(|(subscriber, received)| *received |= subscriber.try_recv().is_some());
+        subscribers.iter().all(|(_, received)| *received)
     })
     .await;
     until(|| {

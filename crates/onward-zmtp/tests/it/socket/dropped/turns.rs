@@ -86,16 +86,16 @@ async fn a_reply_to_a_full_peer_that_is_dropped_when_there_is_room_is_still_to_b
     })
     .await;
     let waiting = Waiting::on(rep.send("dropped"));
-    let heard = async |dealer: &mut DealerSocket| within(dealer.recv()).await.unwrap().frames()[1].clone();
-    assert_eq!(heard(&mut dealer).await, "0");
+    let received = async |dealer: &mut DealerSocket| within(dealer.recv()).await.unwrap().frames()[1].clone();
+    assert_eq!(received(&mut dealer).await, "0");
     waiting.woken_and_dropped().await;
     assert!(within(rep.recv()).await.unwrap_err().is_state());
     let giving = async { within(rep.send("given")).await.unwrap() };
     let hearing = async {
         for number in 1..given {
-            assert_eq!(heard(&mut dealer).await, number.to_string());
+            assert_eq!(received(&mut dealer).await, number.to_string());
         }
-        assert_eq!(heard(&mut dealer).await, "given");
+        assert_eq!(received(&mut dealer).await, "given");
     };
     tokio::join!(giving, hearing);
     assert!(dealer.try_recv().is_none());

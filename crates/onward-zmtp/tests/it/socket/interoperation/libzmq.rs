@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::traffic::{
-    be_answered, come_back, greet_and_send_back, hear, publish, pull, push, reply, send_back, subscribe,
+    be_answered, come_back, greet_and_send_back, publish, pull, push, receive_published, reply, send_back, subscribe,
     subscribe_by_message,
 };
 use crate::socket::support::events::{connected, within};
@@ -139,30 +139,30 @@ async fn our_xpub_and_an_xsub_of_libzmq() {
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn our_sub_and_a_pub_of_libzmq() {
-    hear(Others::libzmq(), "publish-pub", subscribe).await;
+    receive_published(Others::libzmq(), "publish-pub", subscribe).await;
 }
 
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn our_sub_and_an_xpub_of_libzmq() {
-    hear(Others::libzmq(), "publish-xpub", subscribe).await;
+    receive_published(Others::libzmq(), "publish-xpub", subscribe).await;
 }
 
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn our_xsub_and_a_pub_of_libzmq() {
-    hear(Others::libzmq(), "publish-pub", subscribe_by_message).await;
+    receive_published(Others::libzmq(), "publish-pub", subscribe_by_message).await;
 }
 
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn our_xsub_and_an_xpub_of_libzmq() {
-    hear(Others::libzmq(), "publish-xpub", subscribe_by_message).await;
+    receive_published(Others::libzmq(), "publish-xpub", subscribe_by_message).await;
 }
 
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn heartbeats_with_libzmq_go_on_while_nobody_receives() {
+async fn heartbeats_with_libzmq_continue_without_a_receiver() {
     let Some(program) = program() else { return };
     let heartbeat = onward_zmtp::protocol::Heartbeat::every(std::time::Duration::from_millis(20));
     let pull = PullSocket::with_options(SocketOptions::new().heartbeat(heartbeat));

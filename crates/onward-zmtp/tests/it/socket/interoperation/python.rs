@@ -11,7 +11,7 @@ use onward_zmtp::socket::kind;
 use onward_zmtp::{PullSocket, RepSocket, XpubSocket};
 use tokio::process::Command;
 
-use super::traffic::{be_answered, come_back, hear, publish, pull, push, reply, send_back, subscribe};
+use super::traffic::{be_answered, come_back, publish, pull, push, receive_published, reply, send_back, subscribe};
 use crate::socket::support::events::within;
 use crate::zmtp::peer::{Others, interpreter};
 
@@ -77,7 +77,7 @@ async fn our_pub_and_a_sub_of_python() {
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn our_sub_and_a_pub_of_python() {
-    hear(Others::python(), "publish-pub", subscribe).await;
+    receive_published(Others::python(), "publish-pub", subscribe).await;
 }
 
 /// Shows: M4

@@ -99,7 +99,7 @@ impl Theirs {
     }
 
     /// Connects a raw peer that claims a type and refuses no other, so that libzmq alone decides.
-    async fn meet_anybody(&mut self, theirs: SocketType, anybody: SocketType) -> bool {
+    async fn meet_any_peer(&mut self, theirs: SocketType, ours: SocketType) -> bool {
         let mut raw = if let Some(endpoint) = self.endpoint(theirs) {
             Raw::connect(endpoint).await
         } else {
@@ -107,7 +107,7 @@ impl Theirs {
             self.connect(theirs, &endpoint);
             Raw(within(listener.accept()).await.unwrap().0)
         };
-        raw.write(&introduction(1, anybody.name())).await;
+        raw.write(&introduction(1, ours.name())).await;
         self.verdict(raw)
     }
 }
@@ -133,12 +133,12 @@ async fn check_ours(mut sockets: Theirs) {
     }
 }
 
-async fn check_anybody(mut sockets: Theirs) {
+async fn check_any_peer(mut sockets: Theirs) {
     for theirs in TYPES {
-        for anybody in TYPES {
-            let expected = contains(&PAIRS, anybody, theirs) != contains(&LIBZMQ_DIFFERS, anybody, theirs);
-            let verdict = sockets.meet_anybody(theirs, anybody).await;
-            assert_eq!(verdict, expected, "libzmq's {theirs} of somebody who says to be a {anybody}");
+        for ours in TYPES {
+            let expected = contains(&PAIRS, ours, theirs) != contains(&LIBZMQ_DIFFERS, ours, theirs);
+            let verdict = sockets.meet_any_peer(theirs, ours).await;
+            assert_eq!(verdict, expected, "libzmq's {theirs} of somebody who says to be a {ours}");
         }
     }
 }
@@ -161,12 +161,12 @@ async fn every_type_of_libzmq_that_connects_to_one_of_ours_is_accepted_or_refuse
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn libzmq_itself_accepts_and_refuses_those_who_connect_as_the_rfc_says() {
     let Some(program) = program() else { return };
-    check_anybody(Theirs::bound(&program)).await;
+    check_any_peer(Theirs::bound(&program)).await;
 }
 
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn libzmq_itself_accepts_and_refuses_those_it_connects_to_as_the_rfc_says() {
     let Some(program) = program() else { return };
-    check_anybody(Theirs::connecting(&program)).await;
+    check_any_peer(Theirs::connecting(&program)).await;
 }

@@ -132,13 +132,17 @@ pub(super) async fn publish<T: Sends>(others: Option<Others>, kind: &str) {
 }
 
 /// Lets the other end publish until the first message arrives, then every shape.
-pub(super) async fn hear<T: Receives>(others: Option<Others>, kind: &str, subscribe: impl AsyncFn(&mut Socket<T>)) {
+pub(super) async fn receive_published<T: Receives>(
+    others: Option<Others>,
+    kind: &str,
+    subscribe: impl AsyncFn(&mut Socket<T>),
+) {
     let Some(mut others) = others else { return };
     for field in Field::all(&others) {
         let (mut subscriber, peer) = field.meet::<T>(&mut others, kind).await;
         subscribe(&mut subscriber).await;
         let ping = topical(Message::from("ping"));
-        assert_eq!(first_heard(&mut subscriber, peer).await, ping);
+        assert_eq!(first_received(&mut subscriber, peer).await, ping);
         peer.write_line("go");
         for shape in shapes().into_iter().map(topical) {
             let mut arrived = within(subscriber.recv()).await.unwrap();
@@ -160,7 +164,7 @@ pub(super) async fn subscribe_by_message(xsub: &mut XsubSocket) {
     xsub.send(&b"\x01shape"[..]).await.unwrap();
 }
 
-async fn first_heard<T: Receives>(subscriber: &mut Socket<T>, peer: &mut Peer) -> Message {
+async fn first_received<T: Receives>(subscriber: &mut Socket<T>, peer: &mut Peer) -> Message {
     let mut ticks = interval(Duration::from_millis(1));
     within(async {
         loop {

@@ -22,18 +22,18 @@ fn number(number: u32) -> Message {
 async fn a_reply_is_written_by_the_task_that_sends_it() {
     let mut replies = DealerSocket::new();
     let endpoint = replies.bind("ipc://@a-reply-at-once").await.unwrap();
-    let (tell, told) = mpsc::channel();
+    let (report, reported) = mpsc::channel();
     let asks = thread::spawn(move || {
         Builder::new_current_thread().enable_all().build().unwrap().block_on(async move {
             let mut asks = DealerSocket::new();
             asks.connect(endpoint).unwrap();
             asks.send("request").await.unwrap();
-            tell.send(within(asks.recv()).await.unwrap()).unwrap();
+            report.send(within(asks.recv()).await.unwrap()).unwrap();
         });
     });
     within(replies.recv()).await.unwrap();
     replies.try_send("reply").unwrap();
-    assert_eq!(told.recv_timeout(Duration::from_secs(10)).unwrap(), Message::from("reply"));
+    assert_eq!(reported.recv_timeout(Duration::from_secs(10)).unwrap(), Message::from("reply"));
     asks.join().unwrap();
 }
 

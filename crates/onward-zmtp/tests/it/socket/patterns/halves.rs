@@ -10,19 +10,19 @@ use crate::socket::support::events::{peers, within};
 async fn a_half_of_a_socket_is_bound_and_connected_as_the_whole() {
     let (sender, mut receiver) = RouterSocket::new().split();
     let endpoint = receiver.bind("tcp://127.0.0.1:*").await.unwrap();
-    let (mut asks, mut hears) = RouterSocket::new().split();
-    assert!(asks.connect(&endpoint).unwrap() && !hears.connect(&endpoint).unwrap());
+    let (mut asks, mut receives) = RouterSocket::new().split();
+    assert!(asks.connect(&endpoint).unwrap() && !receives.connect(&endpoint).unwrap());
     peers(1, || sender.statistics()).await;
     let another = sender.bind("inproc://halves").await.unwrap();
-    assert!(hears.connect(&another).unwrap());
+    assert!(receives.connect(&another).unwrap());
     peers(2, || sender.statistics()).await;
     sender.unbind(&another).unwrap();
-    hears.disconnect(&another).unwrap();
+    receives.disconnect(&another).unwrap();
     asks.disconnect(&endpoint).unwrap();
     receiver.unbind(&endpoint).unwrap();
     peers(0, || sender.statistics()).await;
     assert!(asks.try_send(Message::from_iter(["nobody", "hello"])).is_err() && receiver.try_recv().is_none());
-    assert!(hears.try_recv().is_none());
+    assert!(receives.try_recv().is_none());
 }
 
 /// Shows: M3

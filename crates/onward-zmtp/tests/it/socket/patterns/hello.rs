@@ -93,7 +93,7 @@ async fn a_greeting_that_a_peer_did_not_get_goes_to_no_other() {
 
 /// Shows: M3
 #[tokio::test]
-async fn a_greeting_that_could_not_be_sent_is_refused_before_anybody_is_greeted() {
+async fn a_greeting_that_could_not_be_sent_is_refused_before_a_peer_is_greeted() {
     for hello in [Message::new(), Message::from_iter(std::iter::repeat_n("part", 1025))] {
         let push = PushSocket::with_options(greets(hello));
         push.connect("tcp://127.0.0.1:1").unwrap_err();

@@ -129,7 +129,7 @@ async fn nothing_comes_after_a_cancellation_even_if_it_was_on_its_way() {
 
 /// Shows: M3
 #[tokio::test]
-async fn an_xpub_hears_of_first_subscriptions_and_last_cancellations() {
+async fn an_xpub_receives_first_subscriptions_and_last_cancellations() {
     let (mut xpub, endpoint) = xpub(SocketOptions::new()).await;
     let subs = [SubSocket::new(), SubSocket::new()];
     for sub in &subs {
@@ -148,7 +148,7 @@ async fn an_xpub_hears_of_first_subscriptions_and_last_cancellations() {
 
 /// Shows: M3
 #[tokio::test]
-async fn an_xpub_hears_of_the_end_of_a_lost_subscription_before_it_hears_of_the_next() {
+async fn an_xpub_receives_the_end_of_a_lost_subscription_before_the_next() {
     let reconnect = Reconnect { first: Duration::from_millis(1), longest: Duration::from_millis(10) };
     let mut xpub = XpubSocket::with_options(SocketOptions::new().reconnect(reconnect));
     // A second connection is present, because then connections take turns.
@@ -175,7 +175,7 @@ async fn an_xpub_hears_of_the_end_of_a_lost_subscription_before_it_hears_of_the_
 ///
 /// Shows: M3
 #[tokio::test]
-async fn what_is_published_before_a_subscription_has_arrived_is_for_nobody() {
+async fn a_message_published_before_a_subscription_has_arrived_is_dropped() {
     let (mut xpub, endpoint) = xpub(SocketOptions::new()).await;
     let mut sub = SubSocket::new();
     sub.subscribe("news").unwrap();
@@ -205,7 +205,7 @@ async fn come_and_go(xpub: &XpubSocket, endpoint: &Endpoint, topics: usize) {
 ///
 /// Shows: M3
 #[tokio::test]
-async fn an_xpub_that_does_not_receive_hears_nobody_any_more_after_a_while_and_everybody_when_it_does() {
+async fn an_xpub_that_does_not_receive_stops_reading_its_peers_until_it_does() {
     let (mut xpub, endpoint) = xpub(SocketOptions::new().receive_high_water_mark(HighWaterMark::messages(100))).await;
     for _ in 0..3 {
         come_and_go(&xpub, &endpoint, 20).await;
@@ -225,7 +225,7 @@ async fn an_xpub_that_does_not_receive_hears_nobody_any_more_after_a_while_and_e
 
 /// Shows: M3
 #[tokio::test]
-async fn a_verbose_xpub_hears_of_every_subscription() {
+async fn a_verbose_xpub_receives_every_subscription() {
     let (mut xpub, endpoint) = xpub(SocketOptions::new().verbose()).await;
     let subs = [SubSocket::new(), SubSocket::new()];
     for sub in &subs {

@@ -125,7 +125,7 @@ async fn a_request_without_an_envelope_is_discarded() {
 }
 
 #[tokio::test]
-async fn a_reply_to_whoever_is_gone_is_dropped_and_counted() {
+async fn a_reply_to_a_peer_that_is_gone_is_dropped_and_counted() {
     let (mut rep, endpoint) = rep().await;
     let mut req = ReqSocket::new();
     req.connect(&endpoint).unwrap();
@@ -166,7 +166,7 @@ async fn a_reply_may_have_empty_frames() {
 ///
 /// Shows: M3
 #[tokio::test]
-async fn a_request_waits_for_somebody_who_can_be_asked() {
+async fn a_request_waits_for_a_peer() {
     let mut req = ReqSocket::new();
     req.connect("tcp://127.0.0.1:1").unwrap();
     assert!(req.send("too early").now_or_never().is_none());

@@ -67,7 +67,7 @@ async fn a_router_that_connects_knows_the_peer_by_the_identity_that_it_gave_it()
 
 /// Shows: M3
 #[tokio::test]
-async fn a_message_to_nobody_is_an_error_and_not_silence() {
+async fn a_message_without_a_recipient_is_an_error() {
     let (mut router, _) = router(SocketOptions::new()).await;
     let error = router.send(Message::from_iter(["nobody", "hello"])).await.unwrap_err();
     assert!(error.is_unroutable());

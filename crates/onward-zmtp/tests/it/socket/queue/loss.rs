@@ -253,7 +253,7 @@ async fn end(monitor: &mut Monitor) -> (Error, usize, usize) {
 
 /// Shows: M3
 #[tokio::test]
-async fn a_message_that_the_peer_refuses_is_told_with_the_reason_of_the_peer() {
+async fn a_message_that_the_peer_refuses_is_reported_with_the_reason_of_the_peer() {
     let directory = tempfile::tempdir().unwrap();
     let path = format!("ipc://{}", directory.path().join("refuses").display());
     for endpoint in ["tcp://127.0.0.1:*", &path] {
@@ -275,7 +275,7 @@ async fn a_message_that_the_peer_refuses_is_told_with_the_reason_of_the_peer() {
 
 /// Shows: M3
 #[tokio::test]
-async fn a_frame_that_is_too_large_is_told_with_the_reason_of_the_peer() {
+async fn a_frame_that_is_too_large_is_reported_with_the_reason_of_the_peer() {
     let mut limits = Limits::default();
     limits.frame_bytes = 1000;
     let pull = PullSocket::with_options(SocketOptions::new().limits(limits));
@@ -291,7 +291,7 @@ async fn a_frame_that_is_too_large_is_told_with_the_reason_of_the_peer() {
 
 /// Shows: M3
 #[tokio::test]
-async fn what_was_queued_for_a_peer_alone_is_told_as_lost_when_it_goes() {
+async fn messages_queued_for_one_peer_are_reported_as_lost_when_it_leaves() {
     let mut router = RouterSocket::new();
     let endpoint = router.bind("tcp://127.0.0.1:*").await.unwrap();
     let mut monitor = router.monitor();

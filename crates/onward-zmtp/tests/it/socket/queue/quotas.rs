@@ -41,7 +41,7 @@ async fn each_of_many_peers_is_read_ahead_no_further_than_its_quota_and_nothing_
 
 /// Shows: M5
 #[tokio::test]
-async fn a_peer_that_is_left_alone_is_read_ahead_further_though_nobody_receives() {
+async fn a_lone_peer_is_read_ahead_further_without_a_receiver() {
     let (pull, mut pushes) = connected().await;
     let mut last = pushes.pop().unwrap();
     for _ in 0..EACH {

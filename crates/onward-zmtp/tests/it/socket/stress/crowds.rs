@@ -51,19 +51,19 @@ const DRIPPED: &str = "dripped ";
 ///
 /// Shows: M3
 #[test]
-fn thousands_that_say_nothing_or_drip_keep_nobody_out_and_leave_nothing_behind() {
-    are_in_nobodys_way(bounds::PENDING_HANDSHAKES.min(Plan::from_environment().connections / 4));
+fn thousands_of_silent_or_slow_peers_keep_no_peer_out_and_leave_nothing_behind() {
+    affect_no_other_peer(bounds::PENDING_HANDSHAKES.min(Plan::from_environment().connections / 4));
 }
 
 /// A peer with a normal handshake is also served if all of the connections may stay.
 ///
 /// Shows: M3
 #[test]
-fn thousands_that_say_nothing_or_drip_and_are_not_sent_away_keep_nobody_out_and_leave_nothing_behind() {
-    are_in_nobodys_way(usize::MAX);
+fn thousands_of_silent_or_slow_peers_that_stay_connected_keep_no_peer_out_and_leave_nothing_behind() {
+    affect_no_other_peer(usize::MAX);
 }
 
-fn are_in_nobodys_way(places: usize) {
+fn affect_no_other_peer(places: usize) {
     // Each test takes as many files as there may be, so they run one at a time.
     static FILES: Mutex<()> = Mutex::new(());
     let _files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,14 +107,14 @@ impl Plan {
         let mut pull = PullSocket::with_options(options);
         let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
         let mut crowd = Crowd::start(&endpoint);
-        crowd.hear(ALL_HERE).await;
+        crowd.read_report(ALL_HERE).await;
         let metrics = tokio::runtime::Handle::current().metrics();
         // The listener, and one task for each connection that is still there.
         let tasks = 1 + self.connections.min(places);
         until(|| metrics.num_alive_tasks() == tasks).await;
         let is_over = Cell::new(false);
         let dripping = async {
-            let octets = crowd.hear(DRIPPED).await;
+            let octets = crowd.read_report(DRIPPED).await;
             is_over.set(true);
             octets.parse().unwrap()
         };
@@ -164,7 +164,7 @@ impl Crowd {
     }
 
     /// Waits for the next line that begins with `begin` and returns the rest of it.
-    async fn hear(&mut self, begin: &str) -> String {
+    async fn read_report(&mut self, begin: &str) -> String {
         let said = async {
             loop {
                 let line = self.lines.next_line().await.unwrap().expect("the crowd is there");

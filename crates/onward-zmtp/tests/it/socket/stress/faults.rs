@@ -20,7 +20,7 @@ fn announces(length: u64) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_length_of_2_to_the_62_costs_the_peer_its_connection_and_nobody_else() {
+async fn a_length_of_2_to_the_62_costs_only_the_sender_its_connection() {
     let mut pull = PullSocket::new();
     let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
     let mut monitor = pull.monitor();
@@ -103,7 +103,7 @@ async fn small_messages_that_are_kept_hold_no_large_buffers() {
 }
 
 #[tokio::test]
-async fn those_who_say_nothing_keep_nobody_out() {
+async fn silent_peers_keep_no_peer_out() {
     let mut pull = PullSocket::with_options(SocketOptions::new().pending_handshakes(8));
     let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
     let mut monitor = pull.monitor();
@@ -177,7 +177,7 @@ async fn a_peer_whose_handshake_is_not_done_is_sent_nothing() {
 
 /// The test of the fault above, for receivers.
 #[tokio::test]
-async fn a_peer_whose_handshake_is_not_done_is_not_heard_and_keeps_nobody_waiting() {
+async fn a_peer_in_its_handshake_is_not_received_from_and_delays_no_other() {
     for (name, client, server) in mechanisms() {
         let (mut pull, endpoint, mut half_open) = beside_half_open::<Pull>(name, client.clone(), server).await;
         half_open.write(&frame(0, b"too early")).await;

@@ -127,7 +127,7 @@ async fn a_peer_that_stops_reading_is_passed_over_by_a_push() {
 ///
 /// Shows: M3
 #[tokio::test]
-async fn a_peer_that_is_killed_in_the_middle_of_a_message_disturbs_nobody() {
+async fn a_peer_that_is_killed_in_the_middle_of_a_message_affects_no_other() {
     let mut pull = PullSocket::new();
     let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
     let mut good = Raw::introduced(&endpoint, "PUSH").await;

@@ -73,7 +73,7 @@ fn string_takes_what_has_one_obvious_text() {
 }
 
 #[test]
-fn the_text_of_a_double_does_not_tell_100_from_100_0() {
+fn the_text_of_a_double_is_the_same_for_100_and_100_0() {
     all_are(&[
         ("string(100.0)", json!("100")),
         ("string(0.1)", json!("0.1")),

@@ -70,7 +70,7 @@ fn the_error_of_a_field_points_at_it() {
 }
 
 #[test]
-fn has_tells_whether_a_field_is_there() {
+fn has_returns_whether_a_field_exists() {
     let run = run();
     for source in ["has(input.amount)", "has(input.none)", "has(input.address.city)", "has({'a': 1}.a)"] {
         assert_eq!(run.value(source), true.into(), "{source}");

@@ -8,7 +8,7 @@ fn names(source: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_use_of_a_root_is_told_with_its_first_field() {
+fn every_use_of_a_root_is_listed_with_its_first_field() {
     let source = "steps.join.result.rows > input.limit && vars.on || run.id == item && index > 0";
     assert_eq!(names(source), ["steps.join.result", "input.limit", "vars.on", "run.id", "item", "index"]);
     assert_eq!(names("[input, input['a'], steps.a]"), ["input", "input", "steps.a"]);
@@ -16,7 +16,7 @@ fn every_use_of_a_root_is_told_with_its_first_field() {
 }
 
 #[test]
-fn uses_that_are_never_evaluated_are_told_too() {
+fn uses_that_are_never_evaluated_are_listed_too() {
     assert_eq!(names("false && steps.a.state == 'completed'"), ["steps.a.state"]);
     assert_eq!(names("has(steps.a.result.rows)"), ["steps.a.result"]);
     assert_eq!(names("[].map(x, steps.a.result[input.n])"), ["steps.a.result", "input.n"]);

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use onward_store::{Name, NewTask, TaskId, TaskState, Timestamp};
 use serde_json::Value;
 
+use super::super::decision::{NoResults, StepTask};
 use super::super::*;
 use crate::workflow::template::TemplateFile;
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 use onward_store::TaskState;
 use proptest::prelude::*;
 
-use super::super::{ActionKind, Arrival, Phase, ReportedResult, RunEvent, RunState, StepState, TakenAction, UndoState};
+use super::super::state::event::TakenAction;
+use super::super::{ActionKind, Arrival, Phase, ReportedResult, RunEvent, RunState, StepState, UndoState};
 use super::oracle::Oracle;
 use super::play::{Play, context};
 use super::random::{Dice, ENDS, drain, end, happen, sketch, states};

@@ -20,7 +20,7 @@ fn subscribe_upstream(xsub: &mut Socket<Xsub>) {
 
 /// Waits for a number that is counted from now on, because earlier ones prove no new subscription.
 /// Then receives some more, none of which may be missing.
-async fn hear<T: Receives>(site: &mut Site<T>, arrived: &mut Arrived) {
+async fn receive_published<T: Receives>(site: &mut Site<T>, arrived: &mut Arrived) {
     let counted = site.allowed;
     within(async {
         while arrived.next <= counted {
@@ -38,7 +38,7 @@ async fn their_publisher_is_killed<T: Receives>(kind: &str, subscribe: fn(&mut S
         let Some(mut site) = Site::<T>::new(field, kind).await else { return };
         subscribe(&mut site.socket);
         let mut arrived = Arrived::default();
-        hear(&mut site, &mut arrived).await;
+        receive_published(&mut site, &mut arrived).await;
         let mut monitor = site.socket.monitor();
         site.peer.kill();
         disconnected(&mut monitor).await;
@@ -46,7 +46,7 @@ async fn their_publisher_is_killed<T: Receives>(kind: &str, subscribe: fn(&mut S
             arrived.note(printed(std::str::from_utf8(&message.frames()[0]).unwrap()));
         }
         site.revive(kind);
-        hear(&mut site, &mut Arrived::default()).await;
+        receive_published(&mut site, &mut Arrived::default()).await;
     }
 }
 
@@ -67,29 +67,29 @@ async fn our_subscriber_is_dropped<T: Receives>(kind: &str, subscribe: fn(&mut S
         let Some(mut site) = Site::<T>::new(field, kind).await else { return };
         subscribe(&mut site.socket);
         let mut arrived = Arrived::default();
-        hear(&mut site, &mut arrived).await;
+        receive_published(&mut site, &mut arrived).await;
         within(site.take().close()).await;
         subscribe(&mut site.socket);
         site.replace().await;
-        hear(&mut site, &mut arrived).await;
+        receive_published(&mut site, &mut arrived).await;
     }
 }
 
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pub_of_libzmq_is_heard_again_by_the_sub_that_takes_the_place_of_ours() {
+async fn a_sub_that_replaces_ours_receives_from_a_pub_of_libzmq_again() {
     our_subscriber_is_dropped("count-pub", subscribe).await;
 }
 
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_xpub_of_libzmq_is_heard_again_by_the_xsub_that_takes_the_place_of_ours() {
+async fn an_xsub_that_replaces_ours_receives_from_an_xpub_of_libzmq_again() {
     our_subscriber_is_dropped("count-xpub", subscribe_upstream).await;
 }
 
 /// Publishes until a number published from now on arrives. Then publishes some more, none of which
 /// may be missing.
-async fn be_heard<T: Sends>(site: &mut Site<T>, sent: &mut u64, arrived: &mut Arrived) {
+async fn be_received<T: Sends>(site: &mut Site<T>, sent: &mut u64, arrived: &mut Arrived) {
     let (before, mut ticks) = (*sent, interval(Duration::from_millis(1)));
     within(async {
         while arrived.next <= before {
@@ -109,22 +109,22 @@ async fn their_subscriber_is_killed<T: Sends>(kind: &str) {
     for field in Field::few() {
         let Some(mut site) = Site::<T>::new(field, kind).await else { return };
         let (mut sent, mut arrived) = (0, Arrived::default());
-        be_heard(&mut site, &mut sent, &mut arrived).await;
+        be_received(&mut site, &mut sent, &mut arrived).await;
         site.peer.kill().iter().for_each(|line| arrived.note(printed(line)));
         site.revive(kind);
-        be_heard(&mut site, &mut sent, &mut arrived).await;
+        be_received(&mut site, &mut sent, &mut arrived).await;
     }
 }
 
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn our_pub_is_heard_again_by_a_sub_of_libzmq_that_is_killed_and_started_again() {
+async fn a_restarted_sub_of_libzmq_receives_from_our_pub_again() {
     their_subscriber_is_killed::<Pub>("number-sub").await;
 }
 
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn our_xpub_is_heard_again_by_an_xsub_of_libzmq_that_is_killed_and_started_again() {
+async fn a_restarted_xsub_of_libzmq_receives_from_our_xpub_again() {
     their_subscriber_is_killed::<Xpub>("number-xsub").await;
 }
 
@@ -132,14 +132,14 @@ async fn our_publisher_is_dropped<T: Sends>(kind: &str) {
     for field in Field::few() {
         let Some(mut site) = Site::<T>::new(field, kind).await else { return };
         let (mut sent, mut arrived) = (0, Arrived::default());
-        be_heard(&mut site, &mut sent, &mut arrived).await;
+        be_received(&mut site, &mut sent, &mut arrived).await;
         // A bound libzmq reads the old connection and the new one in turn.
         while arrived.next < sent {
             arrived.note(site.printed());
         }
         within(site.take().close()).await;
         site.replace().await;
-        be_heard(&mut site, &mut sent, &mut arrived).await;
+        be_received(&mut site, &mut sent, &mut arrived).await;
     }
 }
 

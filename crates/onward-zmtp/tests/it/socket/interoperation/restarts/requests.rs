@@ -20,7 +20,7 @@ async fn ask(req: &mut ReqSocket, requests: u64) {
 
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn our_req_is_told_that_a_rep_of_libzmq_was_killed_in_the_middle_of_a_request_and_answered_by_the_next() {
+async fn our_req_reports_a_rep_of_libzmq_killed_within_a_request_and_the_next_replies() {
     for field in Field::few() {
         let Some(mut site) = Site::<Req>::new(field, "echo-rep").await else { return };
         ask(&mut site.socket, REQUESTS).await;

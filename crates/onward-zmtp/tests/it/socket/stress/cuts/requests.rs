@@ -118,12 +118,12 @@ async fn of_requests_whose_connections_are_cut_each_is_answered_and_asked_again_
     stops.send_replace(true);
     let (asked, dropped) = within(replies).await.unwrap();
     for (request, times) in &asked {
-        assert!(*times <= 1 + again.get(request).unwrap_or(&0), "{request:?} was heard {times} times");
+        assert!(*times <= 1 + again.get(request).unwrap_or(&0), "{request:?} was received {times} times");
     }
-    let (heard, again) = (asked.values().sum::<u64>(), again.values().sum::<u64>());
+    let (received, again) = (asked.values().sum::<u64>(), again.values().sum::<u64>());
     let recovered = connections.count() - SOURCES;
     println!(
-        "heard={heard} again={again} dropped={dropped} attempted={} acknowledged={answered} lost=0 duplicated=0 recovered={recovered} seed=0",
+        "heard={received} again={again} dropped={dropped} attempted={} acknowledged={answered} lost=0 duplicated=0 recovered={recovered} seed=0",
         answered + again
     );
     assert_eq!(asked.len() as u64, answered, "each that was answered was heard");
