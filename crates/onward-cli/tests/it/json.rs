@@ -76,6 +76,7 @@ pub(crate) const COMMANDS: &[&str] = &[
     "submit --kind batch --aggregate-size 5 --aggregate-delay 1h three",
     "queue batches",
     "each --input lines -- echo",
+    "run build.yaml",
     "store prune --keep 0",
     "store copy {store} sqlite:copied.db",
 ];
@@ -114,6 +115,7 @@ const WITHOUT: &[&str] = &["completions", "man", "top"];
 /// Shows: B11
 fn output_of_commands_is_json_on_request(sandbox: Sandbox) {
     sandbox.write("lines", "a\nb\n");
+    sandbox.write("build.yaml", "- echo one\n");
     for command in COMMANDS {
         let output = assert_is_json(command, &run(&sandbox, command));
         assert!(output.iter().all(Value::is_object), "{command}: {output:?}");

@@ -24,6 +24,9 @@ pub(crate) struct Arguments {
     /// Start another run, although one with the same key exists
     #[arg(long, conflicts_with_all = ["check", "graph"])]
     pub(super) again: bool,
+    /// Retry the steps that did not complete, and go on from there
+    #[arg(long, conflicts_with_all = ["again", "check", "graph"])]
+    pub(super) retry: bool,
     /// Check the file and the input, print the plan, and run nothing
     #[arg(long, conflicts_with = "graph")]
     pub(super) check: bool,
@@ -41,7 +44,7 @@ pub(crate) struct Arguments {
 const AFTER_HELP: &str = "\
 A step is finished when its result is in the store. After any interruption, run the same command again: it resumes
 where it stopped and repeats no finished step. Run it once more after the end, and it prints the result without
-running anything. --again starts another run.
+running anything. --retry retries what failed in it, and --again starts another run.
 
 The smallest workflow is a list of commands:
   - cargo fetch

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use onward::workflow::template::TemplateFile;
-use onward::workflow::{RunFollower, SCRIPT_KIND, StartedRun};
+use onward::workflow::{RunAction, RunFollower, SCRIPT_KIND, StartedRun};
 use onward::{Engine, RetryPolicy};
 use onward_store::rules::retry::Backoff;
 use onward_store::{Store, StoreReads, TaskId, TaskRecord, TaskState};
@@ -68,6 +68,9 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
             started.id
         )));
     }
+    if arguments.retry && store.task(started.id).await?.is_some_and(|run| is_retried(run.state)) {
+        engine.act_on_run(started.id, RunAction::Retry { steps: Vec::new() }, None, None).await?;
+    }
     let follower = engine.follow_run(started.id).await?;
     view.started(started.id, follower.workflow(), started.is_new)?;
     let ended = Execution { engine, store: Arc::clone(&store), work, view: Arc::clone(&view), follower };
@@ -80,6 +83,11 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
             Ok(ExitCode::Interrupted)
         }
     }
+}
+
+/// Returns true if `--retry` has an effect on a run in a state.
+fn is_retried(state: TaskState) -> bool {
+    state.is_ended() && state != TaskState::Completed
 }
 
 /// Reads a template. Its errors are wrong usage.
@@ -220,7 +228,8 @@ fn conclude(options: &GlobalOptions, record: &TaskRecord) -> anyhow::Result<Exit
         return Ok(ExitCode::Done);
     }
     let error = error.unwrap_or_else(|| "no error was kept".to_owned());
-    Err(anyhow::anyhow!("run {} is {}: {error}", record.id, record.state))
+    let remedy = "fix the cause and add --retry to run what is not done";
+    Err(anyhow::anyhow!("run {} is {}: {error}; {remedy}", record.id, record.state))
 }
 
 /// Prints a text as it is, and everything else as JSON.

@@ -44,7 +44,7 @@ fn a_script_gets_its_values_by_environment_and_stdin() {
     let text = "steps: {a: {run: 'echo $X', env: {X: \"${{ input }}\"}, stdin: in}}";
     let play = Play::start_with(text, &json!(5));
     assert_eq!(&*play.task("a").kind, "onward.script");
-    assert_eq!(play.payload("a"), json!({"script": "echo $X", "env": {"X": "5"}, "stdin": "in"}));
+    assert_eq!(play.payload("a"), json!({"step": "a", "script": "echo $X", "env": {"X": "5"}, "stdin": "in"}));
 }
 
 #[test]

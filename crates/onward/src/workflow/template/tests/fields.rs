@@ -154,7 +154,7 @@ const WORK: &[Case] = &[
     case(Place::Publish, "name", ["name: e", "name: f", "when: ended"], "has no `name`", Both),
     case(Place::Publish, "when", ["name: e, when: dead", "name: e", "name: e, when: done"], "there are `completed`", Both),
     case(Place::Publish, "if", ["name: e, if: steps.a.result > 1", "name: e", "name: e, if: steps.b.result > 1"], "add `depends_on: [b]`", Reader),
-    case(Place::Publish, "with", ["name: e, with: {a: 1}", "name: e", "name: e, with: \"${{ x\""], "has no `}}`", Reader),
+    case(Place::Publish, "with", ["name: e, with: {a: 1}", "name: e", "name: e, with: \"${{ input\""], "needs a `}}`", Reader),
     case(Place::Publish, "schema", ["name: e, schema: {type: object}", "name: e", "name: e, schema: 5"], "which is a map", Both),
     case(Place::Publish, "delivery", ["name: e, delivery: live", "name: e", "name: e, delivery: fast"], "there are `log`, `task` and `live`", Both),
     case(Place::Publish, "queue", ["name: e, delivery: task, queue: q", "name: e, delivery: task", "name: e, queue: q"], "no effect without `delivery: task`", Both),
