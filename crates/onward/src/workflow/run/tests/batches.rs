@@ -114,3 +114,27 @@ fn batches_too_large_for_one_turn_go_on_in_the_next() {
     play.arrive(Arrival::Moment);
     assert_eq!(play.open.len(), 20_000);
 }
+
+#[test]
+fn items_that_depend_on_failed_items_of_many_steps_do_not_nest() {
+    let step = |number: usize| match number {
+        0 => "s000: {task: t, each: '[1, 2]', tolerate: all}".to_owned(),
+        _ => {
+            let before = number - 1;
+            format!(
+                "s{number:03}: {{task: t, depends_on: [s{before:03}], each: \"steps.s{before:03}.failed.map(f, f.item)\", tolerate: all, with: 1}}"
+            )
+        }
+    };
+    let steps: Vec<String> = (0..300).map(step).collect();
+    let mut play = Play::start(&format!("steps: {{{}}}", steps.join(", ")));
+    for number in 0..299 {
+        play.fail(&format!("s{number:03}[0]"));
+        play.fail(&format!("s{number:03}[1]"));
+    }
+    // A state that was folded from the history has evaluated nothing yet.
+    play.refold();
+    play.fail("s299[0]");
+    play.fail("s299[1]");
+    assert_eq!((play.phase(), play.result()), ("completed", json!([null, null])));
+}

@@ -126,6 +126,13 @@ impl Play {
         }
     }
 
+    /// Makes the state from the history alone.
+    pub(super) fn refold(&mut self) {
+        let mut state = RunState::new(&self.context.template);
+        self.events.iter().for_each(|event| state.fold(&self.context, event));
+        self.state = state;
+    }
+
     fn name(&self, task: &StepTask) -> String {
         let name = &self.context.template.steps[task.step].name;
         let undo = if task.undo { "undo." } else { "" };

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::scope::Trouble;
 use super::{End, NotRead, Turn, number};
-use crate::workflow::expression::{Expression, Value};
+use crate::workflow::expression::bounds::EXPRESSION_OPERATIONS;
+use crate::workflow::expression::{Budget, Expression, Value};
 use crate::workflow::run::bounds::{EACH_ITEMS, SUBMITTED_PER_TURN};
 use crate::workflow::run::decision::StepTask;
 use crate::workflow::run::state::event::RunEvent;
@@ -105,8 +106,15 @@ impl<'a> Turn<'a> {
         if let Some(source) = memo.and_then(|memo| memo.get()) {
             return Ok(source.clone());
         }
+        if self.budget.try_borrow_mut().is_err() {
+            self.prepare_sources(step)?;
+        }
         let evaluate = |field: &str, expression: &Expression| {
-            let value = expression.evaluate(&self.names(), &mut self.budget.borrow_mut());
+            let value = match self.budget.try_borrow_mut() {
+                Ok(mut budget) => expression.evaluate(&self.names(), &mut budget),
+                // An expression that reads `failed` of a step needs its items while it is evaluated.
+                Err(_) => expression.evaluate(&self.names(), &mut Budget::new(EXPRESSION_OPERATIONS)),
+            };
             value.map_err(|error| Trouble::of(field, error))
         };
         let source = match &each.items {
@@ -120,6 +128,21 @@ impl<'a> Turn<'a> {
             return Ok(memo.get_or_init(|| source).clone());
         }
         Ok(source)
+    }
+
+    /// Evaluates the items of all steps before a step, the first ones first. So items that depend on
+    /// the items of other steps do not nest, however many there are.
+    fn prepare_sources(&self, step: usize) -> Result<(), NotRead> {
+        let graph = &self.context.template.graph;
+        for &before in graph.order().iter().filter(|before| graph.is_ancestor(**before, step)) {
+            let has_items = self.state.steps.get(before).is_some_and(|record| record.batch.is_some());
+            if let (true, Some(each)) = (has_items, self.each(before))
+                && let Err(Trouble::NotRead) = self.source(before, each)
+            {
+                return Err(NotRead);
+            }
+        }
+        Ok(())
     }
 
     /// Returns an item.
