@@ -187,7 +187,7 @@ impl RunTurn<'_> {
             events: self.pending.events.len() as u64,
             chunk: chunk.into(),
             consumed: self.pending.consumed,
-            status: Some(status.into()),
+            status: Some(status),
             awaits: awaited_signals(&self.instance),
             submits,
             cancels,
