@@ -284,7 +284,7 @@ async fn an_update_is_answered_by_the_code(store: TestStore) {
     let refused = engine.update::<_, u32>(task, "add", &0).await.unwrap_err().to_string();
     assert!(refused.contains("nothing is no sum"), "{refused}");
     let unreadable = engine.update::<_, u32>(task, "add", &"four").await.unwrap_err().to_string();
-    assert!(unreadable.contains("not what the code expects"), "{unreadable}");
+    assert!(unreadable.contains("does not match the type"), "{unreadable}");
     stop(&engine, run).await;
 }
 
@@ -552,7 +552,7 @@ async fn a_reset_takes_over_a_key_that_is_kept_after_the_end(store: TestStore) {
 
     let third = engine.reset(second, 1, "once more").await.unwrap();
     let said = engine.reset(first, 1, "too late").await.unwrap_err().to_string();
-    assert!(said.contains(&format!("another orchestration, {third}, has the key")), "{said}");
+    assert!(said.contains(&format!("orchestration {third} has taken the key")), "{said}");
 }
 
 /// Shows: D8
@@ -563,7 +563,7 @@ async fn a_history_is_cut_only_between_two_arrivals(store: TestStore) {
     let said = engine.fork(task, 1).await.unwrap_err().to_string();
     assert!(said.contains("cannot be cut behind event 1") && said.contains("cut it behind event 2"), "{said}");
     let said = engine.fork(task, 99).await.unwrap_err().to_string();
-    assert!(said.contains("take from 1 to"), "{said}");
+    assert!(said.contains("copy from 1 to"), "{said}");
 }
 
 /// Returns code that reports its version before and after an event.

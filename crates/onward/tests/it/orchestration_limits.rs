@@ -63,7 +63,7 @@ async fn a_task_that_no_turn_may_submit_is_an_error_in_the_code(store: TestStore
     .await;
     let task = start(&engine).await;
     let said = finish(&engine, task).await.unwrap();
-    assert_eq!(said.matches("depends on others").count(), 2, "{said}");
+    assert_eq!(said.matches("with dependencies").count(), 2, "{said}");
     assert_eq!(said.matches("child of another").count(), 1, "{said}");
 }
 

@@ -89,7 +89,7 @@ async fn a_payload_of_another_type_is_a_permanent_failure(store: TestStore) {
     engine.drain().await.unwrap();
     let record = engine.wait(id).await.unwrap();
     assert_eq!(record.state, TaskState::Failed);
-    assert!(record.errors[0].message.contains("not what the kind `sum` expects"));
+    assert!(record.errors[0].message.contains("does not match the kind `sum`"));
 }
 
 /// Shows: Q5

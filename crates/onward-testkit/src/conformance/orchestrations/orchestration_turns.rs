@@ -543,7 +543,7 @@ pub async fn a_turn_out_of_bounds_is_refused_with_the_remedy(store: TestStore) {
     let turn = || one_event(lease, 0, PARK);
     let stranger = NewTask { parent: Some(TaskId(lease.task.0 + 1)), ..task("charge") };
     let wrong = [
-        (Turn { consumed: 1, ..turn() }, "never came"),
+        (Turn { consumed: 1, ..turn() }, "never arrived"),
         (Turn { events: 0, ..turn() }, "bytes without events"),
         (Turn { submits: vec![stranger], ..turn() }, "child of another"),
         (Turn { submits: vec![task("charge"); bounds::TURN_TASKS + 1], ..turn() }, "more than 10000 tasks"),

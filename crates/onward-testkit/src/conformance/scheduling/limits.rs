@@ -460,7 +460,7 @@ pub async fn limits_out_of_their_range_are_refused_with_the_range(store: TestSto
         (group("a").rate(Rate { tasks: 0, ..ten_a_second(1) }), "1 to 1000000"),
         (group("a").rate(ten_a_second(0)), "1 to 1000000"),
         (group("a").rate(slow), "1 ms to 30 days"),
-        (group("a"), "name a concurrency or a rate, or for groups a weight or a minimum"),
+        (group("a"), "set a concurrency or a rate, or for groups a weight or a minimum"),
     ] {
         let text = store.invalid(Write::SetLimit(set)).await;
         assert!(text.contains(range) && text.contains("`a`"), "{text}");
