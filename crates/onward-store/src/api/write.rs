@@ -120,8 +120,8 @@ pub enum Write {
 
     /// Ends an attempt and blocks the task until all its children have ended, including children
     /// that are submitted while it waits. The task then waits for another attempt, whose claim
-    /// returns `checkpoint`. The write uses no attempt, and the time to live is unchanged. A task whose
-    /// cancellation was requested is cancelled.
+    /// returns `checkpoint`. The write uses no attempt, and the time to live is unchanged. A task
+    /// whose cancellation was requested is cancelled.
     ///
     /// Requires a current lease, a task that is no orchestration, a checkpoint within the payload
     /// limit, at most [`bounds::AWAITED_CHILDREN`](crate::bounds::AWAITED_CHILDREN) live children,
@@ -164,8 +164,9 @@ pub enum Write {
     },
 
     /// Stores a checkpoint of a running task. The claim of the next attempt returns it as
-    /// [`checkpoint`](crate::ClaimedTask::checkpoint). A later checkpoint replaces an earlier one, including
-    /// that of [`AwaitChildren`](Self::AwaitChildren). It is discarded when the task ends.
+    /// [`checkpoint`](crate::ClaimedTask::checkpoint). A later checkpoint replaces an earlier one,
+    /// including that of [`AwaitChildren`](Self::AwaitChildren). It is discarded when the task
+    /// ends.
     ///
     /// Requires a current lease, a checkpoint within the payload limit, and a task that is no
     /// orchestration. Orchestrations have a history instead. Returns
@@ -394,9 +395,10 @@ pub enum Write {
     Bulk(Box<Bulk>),
 
     /// Ends an attempt without a result and blocks its task until the attempt is completed
-    /// externally by [`CompleteExternally`](Self::CompleteExternally). The blocked task holds no session and no limit, and
-    /// its time to live does not run. If the attempt is not completed in time, it has failed and
-    /// its retry policy decides what follows. A task whose cancellation was requested is cancelled.
+    /// externally by [`CompleteExternally`](Self::CompleteExternally). The blocked task holds no
+    /// session and no limit, and its time to live does not run. If the attempt is not completed in
+    /// time, it has failed and its retry policy decides what follows. A task whose cancellation was
+    /// requested is cancelled.
     ///
     /// Requires a current lease, a valid policy, and a task that is no orchestration. Returns
     /// [`AwaitsCompletion`](crate::Outcome::AwaitsCompletion).

@@ -125,8 +125,8 @@ impl EngineBuilder {
 
     /// Sets the number of orchestrations that stay in memory between their turns, so that a message
     /// to one needs no replay of its history. Beyond it the engine evicts those whose last turn is
-    /// oldest. Up to [`bounds::ORCHESTRATIONS_CACHED`](crate::bounds::ORCHESTRATIONS_CACHED); default:
-    /// 10 000.
+    /// oldest. Up to [`bounds::ORCHESTRATIONS_CACHED`](crate::bounds::ORCHESTRATIONS_CACHED);
+    /// default: 10 000.
     #[must_use]
     pub fn orchestrations_cached(mut self, orchestrations: usize) -> Self {
         self.settings.orchestrations_cached = orchestrations;

@@ -143,7 +143,7 @@ async fn taken_keys(
 ///
 /// It walks the index from the newest session on, with one lookup each. Within a session it begins
 /// with the newest task, because entries of old ones belong to tasks that have ended and are still
-/// in the index. The range in sort_key of `session = h.session` keeps the planner from choosing
+/// in the index. The range in place of `session = h.session` keeps the planner from choosing
 /// another index.
 const RUNNING_SESSIONS: &str = "WITH RECURSIVE holder (session) AS (\
        (SELECT session FROM {s}.task WHERE session IS NOT NULL ORDER BY session DESC LIMIT 1) \

@@ -483,7 +483,7 @@ pub(in crate::postgres) struct ColumnarCandidates {
 }
 
 impl ColumnarCandidates {
-    /// Creates a pending_batch without tasks.
+    /// Creates a list without tasks.
     pub(in crate::postgres) fn new() -> Self {
         Self {
             new: SimilarTasks::for_new(),
