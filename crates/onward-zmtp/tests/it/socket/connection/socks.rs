@@ -160,11 +160,11 @@ async fn a_proxy_is_for_tcp_and_for_connecting_only() {
     let mut proxy = Socks::start(None).await;
     for endpoint in ["ipc://*", "inproc://beside-a-proxy"] {
         let (pull, push) = (PullSocket::new(), PushSocket::with_options(through(proxy.proxy())));
-        push.connect(&pull.bind(endpoint).await.unwrap()).unwrap();
+        push.connect(pull.bind(endpoint).await.unwrap()).unwrap();
         peers(1, || push.statistics()).await;
     }
     let (pull, push) = (PullSocket::with_options(through(proxy.proxy())), PushSocket::new());
-    push.connect(&pull.bind("tcp://127.0.0.1:*").await.unwrap()).unwrap();
+    push.connect(pull.bind("tcp://127.0.0.1:*").await.unwrap()).unwrap();
     peers(1, || push.statistics()).await;
     assert_eq!(proxy.try_request(), None);
 }
