@@ -289,10 +289,11 @@ impl Committer {
     /// Has the next checkpoint change the generation of the file, if the transaction has changed a
     /// row since the connection had made `changes` changes.
     fn raise_generation(&self, changes: u64) -> Result<Option<i64>> {
-        let is_to_be_raised = self.file.as_ref().is_some_and(StoreFiles::is_to_be_raised);
-        if !is_to_be_raised || self.connection.total_changes() == changes {
+        let Some(file) = self.file.as_ref().filter(|file| file.is_to_be_raised()) else { return Ok(None) };
+        if self.connection.total_changes() == changes {
             return Ok(None);
         }
+        file.announce_log();
         let sql = "UPDATE identity SET generation = generation + 1 RETURNING generation";
         let raised = self.connection.database().prepare_cached(sql)?.query_row([], |row| row.get(0));
         raised.map(Some).map_err(|error| match error {
