@@ -48,6 +48,7 @@ impl State {
             Write::Sweep => Ok(Outcome::Swept(self.sweep())),
             Write::Bulk(bulk) => Ok(Outcome::Bulk(self.bulk(&bulk))),
             Write::RecordIo { lease, io } => self.record_io(lease, io),
+            Write::AppendOutput { lease, piece } => self.append_output(lease, piece),
             Write::AwaitCompletion { lease, wait } => self.await_completion(lease, wait),
             Write::Finish { token, finish } => self.finish(token, finish),
             Write::Move { task, queue } => self.move_task(task, queue),

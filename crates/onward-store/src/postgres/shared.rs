@@ -126,7 +126,7 @@ impl Shared {
 
     /// Nobody knows what was written meanwhile: whoever waits looks again.
     pub(super) fn anything_may_have_happened(&self) {
-        self.others_wrote(Hint { work: 1, transitions: 1, schedules: 1 });
+        self.others_wrote(Hint::all());
     }
 
     /// Somebody else wrote: anything may have happened.

@@ -12,6 +12,7 @@ use crate::api::result::TaskResult;
 use crate::api::task::{AttemptError, ClaimedTask, Lease, NewTask, Progress, SessionId, TaskId, TaskRecord, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::model::attempts::external_completion::AwaitedCompletion;
+use crate::model::attempts::output::Output;
 use crate::rules;
 use crate::rules::order::{Place, place};
 
@@ -43,6 +44,8 @@ pub(crate) struct Task {
     pub(crate) progress: Option<Progress>,
     /// What an attempt said that it moved.
     pub(crate) io: Option<Io>,
+    /// The output of the last attempt that wrote any.
+    pub(crate) output: Option<Arc<Output>>,
     /// What an attempt left that waits for children.
     pub(crate) memo: Option<Bytes>,
     /// There while it is blocked until somebody finishes it from elsewhere.
@@ -91,6 +94,7 @@ impl Task {
             errors: Vec::new(),
             progress: None,
             io: None,
+            output: None,
             memo: None,
             awaited: None,
             move_to: None,

@@ -14,7 +14,7 @@ use crate::api::task::{
     AttemptError, NewTask, OnDuplicate, Priority, Progress, SessionId, TaskId, TaskState, UniqueKey, When,
 };
 use crate::api::timestamp::Timestamp;
-use crate::model::{AwaitedCompletion, End, Task};
+use crate::model::{AwaitedCompletion, End, Output, Task};
 
 /// A task as a store keeps it: what is looked for in columns, the rest in `body`.
 #[derive(Debug, Clone)]
@@ -158,6 +158,8 @@ struct Body {
     progress: Option<Progress>,
     #[serde(skip_serializing_if = "is_default")]
     io: Option<Io>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<Output>,
     #[serde(skip_serializing_if = "is_default")]
     memo: Option<Bytes>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -270,6 +272,7 @@ impl TaskRow {
             errors: body.errors,
             progress: body.progress,
             io: body.io,
+            output: body.output.map(Arc::new),
             memo: body.memo,
             awaited: body.awaited,
             move_to: body.move_to,
@@ -349,6 +352,7 @@ pub(in crate::postgres) fn is_brief(task: &Task) -> bool {
         errors,
         progress,
         io,
+        output,
         memo,
         awaited,
         move_to,
@@ -371,7 +375,8 @@ pub(in crate::postgres) fn is_brief(task: &Task) -> bool {
         result: _,
         end: _,
     } = task;
-    let has_said_nothing = errors.is_empty() && progress.is_none() && io.is_none() && memo.is_none();
+    let has_said_nothing =
+        errors.is_empty() && progress.is_none() && io.is_none() && output.is_none() && memo.is_none();
     let is_by_itself =
         awaited.is_none() && move_to.is_none() && *members == 0 && follower.is_none() && instance.is_none();
     has_said_nothing && is_by_itself && is_plain(new)
@@ -390,6 +395,7 @@ fn body(task: &Task) -> Result<String> {
         errors: task.errors.clone(),
         progress: task.progress.clone(),
         io: task.io,
+        output: task.output.as_deref().map(Output::without_pieces),
         memo: task.memo.clone(),
         awaited: task.awaited,
         move_to: task.move_to.clone(),

@@ -415,7 +415,7 @@ impl Committer {
     /// Makes every waiter of this process look at the store.
     pub(in crate::sqlite) fn wake_all(&self) {
         self.news.tell_missed();
-        self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 0 }));
+        self.hints.send_modify(|hint| hint.add(Hint { schedules: 0, ..Hint::all() }));
     }
 
     /// Refreshes the list of peers, and leaves the adaptation for later. Returns true if the list
@@ -458,7 +458,7 @@ impl Committer {
         // A needless hint costs one look, and covers a caller who hinted before it committed. A
         // needless notification costs as many looks as there are waiters.
         if next_task > self.next_task_seen || next_entry > self.next_entry_seen {
-            self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 0 }));
+            self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, ..Hint::default() }));
         }
         if self.notified.missed(next_task) | self.notified_entries.missed(next_entry) {
             self.news.tell_missed();
@@ -535,7 +535,7 @@ impl Committer {
         let version = self.version()?;
         if std::mem::replace(&mut self.version_notified, version) != version {
             self.news.tell_missed();
-            self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 1 }));
+            self.hints.send_modify(|hint| hint.add(Hint::all()));
         }
         Ok(())
     }

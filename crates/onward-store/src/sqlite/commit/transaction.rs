@@ -274,6 +274,7 @@ impl Transaction<'_> {
             }
             Write::KeepMemo { lease, memo } => self.keep_checkpoint(*lease, memo),
             Write::RecordIo { lease, io } => self.record_io(*lease, *io),
+            Write::AppendOutput { lease, piece } => self.append_output(*lease, piece),
             Write::Cancel { task } => self.cancel(*task),
             Write::Retry { task } => self.retry(*task),
             Write::RunNow { task } => self.run_now(*task),

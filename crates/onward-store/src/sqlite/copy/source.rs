@@ -5,7 +5,7 @@ use std::vec::IntoIter;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{orchestrations, settings, tasks};
+use super::{orchestrations, output, settings, tasks};
 use crate::api::error::Result;
 use crate::api::store::Durability;
 use crate::copy::{Begun, PIECE, Source};
@@ -61,6 +61,7 @@ enum Part {
     Live { after: i64 },
     Ended { after: i64 },
     Turns { after: (i64, i64) },
+    Output { after: (i64, i16, i64) },
     Messages { after: (i64, i64) },
     Log { after: i64 },
     Nothing,
@@ -155,7 +156,12 @@ impl SqliteSource {
             Part::Turns { after } => {
                 piece.turns = orchestrations::turns(&self.connection, after)?;
                 let last = piece.turns.last().map(|last| (last.task, last.first));
-                last.map_or(Part::Messages { after: (0, 0) }, |after| Part::Turns { after })
+                last.map_or(Part::Output { after: (0, 0, -1) }, |after| Part::Turns { after })
+            }
+            Part::Output { after } => {
+                piece.output = output::pieces(&self.connection, after)?;
+                let last = piece.output.last().map(crate::postgres::OutputRow::key);
+                last.map_or(Part::Messages { after: (0, 0) }, |after| Part::Output { after })
             }
             Part::Messages { after } => {
                 piece.messages = orchestrations::messages(&self.connection, after)?;

@@ -173,7 +173,7 @@ impl Transaction<'_> {
         self.connection.prepare_cached("DELETE FROM attempt_error WHERE task = ?")?.execute([id.0])?;
         self.connection.prepare_cached("DELETE FROM progress WHERE task = ?")?.execute([id.0])?;
         self.connection.prepare_cached("DELETE FROM successor WHERE task = ?")?.execute([id.0])?;
-        Ok(())
+        self.remove_output(id)
     }
 
     pub(in crate::sqlite) fn delete_queue(&mut self, queue: &Name) -> VerbResult<Outcome> {
