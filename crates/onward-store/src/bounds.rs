@@ -21,6 +21,21 @@ pub const ERROR_BYTES: usize = 8 * 1024;
 /// The longest message of a progress report, in bytes. A longer message is cut.
 pub const PROGRESS_BYTES: usize = 1024;
 
+/// The largest output that one [`Write::AppendOutput`](crate::Write::AppendOutput) appends, in bytes.
+pub const OUTPUT_APPEND_BYTES: usize = 64 * 1024;
+
+/// The largest size of such output after its encoding by a [`PayloadCodec`](crate::PayloadCodec), in
+/// bytes.
+pub const OUTPUT_ENCODED_BYTES: usize = 2 * OUTPUT_APPEND_BYTES;
+
+/// The largest output of one stream of a task that a store keeps, in bytes. Of longer output the
+/// beginning and the end are kept.
+pub const OUTPUT_BYTES: usize = 1024 * 1024;
+
+/// The length of the beginning of a stream, and of its end, that is always kept, in bytes. The
+/// pieces that reach beyond it are kept whole, so both are shorter than half of [`OUTPUT_BYTES`].
+pub const OUTPUT_END_BYTES: usize = OUTPUT_BYTES / 2 - OUTPUT_APPEND_BYTES;
+
 /// The largest number of errors that a task keeps. The first one and the newest ones stay.
 pub const ERRORS_KEPT: usize = 64;
 

@@ -71,6 +71,7 @@ pub use api::orchestration::{
     Turned,
 };
 pub use api::outcome::{Claimed, Failed, Outcome, Refusal, Submitted, Swept};
+pub use api::output::{OutputPiece, OutputStream, TaskOutput};
 pub use api::queue::{ConcurrencyLimit, QueueChoice, QueueMode, QueueSettings, QueueTurn, SetQueue};
 pub use api::read::{Read, ReadReply, StoreReads};
 pub use api::reason::WaitReason;

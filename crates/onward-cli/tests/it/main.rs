@@ -16,6 +16,7 @@ mod each_options;
 mod each_runs;
 mod events;
 mod finish;
+mod follow;
 mod full_disk;
 mod generated;
 mod harness;

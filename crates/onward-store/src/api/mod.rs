@@ -14,6 +14,7 @@ pub(crate) mod name;
 pub(crate) mod notification;
 pub(crate) mod orchestration;
 pub(crate) mod outcome;
+pub(crate) mod output;
 pub(crate) mod queue;
 pub(crate) mod read;
 pub(crate) mod reason;

@@ -6,6 +6,7 @@ use crate::api::event::{EventCursor, EventPage};
 use crate::api::history::QueueDay;
 use crate::api::limit::LimitRecord;
 use crate::api::orchestration::{HistoryChunk, InstanceRecord};
+use crate::api::output::{OutputStream, TaskOutput};
 use crate::api::queue::QueueMode;
 use crate::api::reason::WaitReason;
 use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
@@ -158,6 +159,12 @@ reads! {
     /// Returns the history of an orchestration from the chunk that has event number `from`, oldest
     /// first: at most `limit` chunks, and at most 1000.
     InstanceHistory = fn instance_history(task: TaskId, from: u64, limit: usize) -> Vec<HistoryChunk>;
+
+    /// Returns the output of a task on one stream, in pieces that end behind the offset `from`:
+    /// whole pieces, up to the one with which they reach `limit` bytes. Returns `None` if no attempt
+    /// of the task has written output, or the task is not there. An offset of `u64::MAX` returns no
+    /// pieces, only how much there is. Cost follows the output of the stream that is kept.
+    TaskOutput = fn task_output(task: TaskId, stream: OutputStream, from: u64, limit: usize) -> Option<TaskOutput>;
 }
 
 #[cold]

@@ -384,6 +384,8 @@ pub struct Hint {
     /// Counts changes in which a schedule may have been set, deleted, paused or resumed, or may
     /// hold a firing, in this or another process.
     pub schedules: u64,
+    /// Counts changes in which running tasks appended output, in this or another process.
+    pub output: u64,
 }
 
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
@@ -393,6 +395,12 @@ impl Hint {
         self.work += change.work;
         self.transitions += change.transitions;
         self.schedules += change.schedules;
+        self.output += change.output;
+    }
+
+    /// Returns the hint after which every waiter looks again.
+    pub(crate) fn all() -> Self {
+        Self { work: 1, transitions: 1, schedules: 1, output: 1 }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::api::io::Io;
 use crate::api::limit::SetLimit;
 use crate::api::name::Name;
 use crate::api::orchestration::{Signal, Turn};
+use crate::api::output::OutputPiece;
 use crate::api::queue::{QueueChoice, QueueMode, SetQueue};
 use crate::api::schedule::{FireSchedule, NextFiring, SetSchedule};
 use crate::api::served::Served;
@@ -187,6 +188,22 @@ pub enum Write {
         lease: Lease,
         /// The bytes that this attempt has moved.
         io: Io,
+    },
+
+    /// Appends output of a running task for readers. The output of a new attempt replaces that of
+    /// the attempt before, both streams at once. Of a long stream the store keeps the beginning and
+    /// the end, together [`bounds::OUTPUT_BYTES`](crate::bounds::OUTPUT_BYTES); it drops whole
+    /// pieces between them. Output stays on the ended task.
+    ///
+    /// Requires a current lease, 1 to [`bounds::OUTPUT_APPEND_BYTES`](crate::bounds::OUTPUT_APPEND_BYTES)
+    /// bytes, and an offset that is not before the end of what the attempt appended to the stream.
+    /// Bytes between that end and the offset count as cut. A piece that was appended already is
+    /// accepted and changes nothing. Returns [`Done`](crate::Outcome::Done).
+    AppendOutput {
+        /// The lease of the attempt.
+        lease: Lease,
+        /// The output.
+        piece: OutputPiece,
     },
 
     /// Cancels a task that does not run, or asks the worker of a running task to stop it. An

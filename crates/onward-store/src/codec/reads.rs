@@ -18,6 +18,9 @@ pub(super) fn decode(codec: &dyn PayloadCodec, reply: &mut ReadReply) -> Result<
         ReadReply::Schedules(found) => found.iter_mut().try_for_each(|record| schedule(codec, record)),
         ReadReply::Instance(found) => found.iter_mut().try_for_each(|record| instance(codec, record)),
         ReadReply::InstanceHistory(found) => found.iter_mut().try_for_each(|it| chunk(codec, it)),
+        ReadReply::TaskOutput(found) => {
+            found.iter_mut().flat_map(|it| &mut it.pieces).try_for_each(|piece| one(codec, &mut piece.bytes))
+        }
         // None of these has a payload. A read that is added has to be placed here or above.
         ReadReply::Why(_)
         | ReadReply::Queues(_)

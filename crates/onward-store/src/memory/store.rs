@@ -12,6 +12,7 @@ use crate::api::limit::LimitRecord;
 use crate::api::notification::{NotificationReceiver, NotificationSender};
 use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
+use crate::api::output::{OutputStream, TaskOutput};
 use crate::api::queue::QueueMode;
 use crate::api::read::{Read, ReadMethods, ReadReply};
 use crate::api::reason::WaitReason;
@@ -227,6 +228,16 @@ impl ReadMethods for MemoryStore {
 
     fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> StoreFuture<'_, Vec<HistoryChunk>> {
         self.read(|contents| contents.state.instance_history(task, from, limit.min(bounds::PAGE)))
+    }
+
+    fn task_output(
+        &self,
+        task: TaskId,
+        stream: OutputStream,
+        from: u64,
+        limit: usize,
+    ) -> StoreFuture<'_, Option<TaskOutput>> {
+        self.read(|contents| contents.state.task_output(task, stream, from, limit))
     }
 
     fn history(&self, days: u32) -> StoreFuture<'_, Vec<QueueDay>> {

@@ -65,6 +65,7 @@ pub(crate) use state::{Now, State};
 #[cfg(feature = "postgres")]
 pub(crate) use {
     attempts::external_completion::AwaitedCompletion,
+    attempts::output::{Output, up_to},
     batches::index::Batches,
     coverage::check::Coverage,
     coverage::load_request::LoadRequest,

@@ -21,7 +21,7 @@ use crate::postgres::load::row::task_alone;
 use crate::postgres::migrations::migrate;
 use crate::postgres::reads::{self, STATISTICS};
 use crate::postgres::sql::{BEGIN, BEGIN_TO_READ, COLUMNS, Sql};
-use crate::postgres::working_set::change_set::{ChangeSet, DayCounts, KeyRow, MessageRow, TurnRow};
+use crate::postgres::working_set::change_set::{ChangeSet, DayCounts, KeyRow, MessageRow, OutputRow, TurnRow};
 use crate::postgres::working_set::counters::Counters;
 use crate::postgres::working_set::task_row::TaskRow;
 
@@ -35,6 +35,7 @@ enum Section {
     Live { after: i64 },
     Ended { after: i64 },
     Turns { after: (i64, i64) },
+    Output { after: (i64, i16, i64) },
     Messages { after: (i64, i64) },
     Log { after: i64 },
     Nothing,
@@ -144,6 +145,21 @@ impl PostgresSource {
         Ok(rows.iter().map(turn).collect())
     }
 
+    async fn output(&self, (task, stream, at): (i64, i16, i64)) -> Result<Vec<OutputRow>> {
+        let text = format!(
+            "SELECT task, stream, at, length, bytes FROM {{s}}.output_piece WHERE (task, stream, at) > ($1, $2, $3) \
+             ORDER BY task, stream, at LIMIT {PIECE}"
+        );
+        let rows = self.query(&text, &[(&task, Type::INT8), (&stream, Type::INT2), (&at, Type::INT8)]).await?;
+        rows.iter()
+            .map(|row| {
+                let length: i32 = row.get(3);
+                let bytes = row.get::<_, Vec<u8>>(4).into();
+                OutputRow::read((row.get(0), row.get(1), row.get(2)), length.cast_unsigned(), bytes)
+            })
+            .collect()
+    }
+
     /// Reads the next messages.
     async fn messages(&self, (task, number): (i64, i64)) -> Result<Vec<MessageRow>> {
         let text = format!(
@@ -199,7 +215,12 @@ impl PostgresSource {
             Section::Turns { after } => {
                 piece.turns = self.turns(*after).await?;
                 let last = piece.turns.last().map(|last| (last.task, last.first));
-                last.map_or(Section::Messages { after: (0, 0) }, |after| Section::Turns { after })
+                last.map_or(Section::Output { after: (0, 0, -1) }, |after| Section::Turns { after })
+            }
+            Section::Output { after } => {
+                piece.output = self.output(*after).await?;
+                let last = piece.output.last().map(OutputRow::key);
+                last.map_or(Section::Messages { after: (0, 0) }, |after| Section::Output { after })
             }
             Section::Messages { after } => {
                 piece.messages = self.messages(*after).await?;

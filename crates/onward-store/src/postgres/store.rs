@@ -16,6 +16,7 @@ use crate::api::limit::LimitRecord;
 use crate::api::notification::{NotificationReceiver, NotificationSender};
 use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
+use crate::api::output::{OutputStream, TaskOutput};
 use crate::api::queue::QueueMode;
 use crate::api::read::{Read, ReadMethods, ReadReply};
 use crate::api::reason::WaitReason;
@@ -349,6 +350,16 @@ impl ReadMethods for PostgresStore {
 
     fn instance(&self, task: TaskId) -> StoreFuture<'_, Option<InstanceRecord>> {
         self.read(move |shared| async move { reads::instance::instance(&shared, task).await })
+    }
+
+    fn task_output(
+        &self,
+        task: TaskId,
+        stream: OutputStream,
+        from: u64,
+        limit: usize,
+    ) -> StoreFuture<'_, Option<TaskOutput>> {
+        self.read(move |shared| async move { reads::output::task_output(&shared, task, stream, from, limit).await })
     }
 
     fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> StoreFuture<'_, Vec<HistoryChunk>> {

@@ -19,6 +19,7 @@ pub mod key;
 pub mod limit;
 pub mod orchestration;
 pub mod order;
+pub mod output;
 pub mod prefix;
 pub mod prune;
 pub mod purge;

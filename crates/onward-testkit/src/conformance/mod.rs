@@ -14,5 +14,5 @@ pub use reading::{events, history, notifications, reads, reopen};
 pub use scheduling::{affinity, claim, limits, minimum_priority, queues, schedules, sessions, shares, sweep};
 pub use tasks::{
     atomic_writes, attempts, batches, bounds, bulk, children, control, dependencies, external_completion, io, keys,
-    manual_operations, moving, removal, retention, submit, tags,
+    manual_operations, moving, output, removal, retention, submit, tags,
 };

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use onward_store::{
     Change, Claim, Event, EventCursor, HistoryChunk, InstanceRecord, KindSelection, KindStatistics, LimitRecord, Name,
-    Page, PauseRecord, PendingBatch, PendingBatchSelection, Priority, QueueChoice, QueueDay, QueueMode, QueueRecord,
-    QueueSelection, Result, ScheduleRecord, ScheduleSelection, SessionId, SessionRecord, Store, StoreReads, TagPage,
-    Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, WaitReason,
+    OutputStream, Page, PauseRecord, PendingBatch, PendingBatchSelection, Priority, QueueChoice, QueueDay, QueueMode,
+    QueueRecord, QueueSelection, Result, ScheduleRecord, ScheduleSelection, SessionId, SessionRecord, Store,
+    StoreReads, TagPage, Tags, TaskFilter, TaskId, TaskIdPage, TaskOutput, TaskPage, TaskRecord, TaskState, Timestamp,
+    WaitReason,
 };
 
 use crate::test_store::name;
@@ -33,6 +34,7 @@ pub(super) struct View {
     reasons: Vec<Option<Vec<WaitReason>>>,
     peeked: Vec<Option<TaskRecord>>,
     pub(super) schedules: [Vec<ScheduleRecord>; 4],
+    output: Vec<Option<TaskOutput>>,
     /// The newest orchestrations, with their histories.
     pub(super) instances: Vec<(TaskId, InstanceRecord, Vec<HistoryChunk>)>,
 }
@@ -77,6 +79,12 @@ impl View {
         for id in share.pick((highest - NEWEST_TASKS).max(1)..=highest + 1) {
             reasons.push(store.why(TaskId(id)).await?);
         }
+        let mut output = Vec::new();
+        for id in share.pick((highest - NEWEST_TASKS).max(1)..=highest + 1) {
+            for (stream, from) in [(OutputStream::Stdout, 0), (OutputStream::Stderr, 4)] {
+                output.push(store.task_output(TaskId(id), stream, from, 7).await?);
+            }
+        }
         let instances = instances(store, highest).await?;
         let mut listings = Vec::new();
         for filter in share.pick(filters(now)) {
@@ -103,6 +111,7 @@ impl View {
             tags,
             peeked,
             reasons,
+            output,
             instances,
             queues: store.queues().await?,
             mode: [store.queue_mode().await?],
@@ -140,6 +149,7 @@ impl View {
             reasons,
             peeked,
             schedules,
+            output,
             instances,
         } = self;
         each(tasks, &other.tasks)
@@ -157,6 +167,7 @@ impl View {
             .or_else(|| each(reasons, &other.reasons))
             .or_else(|| each(peeked, &other.peeked))
             .or_else(|| each(schedules, &other.schedules))
+            .or_else(|| each(output, &other.output))
             .or_else(|| each(instances, &other.instances))
     }
 }

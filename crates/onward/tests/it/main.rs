@@ -113,6 +113,8 @@ mod orchestration_tasks;
 #[cfg(test)]
 mod orchestrations;
 #[cfg(test)]
+mod output;
+#[cfg(test)]
 mod overview;
 #[cfg(test)]
 mod patterns;

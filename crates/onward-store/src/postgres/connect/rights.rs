@@ -10,10 +10,11 @@ use crate::postgres::connect::error::classified;
 use crate::postgres::sql::Sql;
 
 /// The tables that every process reads and writes.
-const TABLES: [&str; 15] = [
+const TABLES: [&str; 16] = [
     "task",
     "history",
     "turn",
+    "output_piece",
     "message",
     "task_tag",
     "unique_key",

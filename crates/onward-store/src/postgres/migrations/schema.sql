@@ -221,6 +221,21 @@ CREATE TABLE {schema}.turn (
 );
 
 
+-- Output ----------------------------------------------------------------------------------------
+
+-- The output that is kept of tasks, in pieces: the beginning and the end of each stream of the
+-- last attempt that wrote any. The body of the task says which attempt that was and how much it
+-- wrote. The rows go with the task.
+CREATE TABLE {schema}.output_piece (
+    task bigint NOT NULL,
+    stream smallint NOT NULL, -- 0 standard output; 1 standard error
+    at bigint NOT NULL, -- how many bytes the attempt wrote to the stream before this piece
+    length integer NOT NULL, -- how many bytes of output it has
+    bytes bytea NOT NULL, -- the output, encoded where the store has a codec
+    PRIMARY KEY (task, stream, at)
+);
+
+
 -- Events and statistics -------------------------------------------------------------------------
 
 -- Transitions of tasks, one row for each call that causes any. Event streams read it. Submissions

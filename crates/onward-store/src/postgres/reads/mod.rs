@@ -8,6 +8,7 @@ mod filter;
 pub(in crate::postgres) mod instance;
 pub(in crate::postgres) mod list;
 pub(in crate::postgres) mod model_reads;
+pub(in crate::postgres) mod output;
 pub(in crate::postgres) mod queues;
 pub(in crate::postgres) mod statistics;
 pub(in crate::postgres) mod tags;

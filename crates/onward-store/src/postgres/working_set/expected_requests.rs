@@ -25,6 +25,7 @@ pub(in crate::postgres) fn requests_of(write: &Write, requests: &mut Vec<LoadReq
         | Write::AwaitCompletion { lease, .. }
         | Write::ConfirmCancel { lease, .. }
         | Write::RecordIo { lease, .. }
+        | Write::AppendOutput { lease, .. }
         | Write::SaveCheckpoint { lease, .. }
         | Write::Report { lease, .. } => requests.push(LoadRequest::Task(of_lease(*lease))),
         Write::AwaitChildren { lease, .. } => {

@@ -319,6 +319,7 @@ impl Transaction<'_> {
             }
             Write::SaveCheckpoint { lease, checkpoint } => self.save_checkpoint(*lease, checkpoint),
             Write::RecordIo { lease, io } => self.record_io(*lease, *io),
+            Write::AppendOutput { lease, piece } => self.append_output(*lease, piece),
             Write::Cancel { task } => self.cancel(*task),
             Write::Retry { task } => self.retry(*task),
             Write::RunNow { task } => self.run_now(*task),

@@ -6,6 +6,7 @@
 
 mod history;
 mod orchestrations;
+mod output;
 mod settings;
 mod source;
 mod target;

@@ -5,7 +5,7 @@ use std::vec::IntoIter;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{orchestrations, settings, tasks};
+use super::{orchestrations, output, settings, tasks};
 use crate::api::error::Result;
 use crate::api::store::Durability;
 use crate::copy::{Begun, PIECE, Source};
@@ -55,23 +55,44 @@ enum Part {
     /// Settings, counts and names, in one piece.
     Settings,
     /// The unique keys of live tasks.
-    ActiveKeys { after: i64 },
+    ActiveKeys {
+        after: i64,
+    },
     /// The unique keys that outlive their tasks.
-    KeptKeys { after: i64 },
+    KeptKeys {
+        after: i64,
+    },
     /// The dependencies.
-    DependentOf { after: (i64, i64) },
+    DependentOf {
+        after: (i64, i64),
+    },
     /// The items of batches.
-    BatchItems { after: i64 },
+    BatchItems {
+        after: i64,
+    },
     /// The live tasks.
-    Live { after: i64 },
+    Live {
+        after: i64,
+    },
     /// The ended tasks.
-    Ended { after: i64 },
+    Ended {
+        after: i64,
+    },
     /// The histories of orchestrations.
-    Turns { after: (i64, i64) },
+    Turns {
+        after: (i64, i64),
+    },
+    Output {
+        after: (i64, i16, i64),
+    },
     /// The unread messages.
-    Messages { after: (i64, i64) },
+    Messages {
+        after: (i64, i64),
+    },
     /// The log.
-    Log { after: i64 },
+    Log {
+        after: i64,
+    },
     /// The end.
     Nothing,
 }
@@ -173,7 +194,12 @@ impl SqliteSource {
             Part::Turns { after } => {
                 piece.turns = orchestrations::turns(&self.connection, after)?;
                 let last = piece.turns.last().map(|last| (last.task, last.first));
-                last.map_or(Part::Messages { after: (0, 0) }, |after| Part::Turns { after })
+                last.map_or(Part::Output { after: (0, 0, -1) }, |after| Part::Turns { after })
+            }
+            Part::Output { after } => {
+                piece.output = output::pieces(&self.connection, after)?;
+                let last = piece.output.last().map(crate::postgres::OutputRow::key);
+                last.map_or(Part::Messages { after: (0, 0) }, |after| Part::Output { after })
             }
             Part::Messages { after } => {
                 piece.messages = orchestrations::messages(&self.connection, after)?;

@@ -130,6 +130,26 @@ CREATE TABLE progress (
     total INTEGER -- bytes in all
 ) STRICT;
 
+-- Output of tasks, live and ended: of the last attempt that wrote any. The first output of the
+-- next one replaces the row. The row goes with the task.
+CREATE TABLE output (
+    task INTEGER PRIMARY KEY,
+    claim INTEGER NOT NULL, -- the claim of that attempt, which its lease names
+    attempt INTEGER NOT NULL, -- the number of that attempt
+    stdout INTEGER NOT NULL, -- how many bytes it has written to its standard output
+    stderr INTEGER NOT NULL -- and to its standard error
+) STRICT;
+
+-- The output that is kept of these tasks, in pieces: the beginning and the end of each stream.
+CREATE TABLE output_piece (
+    task INTEGER NOT NULL,
+    stream INTEGER NOT NULL, -- 0 standard output; 1 standard error
+    at INTEGER NOT NULL, -- how many bytes the attempt wrote to the stream before this piece
+    length INTEGER NOT NULL, -- how many bytes of output it has
+    bytes BLOB NOT NULL, -- the output, encoded where the store has a codec
+    PRIMARY KEY (task, stream, at)
+) STRICT, WITHOUT ROWID;
+
 -- Tags in use. A tag leaves with the last task that has it. `task.options` has the tags of a
 -- task.
 CREATE TABLE tag (

@@ -6,6 +6,7 @@ pub(super) mod history;
 pub(super) mod instance;
 pub(super) mod limits;
 pub(super) mod list;
+pub(super) mod output;
 pub(super) mod peek;
 pub(super) mod pending_batches;
 pub(super) mod queues;

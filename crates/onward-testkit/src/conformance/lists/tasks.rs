@@ -389,6 +389,21 @@ macro_rules! task_cases {
                 a_move_and_the_end_of_the_attempt_are_one_write,
                 a_task_that_has_ended_is_not_moved,
             }
+            output {
+                output_is_read_while_the_task_runs_and_after_its_end,
+                output_is_appended_in_the_call_that_ends_the_attempt,
+                a_reader_gets_the_pieces_behind_its_offset_up_to_its_limit,
+                an_offset_at_the_end_returns_how_much_there_is,
+                a_task_without_output_has_none,
+                output_of_a_new_attempt_replaces_that_of_the_one_before,
+                output_without_the_lease_is_refused,
+                a_piece_that_was_appended_before_changes_nothing,
+                bytes_that_a_worker_has_left_out_count_as_cut,
+                the_beginning_and_the_end_of_long_output_are_kept_within_the_bound,
+                an_empty_and_a_large_piece_of_output_are_refused,
+                output_goes_with_its_task,
+                output_is_a_hint_for_its_readers,
+            }
             removal {
                 a_purge_removes_without_a_trace,
                 a_purge_removes_only_the_states_it_names,

@@ -13,6 +13,7 @@ pub mod io;
 pub mod keys;
 pub mod manual_operations;
 pub mod moving;
+pub mod output;
 pub mod removal;
 pub mod retention;
 pub mod submit;
