@@ -81,6 +81,18 @@ pub enum Outcome {
     ScheduleFired(Fired),
     /// The result of a sweep.
     Swept(Swept),
+    /// The document is stored.
+    DocumentPut {
+        /// The version of the document.
+        version: u64,
+        /// False if the document had this content, content type and index before.
+        changed: bool,
+    },
+    /// The document does not exist any more.
+    DocumentDeleted {
+        /// The last version of the document; `None` if there was no document.
+        version: Option<u64>,
+    },
     /// The outcomes of the writes of a [`Write::All`](crate::Write::All), in order. None of them is
     /// a refusal.
     All(Vec<Outcome>),
@@ -286,6 +298,15 @@ pub enum Refusal {
         /// The key.
         key: String,
     },
+    /// The document does not have the version that the write expects.
+    DocumentChanged {
+        /// The collection.
+        collection: Name,
+        /// The key.
+        key: String,
+        /// The present version; `None` if there is no document.
+        version: Option<u64>,
+    },
     /// One write of a [`Write::All`](crate::Write::All) was rejected, so none was applied.
     Member {
         /// The position of the rejected write, counted from 0.
@@ -355,6 +376,14 @@ impl fmt::Display for Refusal {
             | Self::Unread { .. }
             | Self::MailboxFull(_)
             | Self::NoneWithKey { .. } => self.fmt_of_orchestration(f),
+            Self::DocumentChanged { collection, key, version: None } => {
+                write!(f, "there is no document `{}` in the collection `{collection}`; put it first", Shown(key))
+            }
+            Self::DocumentChanged { collection, key, version: Some(version) } => write!(
+                f,
+                "the document `{}` of the collection `{collection}` has version {version}; read it again",
+                Shown(key)
+            ),
             Self::Member { index, refusal } => {
                 write!(f, "none of the writes was done: number {index} was refused: {refusal}")
             }

@@ -1,10 +1,12 @@
 //! Reads: every read is a value, as every change is, and [`StoreReads`] has a method for each.
 
 use crate::api::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::document::{DocumentPage, DocumentQuery, DocumentRecord};
 use crate::api::error::Error;
 use crate::api::event::{EventCursor, EventPage};
 use crate::api::history::QueueDay;
 use crate::api::limit::LimitRecord;
+use crate::api::name::Name;
 use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::queue::QueueMode;
 use crate::api::reason::WaitReason;
@@ -158,6 +160,13 @@ reads! {
     /// Returns the history of an orchestration from the chunk that has event number `from`, oldest
     /// first: at most `limit` chunks, and at most 1000.
     InstanceHistory = fn instance_history(task: TaskId, from: u64, limit: usize) -> Vec<HistoryChunk>;
+
+    /// Returns a document with its content, or `None` if it is not there.
+    Document = fn document(collection: Name, key: String) -> Option<DocumentRecord>;
+
+    /// Returns a page of the documents of a collection, in the order of their keys or of an index.
+    /// Cost follows the page alone.
+    Documents = fn documents(query: DocumentQuery) -> DocumentPage;
 }
 
 #[cold]

@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use crate::api::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::document::{DocumentPage, DocumentQuery, DocumentRecord};
 use crate::api::event::{EventCursor, EventPage};
 use crate::api::history::QueueDay;
 use crate::api::limit::LimitRecord;
+use crate::api::name::Name;
 use crate::api::news::{NewsReceiver, NewsSender};
 use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
@@ -222,6 +224,14 @@ impl ReadMethods for MemoryStore {
 
     fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
         self.read(|contents| contents.state.instance_history(task, from, limit.min(bounds::PAGE)))
+    }
+
+    fn document(&self, collection: Name, key: String) -> Answer<'_, Option<DocumentRecord>> {
+        self.read(|contents| contents.state.documents.record(&(collection, key)))
+    }
+
+    fn documents(&self, query: DocumentQuery) -> Answer<'_, DocumentPage> {
+        self.read(|contents| contents.state.documents.page(&query))
     }
 
     fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {

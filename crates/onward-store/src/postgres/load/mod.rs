@@ -1,5 +1,6 @@
 //! Loading what writes and reads look for.
 
+pub(super) mod document_row;
 pub(super) mod found;
 pub(super) mod loader;
 pub(super) mod query;

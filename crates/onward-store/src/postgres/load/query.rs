@@ -6,7 +6,7 @@ use crate::api::error::Result;
 use crate::api::name::Name;
 use crate::api::task::TaskState;
 use crate::bounds;
-use crate::model::{LoadRequest, SubQueue};
+use crate::model::{DocumentId, LoadRequest, SubQueue};
 use crate::postgres::connect::connection::{RowHandler, ServerConnection};
 use crate::postgres::sql::Sql;
 
@@ -46,6 +46,7 @@ pub(in crate::postgres) enum LoadQuery {
     Order(LoadRequest, usize),
     EndedCount,
     LiveCount(Name),
+    Documents(Vec<DocumentId>),
     IdRange(i64, i64),
 }
 
@@ -109,6 +110,7 @@ pub(in crate::postgres) async fn rows(
             let text = sql.text("SELECT count(*) FROM {s}.task WHERE queue = $1");
             client.each_typed(&text, &[(&queue.as_str(), Type::TEXT)], each).await
         }
+        LoadQuery::Documents(ids) => documents(client, sql, ids, each).await,
         LoadQuery::IdRange(from, before) => {
             let text = sql.all_tasks("WHERE t.id >= $1 AND t.id < $2");
             client.each_typed(&text, &[(from, Type::INT8), (before, Type::INT8)], each).await
@@ -130,6 +132,25 @@ async fn taken_keys(
          CROSS JOIN LATERAL (SELECT * FROM {s}.taken k WHERE k.kind = u.kind AND k.key = u.key) k",
     );
     client.each_typed(&text, &[(&kinds, Type::TEXT_ARRAY), (&texts, Type::BYTEA_ARRAY)], each).await
+}
+
+/// Reads documents; for each that is asked for a row, with the numbers that bound a new one.
+async fn documents(
+    client: &ServerConnection<'_>,
+    sql: &Sql,
+    ids: &[DocumentId],
+    each: &mut RowHandler<'_>,
+) -> Result<()> {
+    let collections: Vec<&str> = ids.iter().map(|(collection, _)| collection.as_str()).collect();
+    let keys: Vec<&[u8]> = ids.iter().map(|(_, key)| key.as_bytes()).collect();
+    let text = sql.text(
+        "SELECT u.collection, u.key, d.version, d.changed_at, d.content_type, d.value0, d.value1, d.value2, d.value3, d.content, \
+           coalesce(c.documents, 0), (SELECT count(*) FROM {s}.document_collection) \
+         FROM unnest($1, $2) AS u (collection, key) \
+         LEFT JOIN {s}.document d ON d.collection = u.collection AND d.key = u.key \
+         LEFT JOIN {s}.document_collection c ON c.name = u.collection",
+    );
+    client.each_typed(&text, &[(&collections, Type::TEXT_ARRAY), (&keys, Type::BYTEA_ARRAY)], each).await
 }
 
 /// A task of each session that runs any, but for those with the numbers `$1`: from the newest

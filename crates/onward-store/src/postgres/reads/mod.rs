@@ -1,5 +1,6 @@
 //! What is asked of the store.
 
+pub(in crate::postgres) mod documents;
 pub(in crate::postgres) mod events;
 mod filter;
 pub(in crate::postgres) mod instance;

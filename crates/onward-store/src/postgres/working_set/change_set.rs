@@ -6,12 +6,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::api::error::Result;
+use crate::api::name::Name;
 use crate::api::orchestration::{Message, encode_message};
 use crate::api::store::{EndedCounts, KindStatistics};
 use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
 use crate::bounds::{HISTORY_DAYS, RESENT_BYTES};
-use crate::model::{State, TakenKey, Task};
+use crate::model::{Document, DocumentId, DocumentTable, State, TakenKey, Task};
 use crate::postgres::speculation::columnar_batch::{ColumnarBatch, SimilarTasks};
 use crate::postgres::working_set::counters::Counters;
 use crate::postgres::working_set::decision::SentTasks;
@@ -43,6 +44,14 @@ pub(crate) struct MessageRow {
     pub(crate) task: i64,
     pub(crate) number: i64,
     pub(crate) body: Vec<u8>,
+}
+
+/// A document as it is now.
+#[derive(Debug, Clone)]
+pub(crate) struct DocumentRow {
+    pub(crate) collection: Name,
+    pub(crate) key: String,
+    pub(crate) document: Arc<Document>,
 }
 
 /// How many tasks ended on a day, by queue.
@@ -101,6 +110,10 @@ pub(crate) struct ChangeSet {
     /// Items that are there under their names already.
     pub(in crate::postgres) changed_small_state: Vec<SmallStateRow>,
     pub(in crate::postgres) removed_small_state: Vec<(String, String)>,
+    pub(crate) documents: Vec<DocumentRow>,
+    pub(in crate::postgres) removed_documents: Vec<DocumentId>,
+    /// How many documents collections have, if that has changed.
+    pub(in crate::postgres) collections: Vec<(String, i64)>,
     /// Number, number of the next task, changes.
     pub(crate) log: Vec<(i64, i64, String)>,
     pub(crate) forget_before: i64,
@@ -121,6 +134,7 @@ impl ChangeSet {
         change_set.keys(before, after);
         change_set.links(before, after);
         change_set.counts(before, after);
+        change_set.documents(before.documents.table(), after.documents.table());
         let SmallStateChanges { set, changed, gone } = SmallStateChanges::between(before, after)?;
         (change_set.items, change_set.changed_small_state, change_set.removed_small_state) = (set, changed, gone);
         Ok(change_set)
@@ -159,6 +173,9 @@ impl ChangeSet {
             items,
             changed_small_state,
             removed_small_state,
+            documents,
+            removed_documents,
+            collections,
             log,
             forget_before,
             statistics,
@@ -174,7 +191,8 @@ impl ChangeSet {
         let await_in_order = [messages.len(), taken_messages.len(), tags, keys.len(), freed_keys.len(), log.len()];
         let links = [waits.len(), ended_waits.len(), members.len(), ended_members.len()];
         let items = items.len() + changed_small_state.len() + removed_small_state.len();
-        let rest = [items, statistics.len(), days.len()];
+        let documents = documents.len() + removed_documents.len() + collections.len();
+        let rest = [items, statistics.len(), days.len(), documents];
         let others: [&[usize]; 6] = [&tasks, &similar, &gone, &await_in_order, &links, &rest];
         let is_all = others.concat().iter().all(|rows| *rows == 0) && *forget_before == 0 && first_day.is_none();
         is_all && !turns.is_empty() && after == before
@@ -384,6 +402,27 @@ impl ChangeSet {
         self.freed_keys = freed.map(|(kind, key)| (kind.to_string(), key.clone().into_bytes())).collect();
     }
 
+    fn documents(&mut self, before: &Arc<DocumentTable>, after: &Arc<DocumentTable>) {
+        if Arc::ptr_eq(before, after) {
+            return;
+        }
+        for ((collection, key), document) in &after.by_id {
+            let id = (collection.clone(), key.clone());
+            if before.by_id.get(&id).is_none_or(|old| !Arc::ptr_eq(old, document)) {
+                self.documents.push(DocumentRow { collection: id.0, key: id.1, document: Arc::clone(document) });
+            }
+        }
+        let removed = before.by_id.keys().filter(|id| !after.by_id.contains_key(*id));
+        self.removed_documents = removed.cloned().collect();
+        let names: BTreeSet<&Name> = before.sizes.keys().chain(after.sizes.keys()).collect();
+        for collection in names {
+            let (old, new) = (before.sizes.get(collection), after.sizes.get(collection));
+            if old != new {
+                self.collections.push((name(collection), new.copied().unwrap_or_default().cast_signed()));
+            }
+        }
+    }
+
     fn links(&mut self, before: &State, after: &State) {
         let pairs = |pairs: Vec<&(TaskId, TaskId)>| pairs.into_iter().map(|(one, other)| (one.0, other.0)).collect();
         let (old, new) = (&before.dependencies.dependents, &after.dependencies.dependents);
@@ -491,7 +530,7 @@ fn is_same(one: &Bytes, other: &Bytes) -> bool {
     (one.as_ptr() == other.as_ptr() && one.len() == other.len()) || one == other
 }
 
-fn name(queue: &crate::api::name::Name) -> String {
+fn name(queue: &Name) -> String {
     queue.to_string()
 }
 

@@ -5,7 +5,7 @@ use std::vec::IntoIter;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{orchestrations, settings, tasks};
+use super::{documents, orchestrations, settings, tasks};
 use crate::api::error::Result;
 use crate::api::store::Durability;
 use crate::copy::{Begun, PIECE, Source};
@@ -62,6 +62,7 @@ enum Part {
     Ended { after: i64 },
     Turns { after: (i64, i64) },
     Messages { after: (i64, i64) },
+    Documents { after: i64 },
     Log { after: i64 },
     Nothing,
 }
@@ -160,7 +161,12 @@ impl SqliteSource {
             Part::Messages { after } => {
                 piece.messages = orchestrations::messages(&self.connection, after)?;
                 let last = piece.messages.last().map(|last| (last.task, last.number));
-                last.map_or(Part::Log { after: 0 }, |after| Part::Messages { after })
+                last.map_or(Part::Documents { after: 0 }, |after| Part::Messages { after })
+            }
+            Part::Documents { after } => {
+                let (documents, last) = documents::read(&self.connection, after)?;
+                piece.documents = documents;
+                last.map_or(Part::Log { after: 0 }, |after| Part::Documents { after })
             }
             Part::Log { after } => {
                 piece.log = tasks::log(&self.connection, after)?;
