@@ -45,6 +45,7 @@ mod top;
 mod trees;
 mod unwritable;
 mod work;
+mod workflow;
 #[cfg(feature = "postgres")]
 mod wrong_clock;
 mod wrong_usage;

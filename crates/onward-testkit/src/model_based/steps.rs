@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, BulkVerb, ByteProgress, CompletionWait, Finish, FireSchedule, Io, KindSelection, Name, NewTask,
-    NextFiring, OnDependencyFailure, Priority, Prune, QueueMode, QueueSelection, Scope, Served, SetLimit, SetQueue,
+    AfterFailure, BulkVerb, ByteProgress, CompletionWait, ExpectedVersion, Finish, FireSchedule, Io, KindSelection, Name, NewTask,
+    NextFiring, OnDependencyFailure, Priority, Prune, PutDocument, QueueMode, QueueSelection, Scope, Served, SetLimit, SetQueue,
     SetSchedule, TaskFilter, TaskState,
 };
 
@@ -131,6 +131,12 @@ pub enum Operation {
         kind: Name,
         key: String,
         keep_for: Duration,
+    },
+    PutDocument(Box<PutDocument>),
+    DeleteDocument {
+        collection: Name,
+        key: String,
+        expect: ExpectedVersion,
     },
     PauseOrchestration(Pick),
     ResumeOrchestration(Pick),

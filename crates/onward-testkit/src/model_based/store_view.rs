@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use onward_store::{
-    Change, Claim, CollectionRecord, CollectionSelection, Event, EventCursor, HistoryChunk, InstanceRecord,
+    Change, Claim, CollectionRecord, CollectionSelection, DocumentPage, DocumentQuery, DocumentSelection, Event, EventCursor, HistoryChunk, InstanceRecord,
     KindSelection, KindStatistics, LimitRecord, Name, Page, PauseRecord, Priority, QueueChoice, QueueDay, QueueMode,
     QueueRecord, QueueSelection, Result, ScheduleRecord, ScheduleSelection, SessionId, SessionRecord, Store,
     StoreReads, TagPage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, WaitReason,
@@ -29,6 +29,7 @@ pub(super) struct View {
     sessions: Vec<SessionRecord>,
     pauses: Vec<PauseRecord>,
     collections: Vec<CollectionRecord>,
+    documents: Vec<DocumentPage>,
     limits: Vec<LimitRecord>,
     reasons: Vec<Option<Vec<WaitReason>>>,
     peeked: Vec<Option<TaskRecord>>,
@@ -111,6 +112,7 @@ impl View {
             sessions,
             pauses: store.pauses().await?,
             collections: store.collections(CollectionSelection { queue: None, limit: usize::MAX }).await?,
+            documents: documents(store, share).await?,
             limits: store.limits().await?,
             schedules: [
                 store.schedules(ScheduleSelection::All).await?,
@@ -136,6 +138,7 @@ impl View {
             sessions,
             pauses,
             collections,
+            documents,
             limits,
             reasons,
             peeked,
@@ -152,6 +155,7 @@ impl View {
             .or_else(|| each(history, &other.history))
             .or_else(|| each(sessions, &other.sessions))
             .or_else(|| each(pauses, &other.pauses))
+            .or_else(|| each(documents, &other.documents))
             .or_else(|| each(limits, &other.limits))
             .or_else(|| each(collections, &other.collections))
             .or_else(|| each(reasons, &other.reasons))
@@ -248,6 +252,48 @@ impl TagsInUse {
         }
         Ok(Self { filter, values, keys })
     }
+}
+
+/// Reads documents in every order, in small pages.
+async fn documents(store: &dyn Store, share: ReadShare) -> Result<Vec<DocumentPage>> {
+    let mut pages = Vec::new();
+    for selection in share.pick(selections()) {
+        for with_content in [true, false] {
+            let first = DocumentQuery { limit: 2, with_content, ..DocumentQuery::new(name("notes")) };
+            let mut query = DocumentQuery { selection: selection.clone(), ..first };
+            loop {
+                let page = store.documents(query.clone()).await?;
+                query = DocumentQuery { after: page.next.clone(), limit: 3, ..query };
+                pages.push(page);
+                if query.after.is_none() {
+                    break;
+                }
+            }
+        }
+    }
+    for key in ["a", "ab", "a\u{0}"] {
+        let document = store.document(name("pictures"), key.to_owned()).await?;
+        pages.push(DocumentPage { documents: document.into_iter().collect(), next: None });
+    }
+    Ok(pages)
+}
+
+fn selections() -> Vec<DocumentSelection> {
+    let key_prefix = |prefix: &str| DocumentSelection::KeyPrefix(prefix.to_owned());
+    let value = |index, value: &str| DocumentSelection::IndexValue { index, value: value.to_owned() };
+    let prefix = |index, prefix: &str| DocumentSelection::IndexPrefix { index, prefix: prefix.to_owned() };
+    vec![
+        key_prefix(""),
+        key_prefix("a"),
+        key_prefix("ä"),
+        value(0, "a"),
+        value(3, "\u{0}"),
+        value(1, ""),
+        prefix(0, ""),
+        prefix(1, "a"),
+        prefix(2, ""),
+        prefix(4, ""),
+    ]
 }
 
 async fn pages(store: &dyn Store, filter: &TaskFilter) -> Result<Vec<TaskPage>> {
