@@ -103,7 +103,10 @@ fn the_lines_that_differ_are_shown(sandbox: Sandbox) {
     let ran = sandbox.onward(&["workflow", "diff", "order@1", "order@2"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let changed: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with(['-', '+'])).map(str::trim).collect();
-    assert!(changed.contains(&"-      \"task\": \"pack\"") && changed.contains(&"+      \"task\": \"wrap\""), "{changed:?}");
+    assert!(
+        changed.contains(&"-      \"task\": \"pack\"") && changed.contains(&"+      \"task\": \"wrap\""),
+        "{changed:?}"
+    );
     let same = sandbox.onward(&["workflow", "diff", "order@2", "order"]);
     assert_eq!((same.code, same.stdout.as_str()), (Some(0), ""));
     assert!(same.stderr.contains("the same content"), "{}", same.stderr);

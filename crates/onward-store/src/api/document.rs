@@ -208,8 +208,8 @@ impl<'q> DocumentPageBuilder<'q> {
 
     /// Returns whether the page takes another document. If not, notes that one follows.
     pub(crate) fn takes_another(&mut self) -> bool {
-        let has_room = self.page.documents.len() < Self::limit(self.query)
-            && self.content_bytes < bounds::DOCUMENT_PAGE_BYTES;
+        let has_room =
+            self.page.documents.len() < Self::limit(self.query) && self.content_bytes < bounds::DOCUMENT_PAGE_BYTES;
         if !has_room {
             let last = self.page.documents.last();
             self.page.next = last.map(|last| DocumentCursor {

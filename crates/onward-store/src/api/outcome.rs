@@ -376,18 +376,19 @@ impl fmt::Display for Refusal {
             | Self::Unread { .. }
             | Self::MailboxFull(_)
             | Self::NoneWithKey { .. } => self.fmt_of_orchestration(f),
-            Self::DocumentChanged { collection, key, version: None } => {
-                write!(f, "there is no document `{}` in the collection `{collection}`; put it first", Shown(key))
-            }
-            Self::DocumentChanged { collection, key, version: Some(version) } => write!(
-                f,
-                "the document `{}` of the collection `{collection}` has version {version}; read it again",
-                Shown(key)
-            ),
+            Self::DocumentChanged { collection, key, version } => fmt_of_document(f, collection, key, *version),
             Self::Member { index, refusal } => {
                 write!(f, "none of the writes was done: number {index} was refused: {refusal}")
             }
         }
+    }
+}
+
+fn fmt_of_document(f: &mut fmt::Formatter<'_>, collection: &Name, key: &str, version: Option<u64>) -> fmt::Result {
+    let document = format!("document `{}` in the collection `{collection}`", Shown(key));
+    match version {
+        None => write!(f, "there is no {document}; put it first"),
+        Some(version) => write!(f, "the {document} has version {version}; read it again"),
     }
 }
 

@@ -88,8 +88,7 @@ impl SequenceState {
             Operation::SignalKeyOrStart { kind, key, keep_for } => {
                 signal(Recipient::KeyOrStart { kind, key, keep_for })
             }
-            Operation::PutDocument(put) => Write::PutDocument(put),
-            Operation::DeleteDocument { collection, key, expect } => Write::DeleteDocument { collection, key, expect },
+            Operation::Document(write) => *write,
             Operation::PauseOrchestration(task) => Write::PauseOrchestration { task: self.task(task) },
             Operation::ResumeOrchestration(task) => Write::ResumeOrchestration { task: self.task(task) },
             Operation::Signal(task) => signal(Recipient::Task(self.task(task))),

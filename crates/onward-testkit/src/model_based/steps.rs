@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, BulkVerb, ByteProgress, CompletionWait, ExpectedVersion, Finish, FireSchedule, Io, KindSelection, Name, NewTask,
-    NextFiring, OnDependencyFailure, Priority, Prune, PutDocument, QueueMode, QueueSelection, Scope, Served, SetLimit, SetQueue,
-    SetSchedule, TaskFilter, TaskState,
+    AfterFailure, BulkVerb, ByteProgress, CompletionWait, Finish, FireSchedule, Io, KindSelection, Name, NewTask,
+    NextFiring, OnDependencyFailure, Priority, Prune, QueueMode, QueueSelection, Scope, Served, SetLimit, SetQueue,
+    SetSchedule, TaskFilter, TaskState, Write,
 };
 
 /// One step of a sequence.
@@ -132,12 +132,8 @@ pub enum Operation {
         key: String,
         keep_for: Duration,
     },
-    PutDocument(Box<PutDocument>),
-    DeleteDocument {
-        collection: Name,
-        key: String,
-        expect: ExpectedVersion,
-    },
+    /// A write to a document.
+    Document(Box<Write>),
     PauseOrchestration(Pick),
     ResumeOrchestration(Pick),
     SignalKey {

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use onward_store::{
-    Change, Claim, CollectionRecord, CollectionSelection, DocumentPage, DocumentQuery, DocumentSelection, Event, EventCursor, HistoryChunk, InstanceRecord,
-    KindSelection, KindStatistics, LimitRecord, Name, Page, PauseRecord, Priority, QueueChoice, QueueDay, QueueMode,
-    QueueRecord, QueueSelection, Result, ScheduleRecord, ScheduleSelection, SessionId, SessionRecord, Store,
-    StoreReads, TagPage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, WaitReason,
+    Change, Claim, CollectionRecord, CollectionSelection, DocumentPage, DocumentQuery, DocumentSelection, Event,
+    EventCursor, HistoryChunk, InstanceRecord, KindSelection, KindStatistics, LimitRecord, Name, Page, PauseRecord,
+    Priority, QueueChoice, QueueDay, QueueMode, QueueRecord, QueueSelection, Result, ScheduleRecord, ScheduleSelection,
+    SessionId, SessionRecord, Store, StoreReads, TagPage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord,
+    TaskState, Timestamp, WaitReason,
 };
 
 use crate::test_store::name;

@@ -22,7 +22,8 @@ pub(crate) struct Arguments {
 
 /// Stores templates. All of them are read before the first is stored.
 pub(crate) async fn run(options: &GlobalOptions, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let files: Vec<TemplateFile> = arguments.files.iter().map(|path| read_valid(path)).collect::<anyhow::Result<_>>()?;
+    let files: Vec<TemplateFile> =
+        arguments.files.iter().map(|path| read_valid(path)).collect::<anyhow::Result<_>>()?;
     let engine = open_or_create(options).await?;
     for file in &files {
         let (name, label) = (&file.template().name, file.label());

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::api::name::Name;
 use crate::api::task::{SessionId, TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
-use crate::model::documents::DocumentId;
 use crate::model::coverage::partial_sub_queues::PartialSubQueues;
+use crate::model::documents::DocumentId;
 use crate::model::limits::running::RunningCounts;
 use crate::model::tasks::task::End;
 

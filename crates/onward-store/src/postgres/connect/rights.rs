@@ -10,7 +10,7 @@ use crate::postgres::connect::error::classified;
 use crate::postgres::sql::Sql;
 
 /// Tables that every process reads and writes.
-const TABLES: [&str; 15] = [
+const TABLES: [&str; 17] = [
     "task",
     "ended",
     "turn",
@@ -20,6 +20,8 @@ const TABLES: [&str; 15] = [
     "wait",
     "member",
     "item",
+    "document",
+    "document_collection",
     "log",
     "statistics",
     "day",

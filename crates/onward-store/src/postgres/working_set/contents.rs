@@ -9,8 +9,8 @@ use crate::api::store::EndedCounts;
 use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
 use crate::model::{
-    Coverage, Document, DocumentId, LoadRequest, Loaded, LoadedUpTo, RunningCountRows, RunningCounts, RunningKey, RunningSessions, State,
-    TakenKey, Task,
+    Coverage, Document, DocumentId, LoadRequest, Loaded, LoadedUpTo, RunningCountRows, RunningCounts, RunningKey,
+    RunningSessions, State, TakenKey, Task,
 };
 use crate::postgres::working_set::change_set::KeyRow;
 use crate::postgres::working_set::counters::Counters;

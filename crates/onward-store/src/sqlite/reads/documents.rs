@@ -2,9 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Rows, ToSql};
 
-use crate::api::document::{
-    DocumentPage, DocumentPageBuilder, DocumentQuery, DocumentRecord, 
-};
+use crate::api::document::{DocumentPage, DocumentPageBuilder, DocumentQuery, DocumentRecord};
 use crate::api::error::Result;
 use crate::api::name::Name;
 use crate::bounds;
@@ -44,9 +42,9 @@ fn text(query: &DocumentQuery, index: Option<usize>, is_start_included: bool) ->
     let from = if is_start_included { ">=" } else { ">" };
     let rest = match index {
         None => format!("d.key {from} ?2 ORDER BY d.key"),
-        Some(index) => format!(
-            "d.value{index} <> '' AND (d.value{index}, d.key) {from} (?3, ?2) ORDER BY d.value{index}, d.key"
-        ),
+        Some(index) => {
+            format!("d.value{index} <> '' AND (d.value{index}, d.key) {from} (?3, ?2) ORDER BY d.value{index}, d.key")
+        }
     };
     format!("SELECT {COLUMNS}{content} FROM document d WHERE d.collection = ?1 AND {rest}")
 }

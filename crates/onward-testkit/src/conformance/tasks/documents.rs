@@ -177,7 +177,8 @@ pub async fn a_refused_member_undoes_documents(store: TestStore) {
 pub async fn a_refused_document_undoes_the_task_beside_it(store: TestStore) {
     store.write(put(document("a", "one"))).await;
     let submit = Write::Submit(Box::new(keyed("key", OnDuplicate::Reject)));
-    let refusal = store.refused(Write::All(vec![submit, expecting(ExpectedVersion::Absent, document("a", "two"))])).await;
+    let refusal =
+        store.refused(Write::All(vec![submit, expecting(ExpectedVersion::Absent, document("a", "two"))])).await;
     assert_eq!(refusal, Refusal::Member { index: 1, refusal: Box::new(changed("a", Some(1))) });
     assert_eq!(store.list(Default::default()).await, []);
 }

@@ -1,6 +1,6 @@
 //! Generates the operations of a sequence on documents.
 
-use onward_store::{ExpectedVersion, Name, PutDocument, bounds};
+use onward_store::{ExpectedVersion, Name, PutDocument, Write, bounds};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -11,9 +11,10 @@ use crate::test_store::name;
 pub(super) fn operation() -> BoxedStrategy<Operation> {
     let delete = (collection(), key(), expect());
     prop_oneof![
-        3 => put().prop_map(|put| Operation::PutDocument(Box::new(put))),
-        1 => delete.prop_map(|(collection, key, expect)| Operation::DeleteDocument { collection, key, expect }),
+        3 => put().prop_map(|put| Write::PutDocument(Box::new(put))),
+        1 => delete.prop_map(|(collection, key, expect)| Write::DeleteDocument { collection, key, expect }),
     ]
+    .prop_map(|write| Operation::Document(Box::new(write)))
     .boxed()
 }
 

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use onward_store::{
-    DocumentCursor, DocumentPage, DocumentQuery, DocumentRecord, DocumentSelection, Name, StoreReads,
-};
+use onward_store::{DocumentCursor, DocumentPage, DocumentQuery, DocumentRecord, DocumentSelection, Name, StoreReads};
 
 use super::record::{StoredTemplate, TemplatePage, TemplateQuery, TemplateRecord};
 use super::{NAMES, TEMPLATES};

@@ -55,8 +55,8 @@ impl FromStr for TemplateHash {
     /// Reads 64 hexadecimal digits.
     fn from_str(text: &str) -> Result<Self> {
         let digits: Option<Vec<u8>> = text.chars().map(|digit| digit.to_digit(16)?.try_into().ok()).collect();
-        let bytes: Option<Vec<u8>> =
-            digits.map(|digits| digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect());
+        let bytes: Option<Vec<u8>> = digits
+            .map(|digits| digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect());
         match bytes.and_then(|bytes| bytes.try_into().ok()) {
             Some(bytes) if text.len() == 64 => Ok(Self(bytes)),
             _ => Err(Error::invalid(format!(
