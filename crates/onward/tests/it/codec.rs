@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 use onward::orchestration::OrchestrationContext;
+use onward::workflow::template::TemplateFile;
 use onward::{Context, Engine, Failure, NewTask, PayloadCodec, Task, TaskState};
-use onward_store::{Error, Result, StoreReads};
+use onward_store::{Error, Name, Result, StoreReads};
 use onward_testkit::Inverted;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,7 @@ on_every_store! {
     what_a_codec_made_of_payloads_is_all_that_the_store_has,
     a_task_that_cannot_be_decoded_is_left_to_those_who_can,
     what_cannot_be_encoded_is_not_kept,
+    a_template_is_kept_as_the_codec_made_it,
 }
 
 async fn engine(store: &TestStore, codec: impl PayloadCodec) -> Engine {
@@ -51,6 +53,18 @@ async fn what_a_codec_made_of_payloads_is_all_that_the_store_has(store: TestStor
     let kept = store.task(onward::TaskId(1)).await.unwrap().unwrap();
     let turned = |text: &str| Bytes::from(text.bytes().map(|octet| !octet).collect::<Vec<u8>>());
     assert_eq!((kept.payload, kept.result.into_bytes()), (Some(turned("21")), Some(turned("\"47\""))));
+}
+
+/// Shows: D1
+async fn a_template_is_kept_as_the_codec_made_it(store: TestStore) {
+    let engine = engine(&store, Inverted).await;
+    let file = TemplateFile::read("order.yaml", "steps: [echo]\n").unwrap();
+    let hash = engine.put_template(&file).await.unwrap();
+    let stored = engine.template("order", None).await.unwrap().unwrap();
+    assert_eq!((stored.record.hash, stored.canonical.as_str()), (hash, file.canonical()));
+    let kept = store.document(Name::new("onward.templates").unwrap(), hash.to_string()).await.unwrap().unwrap();
+    let turned: Bytes = file.canonical().bytes().map(|octet| !octet).collect::<Vec<u8>>().into();
+    assert_eq!(kept.content, Some(turned));
 }
 
 /// Shows: D1
