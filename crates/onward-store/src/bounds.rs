@@ -278,6 +278,30 @@ pub const BATCH_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The longest time for which tasks are collected into one [batch](crate::Aggregate): 30 days.
 pub const BATCH_DELAY: Duration = Duration::from_secs(30 * 24 * 3600);
+/// The largest content of a document, in bytes.
+pub const DOCUMENT_BYTES: usize = 1024 * 1024;
+
+/// The longest key of a document, in bytes.
+pub const DOCUMENT_KEY_BYTES: usize = 512;
+
+/// The longest content type of a document, in bytes.
+pub const CONTENT_TYPE_BYTES: usize = 128;
+
+/// The largest number of index values of a document.
+pub const DOCUMENT_INDEXES: usize = 4;
+
+/// The longest index value of a document, in bytes.
+pub const DOCUMENT_INDEX_BYTES: usize = 256;
+
+/// The largest number of documents in a collection.
+pub const DOCUMENTS: u64 = 1_000_000;
+
+/// The largest number of collections of documents in a store.
+pub const DOCUMENT_COLLECTIONS: u64 = 1000;
+
+/// The size of the contents in one page of documents, in bytes, at which the page ends.
+pub const DOCUMENT_PAGE_BYTES: usize = 8 * 1024 * 1024;
+
 /// The time for which a task waits for the session that its affinity key prefers, unless its queue
 /// sets another.
 pub const AFFINITY_WAIT: Duration = Duration::from_secs(5);

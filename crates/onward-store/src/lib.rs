@@ -57,6 +57,9 @@ pub use api::aggregate::{Aggregate, PendingBatch, PendingBatchSelection};
 pub use api::bulk::{Bulk, BulkDone, BulkVerb, StateCounts};
 pub use api::completion::{CompletionToken, CompletionWait, ExternalCompletion};
 pub use api::dependency::{Dependencies, Dependency, OnDependencyFailure};
+pub use api::document::{
+    DocumentCursor, DocumentPage, DocumentQuery, DocumentRecord, DocumentSelection, ExpectedVersion, PutDocument,
+};
 pub use api::error::{Error, Result};
 pub use api::event::{Change, Event, EventCursor, EventPage};
 pub use api::history::QueueDay;

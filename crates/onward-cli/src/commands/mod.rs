@@ -19,5 +19,6 @@ pub(crate) mod task;
 #[cfg(feature = "top")]
 pub(crate) mod top;
 pub(crate) mod work;
+pub(crate) mod workflow;
 
 pub(crate) use run::run;

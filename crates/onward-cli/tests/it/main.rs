@@ -46,6 +46,7 @@ mod top;
 mod trees;
 mod unwritable;
 mod work;
+mod workflow;
 #[cfg(feature = "postgres")]
 mod wrong_clock;
 mod wrong_usage;

@@ -5,6 +5,7 @@ pub(crate) mod aggregate;
 pub(crate) mod bulk;
 pub(crate) mod completion;
 pub(crate) mod dependency;
+pub(crate) mod document;
 pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod history;

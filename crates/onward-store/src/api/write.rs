@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::bulk::Bulk;
 use crate::api::completion::{CompletionToken, CompletionWait, ExternalCompletion};
 use crate::api::dependency::OnDependencyFailure;
+use crate::api::document::{ExpectedVersion, PutDocument};
 use crate::api::io::Io;
 use crate::api::limit::SetLimit;
 use crate::api::name::Name;
@@ -545,6 +546,29 @@ pub enum Write {
     ResumeOrchestration {
         /// The orchestration.
         task: TaskId,
+    },
+
+    /// Stores a document: creates it, or replaces its content, content type and index. A document
+    /// that has these already is unchanged and keeps its version.
+    ///
+    /// Requires input within the bounds ([`rules::document`](crate::rules::document)), the expected
+    /// version (else [`DocumentChanged`](crate::Refusal::DocumentChanged)), and room for a new
+    /// document and a new collection. Returns [`DocumentPut`](crate::Outcome::DocumentPut) with the
+    /// version.
+    PutDocument(Box<PutDocument>),
+
+    /// Deletes a document.
+    ///
+    /// Requires the expected version (else [`DocumentChanged`](crate::Refusal::DocumentChanged)).
+    /// Returns [`DocumentDeleted`](crate::Outcome::DocumentDeleted), also if there is no document
+    /// and the write does not expect one.
+    DeleteDocument {
+        /// The collection.
+        collection: Name,
+        /// The key.
+        key: String,
+        /// The version that the document must have.
+        expect: ExpectedVersion,
     },
 
     /// Applies several writes in order, all or none. At most 100 000 writes, none of which may be

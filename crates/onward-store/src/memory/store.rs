@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use crate::api::aggregate::{PendingBatch, PendingBatchSelection};
+use crate::api::document::{DocumentPage, DocumentQuery, DocumentRecord};
 use crate::api::event::{EventCursor, EventPage};
 use crate::api::history::QueueDay;
 use crate::api::limit::LimitRecord;
+use crate::api::name::Name;
 use crate::api::notification::{NotificationReceiver, NotificationSender};
 use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
@@ -238,6 +240,14 @@ impl ReadMethods for MemoryStore {
         limit: usize,
     ) -> StoreFuture<'_, Option<TaskOutput>> {
         self.read(|contents| contents.state.task_output(task, stream, from, limit))
+    }
+
+    fn document(&self, collection: Name, key: String) -> StoreFuture<'_, Option<DocumentRecord>> {
+        self.read(|contents| contents.state.documents.record(&(collection, key)))
+    }
+
+    fn documents(&self, query: DocumentQuery) -> StoreFuture<'_, DocumentPage> {
+        self.read(|contents| contents.state.documents.page(&query))
     }
 
     fn history(&self, days: u32) -> StoreFuture<'_, Vec<QueueDay>> {

@@ -60,6 +60,8 @@ impl State {
             Write::Terminate { task, reason } => self.terminate(task, reason),
             Write::PauseOrchestration { task } => self.pause_orchestration(task),
             Write::ResumeOrchestration { task } => self.resume_orchestration(task),
+            Write::PutDocument(put) => self.put_document(*put),
+            Write::DeleteDocument { collection, key, expect } => self.delete_document(collection, key, expect),
             Write::All(writes) => self.all(writes),
         }
     }

@@ -50,6 +50,7 @@ mod claims;
 #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "only a store that loads a part of itself makes one"))]
 mod coverage;
 mod dependencies;
+mod documents;
 mod event_log;
 mod limits;
 mod orchestrations;
@@ -72,6 +73,7 @@ pub(crate) use {
     coverage::loaded::{Loaded, LoadedUpTo, RunningCountRows, RunningSessions},
     coverage::partial_sub_queues::PartialSubQueues,
     dependencies::dependents::DependencyIndex,
+    documents::{Document, DocumentId, DocumentTable, Documents},
     event_log::LoggedChange,
     limits::fair_share::FairShares,
     limits::running::{RunningCounts, RunningKey},

@@ -9,10 +9,12 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::api::aggregate::{PendingBatch, PendingBatchSelection};
+use crate::api::document::{DocumentPage, DocumentQuery, DocumentRecord};
 use crate::api::error::{Error, Result};
 use crate::api::event::{EventCursor, EventPage};
 use crate::api::history::QueueDay;
 use crate::api::limit::LimitRecord;
+use crate::api::name::Name;
 use crate::api::notification::{NotificationReceiver, NotificationSender};
 use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
@@ -346,6 +348,20 @@ impl ReadMethods for PostgresStore {
 
     fn history(&self, days: u32) -> StoreFuture<'_, Vec<QueueDay>> {
         self.read(move |shared| async move { reads::statistics::history(&shared, days).await })
+    }
+
+    fn document(&self, collection: Name, key: String) -> StoreFuture<'_, Option<DocumentRecord>> {
+        self.read(move |shared| {
+            let (collection, key) = (collection.clone(), key.clone());
+            async move { reads::documents::document(&shared, collection, key).await }
+        })
+    }
+
+    fn documents(&self, query: DocumentQuery) -> StoreFuture<'_, DocumentPage> {
+        self.read(move |shared| {
+            let query = query.clone();
+            async move { reads::documents::documents(&shared, query).await }
+        })
     }
 
     fn instance(&self, task: TaskId) -> StoreFuture<'_, Option<InstanceRecord>> {

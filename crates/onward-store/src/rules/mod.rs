@@ -10,6 +10,7 @@ pub mod children;
 pub mod choice;
 pub mod completion;
 pub mod dependencies;
+pub mod document;
 pub mod due;
 pub mod duplicate;
 pub mod errors;

@@ -93,6 +93,7 @@ impl SequenceState {
             Operation::SignalKeyOrStart { kind, key, keep_for } => {
                 signal(Recipient::KeyOrStart { kind, key, keep_for })
             }
+            Operation::Document(write) => *write,
             Operation::PauseOrchestration(task) => Write::PauseOrchestration { task: self.task(task) },
             Operation::ResumeOrchestration(task) => Write::ResumeOrchestration { task: self.task(task) },
             Operation::Signal(task) => signal(Recipient::Task(self.task(task))),

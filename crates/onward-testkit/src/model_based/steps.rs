@@ -6,7 +6,7 @@ use bytes::Bytes;
 use onward_store::{
     AfterFailure, BulkVerb, ByteProgress, CompletionWait, ExternalCompletion, FireSchedule, Io, KindSelection, Name,
     NewTask, NextFiring, OnDependencyFailure, OutputStream, Priority, Prune, QueueMode, QueueSelection, Scope, Served,
-    SetLimit, SetQueue, SetSchedule, TaskFilter, TaskState,
+    SetLimit, SetQueue, SetSchedule, TaskFilter, TaskState, Write,
 };
 
 /// One step of a sequence.
@@ -139,6 +139,8 @@ pub enum Operation {
         key: String,
         keep_for: Duration,
     },
+    /// A write to a document.
+    Document(Box<Write>),
     PauseOrchestration(Pick),
     ResumeOrchestration(Pick),
     SignalKey {

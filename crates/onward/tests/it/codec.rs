@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 use onward::orchestration::OrchestrationContext;
+use onward::workflow::template::TemplateFile;
 use onward::{Context, Engine, Failure, NewTask, OutputStream, PayloadCodec, Task, TaskState};
-use onward_store::{Error, Result, StoreReads};
+use onward_store::{Error, Name, Result, StoreReads};
 use onward_testkit::Inverted;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,7 @@ on_every_store! {
     output_is_encoded_and_its_offsets_are_those_of_the_handler,
     a_task_that_cannot_be_decoded_is_left_to_those_who_can,
     what_cannot_be_encoded_is_not_kept,
+    a_template_is_kept_as_the_codec_made_it,
 }
 
 async fn engine(store: &TestStore, codec: impl PayloadCodec) -> Engine {
@@ -80,6 +82,18 @@ async fn output_is_encoded_and_its_offsets_are_those_of_the_handler(store: TestS
     assert_eq!((&kept.pieces[0].bytes[..], kept.end, kept.cut), (&b"outout"[..], 3, 0));
     let read = engine.store().task_output(task, OutputStream::Stdout, 0, usize::MAX).await.unwrap().unwrap();
     assert_eq!(&read.pieces[0].bytes[..], b"out");
+}
+
+/// Shows: D1
+async fn a_template_is_kept_as_the_codec_made_it(store: TestStore) {
+    let engine = engine(&store, Inverted).await;
+    let file = TemplateFile::read("order.yaml", "steps: [echo]\n").unwrap();
+    let hash = engine.put_template(&file).await.unwrap();
+    let stored = engine.template("order", None).await.unwrap().unwrap();
+    assert_eq!((stored.record.hash, stored.canonical.as_str()), (hash, file.canonical()));
+    let kept = store.document(Name::new("onward.templates").unwrap(), hash.to_string()).await.unwrap().unwrap();
+    let turned: Bytes = file.canonical().bytes().map(|octet| !octet).collect::<Vec<u8>>().into();
+    assert_eq!(kept.content, Some(turned));
 }
 
 /// Shows: D1

@@ -146,6 +146,8 @@ mod seen;
 #[cfg(test)]
 mod stops;
 #[cfg(test)]
+mod stored_templates;
+#[cfg(test)]
 mod tags;
 #[cfg(test)]
 mod task_lists;

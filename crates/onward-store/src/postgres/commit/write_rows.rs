@@ -12,6 +12,7 @@ use crate::api::store::{EndedCounts, KindStatistics};
 use crate::bounds::OUTPUT_END_BYTES;
 use crate::postgres::commit::outcome::SyncMode;
 use crate::postgres::commit::server_numbers::TransactionNumbers;
+use crate::postgres::commit::write_documents::documents;
 use crate::postgres::commit::write_tasks::tasks;
 use crate::postgres::commit::writer_state::CommitId;
 use crate::postgres::connect::connection::ServerConnection;
@@ -130,6 +131,7 @@ fn rows<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     items(statements, change_set);
     log(statements, change_set);
     counts(statements, change_set);
+    documents(statements, change_set);
 }
 
 /// Deletes dropped histories, and appends events.

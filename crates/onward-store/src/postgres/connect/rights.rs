@@ -10,7 +10,7 @@ use crate::postgres::connect::error::classified;
 use crate::postgres::sql::Sql;
 
 /// The tables that every process reads and writes.
-const TABLES: [&str; 16] = [
+const TABLES: [&str; 18] = [
     "task",
     "history",
     "turn",
@@ -21,6 +21,8 @@ const TABLES: [&str; 16] = [
     "dependency",
     "batch_item",
     "small_state",
+    "document",
+    "document_collection",
     "log",
     "statistics",
     "day",

@@ -3,6 +3,7 @@
 //! A read that depends on rules runs the model over loaded rows ([`model_reads`]); the others are
 //! queries.
 
+pub(in crate::postgres) mod documents;
 pub(in crate::postgres) mod events;
 mod filter;
 pub(in crate::postgres) mod instance;

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::api::error::Result;
+use crate::api::name::Name;
 use crate::api::orchestration::{Message, encode_message};
 use crate::api::output::{OutputPiece, OutputStream};
 use crate::api::store::{EndedCounts, KindStatistics};
 use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
 use crate::bounds::{HISTORY_DAYS, RESENT_BYTES};
-use crate::model::{Output, State, TakenKey, Task};
+use crate::model::{Document, DocumentId, DocumentTable, Output, State, TakenKey, Task};
 use crate::postgres::speculation::columnar_batch::{ColumnarBatch, SimilarTasks};
 use crate::postgres::working_set::counters::Counters;
 use crate::postgres::working_set::decision::SentTasks;
@@ -80,6 +81,14 @@ pub(crate) struct MessageRow {
     pub(crate) number: i64,
     /// The encoded message.
     pub(crate) body: Vec<u8>,
+}
+
+/// A document as it is now.
+#[derive(Debug, Clone)]
+pub(crate) struct DocumentRow {
+    pub(crate) collection: Name,
+    pub(crate) key: String,
+    pub(crate) document: Arc<Document>,
 }
 
 /// The number of tasks of a queue that ended on a day.
@@ -158,6 +167,10 @@ pub(crate) struct ChangeSet {
     pub(in crate::postgres) changed_small_state: Vec<SmallStateRow>,
     /// Rows of the small state to delete, by sort and name.
     pub(in crate::postgres) removed_small_state: Vec<(String, String)>,
+    pub(crate) documents: Vec<DocumentRow>,
+    pub(in crate::postgres) removed_documents: Vec<DocumentId>,
+    /// How many documents collections have, if that has changed.
+    pub(in crate::postgres) collections: Vec<(String, i64)>,
     /// Entries of the log: the entry's number, the next task's number, and the changes.
     pub(crate) log: Vec<(i64, i64, String)>,
     /// The first entry of the log to keep; 0 to delete none.
@@ -181,6 +194,7 @@ impl ChangeSet {
         change_set.keys(before, after);
         change_set.links(before, after);
         change_set.counts(before, after);
+        change_set.documents(before.documents.table(), after.documents.table());
         let SmallStateChanges { set, changed, gone } = SmallStateChanges::between(before, after)?;
         (change_set.items, change_set.changed_small_state, change_set.removed_small_state) = (set, changed, gone);
         Ok(change_set)
@@ -222,6 +236,9 @@ impl ChangeSet {
             items,
             changed_small_state,
             removed_small_state,
+            documents,
+            removed_documents,
+            collections,
             log,
             forget_before,
             statistics,
@@ -238,7 +255,8 @@ impl ChangeSet {
         let links = [waits.len(), ended_waits.len(), batch_items.len(), ended_batch_items.len()];
         let items = items.len() + changed_small_state.len() + removed_small_state.len();
         let output = output.len() + dropped_output.len() + cut_output.len();
-        let rest = [items, output, statistics.len(), days.len()];
+        let documents = documents.len() + removed_documents.len() + collections.len();
+        let rest = [items, output, statistics.len(), days.len(), documents];
         let others: [&[usize]; 6] = [&tasks, &similar, &gone, &await_in_order, &links, &rest];
         let is_all = others.concat().iter().all(|rows| *rows == 0) && *forget_before == 0 && first_day.is_none();
         is_all && !turns.is_empty() && after == before
@@ -476,6 +494,27 @@ impl ChangeSet {
         self.freed_keys = freed.map(|(kind, key)| (kind.to_string(), key.clone().into_bytes())).collect();
     }
 
+    fn documents(&mut self, before: &Arc<DocumentTable>, after: &Arc<DocumentTable>) {
+        if Arc::ptr_eq(before, after) {
+            return;
+        }
+        for ((collection, key), document) in &after.by_id {
+            let id = (collection.clone(), key.clone());
+            if before.by_id.get(&id).is_none_or(|old| !Arc::ptr_eq(old, document)) {
+                self.documents.push(DocumentRow { collection: id.0, key: id.1, document: Arc::clone(document) });
+            }
+        }
+        let removed = before.by_id.keys().filter(|id| !after.by_id.contains_key(*id));
+        self.removed_documents = removed.cloned().collect();
+        let names: BTreeSet<&Name> = before.sizes.keys().chain(after.sizes.keys()).collect();
+        for collection in names {
+            let (old, new) = (before.sizes.get(collection), after.sizes.get(collection));
+            if old != new {
+                self.collections.push((name(collection), new.copied().unwrap_or_default().cast_signed()));
+            }
+        }
+    }
+
     /// Compares the dependencies and the items of batches of two states.
     fn links(&mut self, before: &State, after: &State) {
         let pairs = |pairs: Vec<&(TaskId, TaskId)>| pairs.into_iter().map(|(one, other)| (one.0, other.0)).collect();
@@ -600,7 +639,7 @@ fn is_same(one: &Bytes, other: &Bytes) -> bool {
 }
 
 /// Returns a queue's name as a column.
-fn name(queue: &crate::api::name::Name) -> String {
+fn name(queue: &Name) -> String {
     queue.to_string()
 }
 

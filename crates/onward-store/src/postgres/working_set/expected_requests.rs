@@ -60,6 +60,10 @@ pub(in crate::postgres) fn requests_of(write: &Write, requests: &mut Vec<LoadReq
         Write::DeleteQueue { queue } => requests.push(LoadRequest::LiveCount(queue.clone())),
         Write::All(writes) => writes.iter().for_each(|write| requests_of(write, requests)),
         Write::SetSchedule(set) => submitted(&set.schedule.task, requests),
+        Write::PutDocument(put) => requests.push(LoadRequest::Document(put.collection.clone(), put.key.clone())),
+        Write::DeleteDocument { collection, key, .. } => {
+            requests.push(LoadRequest::Document(collection.clone(), key.clone()));
+        }
         Write::OpenSession(_)
         | Write::Pause { .. }
         | Write::Resume { .. }

@@ -5,7 +5,7 @@ use std::vec::IntoIter;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{orchestrations, output, settings, tasks};
+use super::{documents, orchestrations, output, settings, tasks};
 use crate::api::error::Result;
 use crate::api::store::Durability;
 use crate::copy::{Begun, PIECE, Source};
@@ -55,44 +55,27 @@ enum Part {
     /// Settings, counts and names, in one piece.
     Settings,
     /// The unique keys of live tasks.
-    ActiveKeys {
-        after: i64,
-    },
+    ActiveKeys { after: i64 },
     /// The unique keys that outlive their tasks.
-    KeptKeys {
-        after: i64,
-    },
+    KeptKeys { after: i64 },
     /// The dependencies.
-    DependentOf {
-        after: (i64, i64),
-    },
+    DependentOf { after: (i64, i64) },
     /// The items of batches.
-    BatchItems {
-        after: i64,
-    },
+    BatchItems { after: i64 },
     /// The live tasks.
-    Live {
-        after: i64,
-    },
+    Live { after: i64 },
     /// The ended tasks.
-    Ended {
-        after: i64,
-    },
+    Ended { after: i64 },
     /// The histories of orchestrations.
-    Turns {
-        after: (i64, i64),
-    },
-    Output {
-        after: (i64, i16, i64),
-    },
+    Turns { after: (i64, i64) },
+    /// The output of tasks.
+    Output { after: (i64, i16, i64) },
     /// The unread messages.
-    Messages {
-        after: (i64, i64),
-    },
+    Messages { after: (i64, i64) },
+    /// The documents.
+    Documents { after: i64 },
     /// The log.
-    Log {
-        after: i64,
-    },
+    Log { after: i64 },
     /// The end.
     Nothing,
 }
@@ -204,7 +187,12 @@ impl SqliteSource {
             Part::Messages { after } => {
                 piece.messages = orchestrations::messages(&self.connection, after)?;
                 let last = piece.messages.last().map(|last| (last.task, last.number));
-                last.map_or(Part::Log { after: 0 }, |after| Part::Messages { after })
+                last.map_or(Part::Documents { after: 0 }, |after| Part::Messages { after })
+            }
+            Part::Documents { after } => {
+                let (documents, last) = documents::read(&self.connection, after)?;
+                piece.documents = documents;
+                last.map_or(Part::Log { after: 0 }, |after| Part::Documents { after })
             }
             Part::Log { after } => {
                 piece.log = tasks::log(&self.connection, after)?;

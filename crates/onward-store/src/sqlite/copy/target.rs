@@ -11,7 +11,7 @@ use std::time::Duration;
 use rusqlite::{Connection, params};
 
 use super::target_settings::Waiting;
-use super::{history, orchestrations, output};
+use super::{documents, history, orchestrations, output};
 use crate::api::error::{Error, Result};
 use crate::api::name::Name;
 use crate::api::store::Durability;
@@ -135,6 +135,7 @@ impl SqliteTarget {
         piece.turns.iter().try_for_each(|turn| orchestrations::write_turn(&self.connection, turn))?;
         piece.output.iter().try_for_each(|row| output::write_piece(&self.connection, row))?;
         piece.messages.iter().try_for_each(|message| orchestrations::write_message(&self.connection, message))?;
+        piece.documents.iter().try_for_each(|document| documents::write(&self.connection, document))?;
         piece.tags.into_iter().try_for_each(|(task, tag)| self.tag(task, tag))?;
         piece.log.into_iter().try_for_each(|(entry, next, text)| self.log(entry, next, &text))
     }

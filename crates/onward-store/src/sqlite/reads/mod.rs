@@ -1,5 +1,6 @@
 //! The reads, one a file.
 
+pub(super) mod documents;
 pub(super) mod events;
 pub(super) mod filter;
 pub(super) mod history;

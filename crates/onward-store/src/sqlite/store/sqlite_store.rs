@@ -9,10 +9,12 @@ use std::thread::JoinHandle;
 use rusqlite::Connection;
 
 use crate::api::aggregate::{PendingBatch, PendingBatchSelection};
+use crate::api::document::{DocumentPage, DocumentQuery, DocumentRecord};
 use crate::api::error::{Error, Result};
 use crate::api::event::{EventCursor, EventPage};
 use crate::api::history::QueueDay;
 use crate::api::limit::LimitRecord;
+use crate::api::name::Name;
 use crate::api::notification::NotificationReceiver;
 use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
@@ -327,6 +329,14 @@ impl ReadMethods for SqliteStore {
     fn history(&self, days: u32) -> StoreFuture<'_, Vec<QueueDay>> {
         let now = self.clock().now();
         ready(self.read(|connection| reads::history::history(connection, now, days)))
+    }
+
+    fn document(&self, collection: Name, key: String) -> StoreFuture<'_, Option<DocumentRecord>> {
+        ready(self.read(|connection| reads::documents::document(connection, &collection, &key)))
+    }
+
+    fn documents(&self, query: DocumentQuery) -> StoreFuture<'_, DocumentPage> {
+        ready(self.read(|connection| reads::documents::documents(connection, &query)))
     }
 
     fn instance(&self, task: TaskId) -> StoreFuture<'_, Option<InstanceRecord>> {

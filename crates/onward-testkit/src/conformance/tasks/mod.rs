@@ -8,6 +8,7 @@ pub mod bulk;
 pub mod children;
 pub mod control;
 pub mod dependencies;
+pub mod documents;
 pub mod external_completion;
 pub mod io;
 pub mod keys;

@@ -15,7 +15,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
-use super::{orchestrations, schedules};
+use super::{documents, orchestrations, schedules};
 use crate::model_based::steps::{NextTurn, Operation, Pick, Step, TurnOperation};
 use crate::test_store::name;
 
@@ -116,6 +116,7 @@ fn single() -> BoxedStrategy<Operation> {
         4 => control().boxed(),
         2 => removal().boxed(),
         3 => schedules::operation().boxed(),
+        2 => documents::operation().boxed(),
         4 => orchestrations::operation().boxed(),
         2 => bulk().boxed(),
         1 => Just(Operation::Sweep),

@@ -1,10 +1,14 @@
 //! The one form of a template that its hash is made of.
 
 use std::fmt;
+use std::str::FromStr;
 
+use onward_store::text::Shown;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest as _, Sha256};
 
 use super::yaml::{Entry, Node, Value};
+use crate::error::{Error, Result};
 
 /// The SHA-256 of a template's canonical form.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +46,36 @@ impl fmt::Display for TemplateHash {
 impl fmt::Debug for TemplateHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for TemplateHash {
+    type Err = Error;
+
+    /// Reads 64 hexadecimal digits.
+    fn from_str(text: &str) -> Result<Self> {
+        let digits: Option<Vec<u8>> = text.chars().map(|digit| digit.to_digit(16)?.try_into().ok()).collect();
+        let bytes: Option<Vec<u8>> = digits
+            .map(|digits| digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect());
+        match bytes.and_then(|bytes| bytes.try_into().ok()) {
+            Some(bytes) if text.len() == 64 => Ok(Self(bytes)),
+            _ => Err(Error::invalid(format!(
+                "`{}` is no hash of a template; it has 64 hexadecimal digits",
+                Shown(&text.chars().take(80).collect::<String>())
+            ))),
+        }
+    }
+}
+
+impl Serialize for TemplateHash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for TemplateHash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
 }
 
