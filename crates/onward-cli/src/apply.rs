@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use onward_store::{Outcome, Refusal, Store, StoreReads, TaskId, TaskRecord, TaskState, WaitReason, Write};
+use onward_store::{Changes, Outcome, Refusal, Store, StoreReads, TaskId, TaskRecord, TaskState, WaitReason, Write};
 
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
@@ -70,16 +70,22 @@ pub(crate) async fn wait_for_end(store: &dyn Store, task: TaskId) -> anyhow::Res
         if !is_reported {
             is_reported = report_missing_worker(store, task).await?;
         }
-        tokio::select! {
-            changed = changes.changed() => { changed.ok_or_else(onward_store::Error::closed)?; }
-            // Workers expire tasks. If no worker runs, this process has to sweep.
-            () = until_expiry(store, &record) => { store.apply(vec![Write::Sweep]).await?; }
-        }
+        next_change(store, &mut changes, &record).await?;
     }
 }
 
+/// Waits until the store may have changed. Expires a waiting task whose time is over, because only
+/// workers do so otherwise.
+pub(crate) async fn next_change(store: &dyn Store, changes: &mut Changes, record: &TaskRecord) -> anyhow::Result<()> {
+    tokio::select! {
+        changed = changes.changed() => { changed.ok_or_else(onward_store::Error::closed)?; }
+        () = until_expiry(store, record) => { store.apply(vec![Write::Sweep]).await?; }
+    }
+    Ok(())
+}
+
 /// Prints the reason if a task waits because no worker serves it. Returns true in that case.
-async fn report_missing_worker(store: &dyn Store, task: TaskId) -> anyhow::Result<bool> {
+pub(crate) async fn report_missing_worker(store: &dyn Store, task: TaskId) -> anyhow::Result<bool> {
     let reasons = store.why(task).await?.unwrap_or_default();
     let is_missing = |reason: &&WaitReason| {
         matches!(reason, WaitReason::NoWorker | WaitReason::NotServed { .. } | WaitReason::NoCode { .. })

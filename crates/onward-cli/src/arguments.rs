@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::top;
 use crate::commands::{
     completions, each, events, generate, limit, orchestration, queue, run, schedule, store, submit, tag, task, work,
+    workflow,
 };
 use crate::exit_code::EXPLANATION;
 use crate::options::GlobalOptions;
@@ -55,6 +56,9 @@ pub(crate) enum Command {
     /// Create, list, show, pause, resume, trigger, backfill and delete schedules: recurring tasks
     #[command(subcommand)]
     Schedule(schedule::Command),
+    /// Check, store, list, show, compare and draw templates of workflows
+    #[command(subcommand)]
+    Workflow(workflow::Command),
     /// Show counts and statistics: queues, kinds, sessions, pauses
     Stats,
     /// Show live activity on a terminal: queues, running tasks, dead letters, limits, sessions,

@@ -21,6 +21,21 @@ pub const ERROR_BYTES: usize = 8 * 1024;
 /// The longest message of a progress report, in bytes. A longer message is cut.
 pub const PROGRESS_BYTES: usize = 1024;
 
+/// The largest output that one [`Write::AppendOutput`](crate::Write::AppendOutput) appends, in bytes.
+pub const OUTPUT_APPEND_BYTES: usize = 64 * 1024;
+
+/// The largest size of such output after its encoding by a [`PayloadCodec`](crate::PayloadCodec), in
+/// bytes.
+pub const OUTPUT_ENCODED_BYTES: usize = 2 * OUTPUT_APPEND_BYTES;
+
+/// The largest output of one stream of a task that a store keeps, in bytes. Of longer output the
+/// beginning and the end are kept.
+pub const OUTPUT_BYTES: usize = 1024 * 1024;
+
+/// The length of the beginning of a stream, and of its end, that is always kept, in bytes. The
+/// pieces that reach beyond it are kept whole, so both are shorter than half of [`OUTPUT_BYTES`].
+pub const OUTPUT_END_BYTES: usize = OUTPUT_BYTES / 2 - OUTPUT_APPEND_BYTES;
+
 /// The largest number of errors that a task keeps. The first one and the newest ones stay.
 pub const ERRORS_KEPT: usize = 64;
 
@@ -267,6 +282,30 @@ pub const BATCH_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The longest time for which tasks are collected into one [batch](crate::Aggregate): 30 days.
 pub const BATCH_DELAY: Duration = Duration::from_secs(30 * 24 * 3600);
+/// The largest content of a document, in bytes.
+pub const DOCUMENT_BYTES: usize = 1024 * 1024;
+
+/// The longest key of a document, in bytes.
+pub const DOCUMENT_KEY_BYTES: usize = 512;
+
+/// The longest content type of a document, in bytes.
+pub const CONTENT_TYPE_BYTES: usize = 128;
+
+/// The largest number of index values of a document.
+pub const DOCUMENT_INDEXES: usize = 4;
+
+/// The longest index value of a document, in bytes.
+pub const DOCUMENT_INDEX_BYTES: usize = 256;
+
+/// The largest number of documents in a collection.
+pub const DOCUMENTS: u64 = 1_000_000;
+
+/// The largest number of collections of documents in a store.
+pub const DOCUMENT_COLLECTIONS: u64 = 1000;
+
+/// The size of the contents in one page of documents, in bytes, at which the page ends.
+pub const DOCUMENT_PAGE_BYTES: usize = 8 * 1024 * 1024;
+
 /// The time for which a task waits for the session that its affinity key prefers, unless its queue
 /// sets another.
 pub const AFFINITY_WAIT: Duration = Duration::from_secs(5);

@@ -57,6 +57,9 @@ pub use api::aggregate::{Aggregate, PendingBatch, PendingBatchSelection};
 pub use api::bulk::{Bulk, BulkDone, BulkVerb, StateCounts};
 pub use api::completion::{CompletionToken, CompletionWait, ExternalCompletion};
 pub use api::dependency::{Dependencies, Dependency, OnDependencyFailure};
+pub use api::document::{
+    DocumentCursor, DocumentPage, DocumentQuery, DocumentRecord, DocumentSelection, ExpectedVersion, PutDocument,
+};
 pub use api::error::{Error, Result};
 pub use api::event::{Change, Event, EventCursor, EventPage};
 pub use api::history::QueueDay;
@@ -71,6 +74,7 @@ pub use api::orchestration::{
     Turned,
 };
 pub use api::outcome::{Claimed, Failed, Outcome, Refusal, Submitted, Swept};
+pub use api::output::{OutputPiece, OutputStream, TaskOutput};
 pub use api::queue::{ConcurrencyLimit, QueueChoice, QueueMode, QueueSettings, QueueTurn, SetQueue};
 pub use api::read::{Read, ReadReply, StoreReads};
 pub use api::reason::WaitReason;

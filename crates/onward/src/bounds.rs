@@ -47,6 +47,13 @@ pub const BUFFER_WAIT: Duration = Duration::from_millis(100);
 /// The shortest interval between two writes of changed progress.
 pub const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
+/// The number of bytes of one stream of a running task that are kept between two saves of its
+/// [output](crate::Context::output).
+pub const OUTPUT_BUFFER_BYTES: usize = 256 * 1024;
+
+/// The number of pieces of output that an attempt keeps when the store could not save them.
+pub const OUTPUT_UNSAVED_PIECES: usize = 16;
+
 /// The number of times that one engine preempts a task at most. After that the task runs to its
 /// end.
 pub const PREEMPTIONS: u32 = 3;

@@ -144,12 +144,12 @@ pub use onward_store::{
     Aggregate, AttemptError, ByteProgress, CatchUp, Change, Clock, CompletionToken, ConcurrencyLimit, Dependencies,
     Dependency, Durability, EndedCounts, Event, EventCursor, Firing, GroupShare, Io, IoKind, IoStatistics,
     KindStatistics, LastFiring, Limit, LimitRecord, LimitScope, MemoryStore, Name, NewSchedule, NewTask, NextFiring,
-    OnDependencyFailure, OnDuplicate, Overlap, Page, PauseRecord, PayloadCodec, PendingBatch, PendingBatchSelection,
-    Priority, Progress, QueueDay, QueueMode, QueueRecord, QueueSettings, Rate, RateLimit, Recurrence, Refusal,
-    ScheduleError, ScheduleRecord, ScheduleSet, Scope, Served, ServedCode, SessionId, SessionRecord, SetLimit,
-    SetQueue, SqliteStore, StateCounts, Store, StoreInfo, StoreReads, Submitted, SystemClock, TagKeyPage, TagPage,
-    TagValue, TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskResult, TaskState,
-    Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason, When,
+    OnDependencyFailure, OnDuplicate, OutputPiece, OutputStream, Overlap, Page, PauseRecord, PayloadCodec,
+    PendingBatch, PendingBatchSelection, Priority, Progress, QueueDay, QueueMode, QueueRecord, QueueSettings, Rate,
+    RateLimit, Recurrence, Refusal, ScheduleError, ScheduleRecord, ScheduleSet, Scope, Served, ServedCode, SessionId,
+    SessionRecord, SetLimit, SetQueue, SqliteStore, StateCounts, Store, StoreInfo, StoreReads, Submitted, SystemClock,
+    TagKeyPage, TagPage, TagValue, TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage, TaskOutput, TaskPage,
+    TaskRecord, TaskResult, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason, When,
 };
 
 #[cfg(feature = "postgres")]

@@ -7,7 +7,7 @@
 use anyhow::{Result, bail};
 
 use super::postgres::Server;
-use super::{libzmq, python_zmq};
+use super::{libzmq, microsocks, python_zmq};
 
 /// The variable that lists the stores that must be tested.
 pub(crate) const REQUIRE: &str = "ONWARD_REQUIRE_BACKENDS";
@@ -24,9 +24,10 @@ const BACKENDS: &[Backend] = &[
     // SQLite is built into the test programs.
     Backend { name: "sqlite", prepare: nothing },
     Backend { name: "postgres", prepare: postgres },
-    // The following are not stores, but other implementations that the transport is tested with.
+    // The following are not stores, but other programs that the transport is tested with.
     Backend { name: "libzmq", prepare: libzmq },
     Backend { name: "python3-zmq", prepare: python_zmq },
+    Backend { name: "microsocks", prepare: microsocks },
 ];
 
 /// The prepared stores. Their servers run until this value is dropped.
@@ -71,6 +72,10 @@ fn libzmq() -> Result<Ready> {
 
 fn python_zmq() -> Result<Ready> {
     Ok(Ready { variables: python_zmq::prepare()?, ..Ready::default() })
+}
+
+fn microsocks() -> Result<Ready> {
+    Ok(Ready { variables: microsocks::prepare()?, ..Ready::default() })
 }
 
 /// Prepares every store.

@@ -143,8 +143,8 @@ fn in_prose<'p, 't>(path: &'p str, text: &'t str) -> impl Iterator<Item = Found<
     })
 }
 
-/// Returns the lower and upper case words of which an identifier is made: `TaskNews` and `task_news`
-/// both have two.
+/// Returns the lower and upper case words of which an identifier is made: `TaskNews` and
+/// `task_news` both have two.
 fn parts(identifier: &str) -> impl Iterator<Item = &str> {
     identifier.split('_').flat_map(|part| {
         let humps = part.char_indices().skip(1).filter(|(at, letter)| {

@@ -4,7 +4,7 @@
 use super::top;
 use super::{
     completions, doctor, each, events, generate, limit, man, orchestration, queue, run, schedule, stats, store, submit,
-    tag, task, work,
+    tag, task, work, workflow,
 };
 use crate::arguments::{Arguments, Command};
 use crate::exit_code::ExitCode;
@@ -23,6 +23,7 @@ pub(crate) async fn run_command(arguments: Arguments) -> anyhow::Result<ExitCode
         Command::Queue(command) => queue::run(options, command).await,
         Command::Limit(command) => limit::run(options, command).await,
         Command::Schedule(command) => schedule::run(options, command).await,
+        Command::Workflow(command) => workflow::run(options, command).await,
         Command::Stats => stats::run(options).await,
         #[cfg(feature = "top")]
         Command::Top(arguments) => top::run(options, arguments).await,

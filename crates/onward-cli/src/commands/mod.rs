@@ -20,5 +20,6 @@ pub(crate) mod task;
 #[cfg(feature = "top")]
 pub(crate) mod top;
 pub(crate) mod work;
+pub(crate) mod workflow;
 
 pub(crate) use dispatch::run_command;

@@ -38,11 +38,13 @@ impl Capture {
         Self { part, limit, kept: Captured::default() }
     }
 
-    /// Reads to the end of the stream. Bytes already read are kept if the future is dropped.
-    pub(super) async fn read(&mut self, stream: Option<impl AsyncRead + Unpin>) {
+    /// Reads to the end of the stream, and passes all of it to `tap` as it comes. Bytes already read
+    /// are kept if the future is dropped.
+    pub(super) async fn read(&mut self, stream: Option<impl AsyncRead + Unpin>, tap: impl Fn(&[u8])) {
         let Some(mut stream) = stream else { return };
         let mut chunk = vec![0; CHUNK];
         while let Ok(count @ 1..) = stream.read(&mut chunk).await {
+            tap(&chunk[..count]);
             self.take(&chunk[..count]);
         }
     }
@@ -77,7 +79,7 @@ mod tests {
 
     async fn kept(part: Part, stream: &str) -> (String, bool) {
         let mut capture = Capture::new(part, 4);
-        capture.read(Some(stream.as_bytes())).await;
+        capture.read(Some(stream.as_bytes()), |_| ()).await;
         let kept = capture.finish();
         (String::from_utf8(kept.bytes).unwrap(), kept.cut)
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
+use onward_store::OutputStream;
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
@@ -131,7 +132,7 @@ impl Runner {
         limits: Limits,
         stop: &CancellationToken,
     ) -> Result<Finished, NotRun> {
-        self.begin(invocation, stop).await?.finish(limits, stop).await
+        self.begin(invocation, stop).await?.finish(limits, stop, |_, _| ()).await
     }
 
     /// Starts a program as soon as this process can.
@@ -169,17 +170,25 @@ pub(crate) struct Program<'r> {
 }
 
 impl Program<'_> {
-    /// Waits until the program ends, exceeds its timeout, or `stop` is cancelled.
+    /// Waits until the program ends, exceeds its timeout, or `stop` is cancelled. Passes its output
+    /// to `tap` as it comes, including what is not kept.
     ///
     /// # Errors
     /// If the way in which it ended is unknown.
-    pub(crate) async fn finish(self, limits: Limits, stop: &CancellationToken) -> Result<Finished, NotRun> {
+    pub(crate) async fn finish(
+        self,
+        limits: Limits,
+        stop: &CancellationToken,
+        tap: impl Fn(OutputStream, &[u8]),
+    ) -> Result<Finished, NotRun> {
         let Self { mut child, input, _run } = self;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let mut out = Capture::new(Part::Beginning, limits.capture);
         let mut err = Capture::new(Part::End, limits.capture);
         let end = {
-            let exchange = async { tokio::join!(write(stdin, input), out.read(stdout), err.read(stderr)) };
+            let read_out = out.read(stdout, |bytes| tap(OutputStream::Stdout, bytes));
+            let read_err = err.read(stderr, |bytes| tap(OutputStream::Stderr, bytes));
+            let exchange = async { tokio::join!(write(stdin, input), read_out, read_err) };
             let ended = end_of(&mut child, limits, stop);
             both(ended, exchange).await.map_err(NotRun::Lost)?
         };

@@ -56,6 +56,9 @@ pub(crate) const COMMANDS: &[&str] = &[
     "schedule delete night",
     "work --kind k --until-idle -- cat",
     "task wait 1",
+    "task follow 1",
+    "task output 1",
+    "task output 1 --stderr",
     "stats",
     "events",
     "doctor",
@@ -75,6 +78,12 @@ pub(crate) const COMMANDS: &[&str] = &[
     "schedule backfill day --from 2026-01-01T00:00:00Z --until 2026-01-01T03:00:00Z",
     "submit --kind batch --aggregate-size 5 --aggregate-delay 1h three",
     "queue batches",
+    "workflow check order.yaml",
+    "workflow put order.yaml new.yaml",
+    "workflow list",
+    "workflow show order",
+    "workflow diff order@1 order@2",
+    "workflow graph order",
     "each --input lines -- echo",
     "run build.yaml",
     "store prune --keep 0",
@@ -114,11 +123,19 @@ const WITHOUT: &[&str] = &["completions", "man", "top"];
 
 /// Shows: B11
 fn output_of_commands_is_json_on_request(sandbox: Sandbox) {
-    sandbox.write("lines", "a\nb\n");
-    sandbox.write("build.yaml", "- echo one\n");
+    write_files(&sandbox);
     for command in COMMANDS {
         let output = assert_is_json(command, &run(&sandbox, command));
         assert!(output.iter().all(Value::is_object), "{command}: {output:?}");
+    }
+}
+
+/// Writes the files that the commands name.
+pub(crate) fn write_files(sandbox: &Sandbox) {
+    sandbox.write("lines", "a\nb\n");
+    sandbox.write("build.yaml", "- echo one\n");
+    for (file, version) in [("order.yaml", 1), ("new.yaml", 2)] {
+        sandbox.write(file, &format!("name: order\nversion: '{version}'\nsteps: {{mail: {{task: mail}}}}\n"));
     }
 }
 

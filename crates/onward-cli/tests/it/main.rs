@@ -16,6 +16,7 @@ mod each_options;
 mod each_runs;
 mod events;
 mod finish;
+mod follow;
 mod full_disk;
 mod generated;
 mod harness;
@@ -46,6 +47,7 @@ mod top;
 mod trees;
 mod unwritable;
 mod work;
+mod workflow;
 #[cfg(feature = "postgres")]
 mod wrong_clock;
 mod wrong_usage;

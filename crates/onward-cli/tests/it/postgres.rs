@@ -199,7 +199,7 @@ fn each_command_prints_on_a_server_what_it_prints_on_a_file() {
     let Some(on_server) = stores::postgres() else { return };
     let on_file = Sandbox::new();
     let output = |sandbox: &Sandbox| {
-        sandbox.write("lines", "a\nb\n");
+        json::write_files(sandbox);
         let output = |command: &&str| json::assert_is_json(command, &json::run(sandbox, command));
         json::COMMANDS.iter().map(|command| (*command, output(command).iter().map(fields).collect())).collect()
     };

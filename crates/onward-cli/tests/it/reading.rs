@@ -22,6 +22,7 @@ const READS: &[(&[&str], &str)] = &[
     (&["tag", "keys"], "customer"),
     (&["tag", "values", "customer"], "7"),
     (&["schedule", "list"], ""),
+    (&["workflow", "list"], ""),
     (&["orchestration", "list"], ""),
     (&["events"], "submitted"),
     (&["each", "--list"], ""),

@@ -48,8 +48,8 @@ pub enum Notification {
 pub struct NotificationSender(broadcast::Sender<Notification>);
 
 impl NotificationSender {
-    /// Creates a sender without receivers. A receiver can be up to [`bounds::NOTIFICATIONS`] messages
-    /// behind.
+    /// Creates a sender without receivers. A receiver can be up to [`bounds::NOTIFICATIONS`]
+    /// messages behind.
     #[must_use]
     pub fn new() -> Self {
         Self(broadcast::Sender::new(bounds::NOTIFICATIONS))
@@ -111,7 +111,8 @@ impl NotificationReceiver {
     /// Waits for the next message. Returns `None` when the store is gone. The method is
     /// cancel-safe: a wait that is dropped loses no message.
     ///
-    /// Returns [`Notification::Missed`] if the receiver is more than [`bounds::NOTIFICATIONS`] messages behind.
+    /// Returns [`Notification::Missed`] if the receiver is more than [`bounds::NOTIFICATIONS`]
+    /// messages behind.
     pub async fn next(&mut self) -> Option<Notification> {
         match self.receiver.recv().await {
             Ok(Notification::Tasks(notifications)) if !self.maps.is_empty() => {

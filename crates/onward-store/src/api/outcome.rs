@@ -81,6 +81,18 @@ pub enum Outcome {
     ScheduleFired(Fired),
     /// The result of a sweep.
     Swept(Swept),
+    /// The document is stored.
+    DocumentPut {
+        /// The version of the document.
+        version: u64,
+        /// False if the document had this content, content type and index before.
+        changed: bool,
+    },
+    /// The document does not exist any more.
+    DocumentDeleted {
+        /// The last version of the document; `None` if there was no document.
+        version: Option<u64>,
+    },
     /// The outcomes of the writes of a [`Write::All`](crate::Write::All), in order. None of them is
     /// a refusal.
     All(Vec<Outcome>),
@@ -286,6 +298,15 @@ pub enum Refusal {
         /// The key.
         key: String,
     },
+    /// The document does not have the version that the write expects.
+    DocumentChanged {
+        /// The collection.
+        collection: Name,
+        /// The key.
+        key: String,
+        /// The present version; `None` if there is no document.
+        version: Option<u64>,
+    },
     /// One write of a [`Write::All`](crate::Write::All) was rejected, so none was applied.
     InAll {
         /// The position of the rejected write, counted from 0.
@@ -355,10 +376,19 @@ impl fmt::Display for Refusal {
             | Self::Unread { .. }
             | Self::MailboxFull(_)
             | Self::NoneWithKey { .. } => self.fmt_of_orchestration(f),
+            Self::DocumentChanged { collection, key, version } => fmt_of_document(f, collection, key, *version),
             Self::InAll { index, refusal } => {
                 write!(f, "none of the writes was done: number {index} was refused: {refusal}")
             }
         }
+    }
+}
+
+fn fmt_of_document(f: &mut fmt::Formatter<'_>, collection: &Name, key: &str, version: Option<u64>) -> fmt::Result {
+    let document = format!("document `{}` in the collection `{collection}`", Shown(key));
+    match version {
+        None => write!(f, "there is no {document}; put it first"),
+        Some(version) => write!(f, "the {document} has version {version}; read it again"),
     }
 }
 

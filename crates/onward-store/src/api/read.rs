@@ -1,11 +1,14 @@
 //! Reads: every read is a value, as every change is, and [`StoreReads`] has a method for each.
 
 use crate::api::aggregate::{PendingBatch, PendingBatchSelection};
+use crate::api::document::{DocumentPage, DocumentQuery, DocumentRecord};
 use crate::api::error::Error;
 use crate::api::event::{EventCursor, EventPage};
 use crate::api::history::QueueDay;
 use crate::api::limit::LimitRecord;
+use crate::api::name::Name;
 use crate::api::orchestration::{HistoryChunk, InstanceRecord};
+use crate::api::output::{OutputStream, TaskOutput};
 use crate::api::queue::QueueMode;
 use crate::api::reason::WaitReason;
 use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
@@ -158,6 +161,18 @@ reads! {
     /// Returns the history of an orchestration from the chunk that has event number `from`, oldest
     /// first: at most `limit` chunks, and at most 1000.
     InstanceHistory = fn instance_history(task: TaskId, from: u64, limit: usize) -> Vec<HistoryChunk>;
+
+    /// Returns the output of a task on one stream, in pieces that end behind the offset `from`:
+    /// whole pieces, up to the one with which they reach `limit` bytes. Returns `None` if no attempt
+    /// of the task has written output, or the task is not there. An offset of `u64::MAX` returns no
+    /// pieces, only how much there is. Cost follows the output of the stream that is kept.
+    TaskOutput = fn task_output(task: TaskId, stream: OutputStream, from: u64, limit: usize) -> Option<TaskOutput>;
+    /// Returns a document with its content, or `None` if it is not there.
+    Document = fn document(collection: Name, key: String) -> Option<DocumentRecord>;
+
+    /// Returns a page of the documents of a collection, in the order of their keys or of an index.
+    /// Cost follows the page alone.
+    Documents = fn documents(query: DocumentQuery) -> DocumentPage;
 }
 
 #[cold]

@@ -54,8 +54,9 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Hints of change, by this process or another one.
     fn changes(&self) -> Changes;
 
-    /// Tells of each task that ends in a commit of this process from now on, in the order of the
-    /// commits and before they are answered; of others' commits only that there were some.
+    /// Returns a receiver of notifications from now on: of each task that ends in a commit of this
+    /// process, in the order of the commits and before their calls return; of commits of other
+    /// processes only that there were some.
     fn notifications(&self) -> NotificationReceiver;
 
     /// The store's clock.
@@ -384,6 +385,8 @@ pub struct Hint {
     /// Counts changes in which a schedule may have been set, deleted, paused or resumed, or may
     /// hold a firing, in this or another process.
     pub schedules: u64,
+    /// Counts changes in which running tasks appended output, in this or another process.
+    pub output: u64,
 }
 
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
@@ -393,6 +396,12 @@ impl Hint {
         self.work += change.work;
         self.transitions += change.transitions;
         self.schedules += change.schedules;
+        self.output += change.output;
+    }
+
+    /// Returns the hint after which every waiter looks again.
+    pub(crate) fn all() -> Self {
+        Self { work: 1, transitions: 1, schedules: 1, output: 1 }
     }
 }
 

@@ -8,10 +8,12 @@ use serde::{Deserialize, Serialize};
 use crate::api::bulk::Bulk;
 use crate::api::completion::{CompletionToken, CompletionWait, ExternalCompletion};
 use crate::api::dependency::OnDependencyFailure;
+use crate::api::document::{ExpectedVersion, PutDocument};
 use crate::api::io::Io;
 use crate::api::limit::SetLimit;
 use crate::api::name::Name;
 use crate::api::orchestration::{Signal, Turn};
+use crate::api::output::OutputPiece;
 use crate::api::queue::{QueueChoice, QueueMode, SetQueue};
 use crate::api::schedule::{FireSchedule, NextFiring, SetSchedule};
 use crate::api::served::Served;
@@ -120,8 +122,8 @@ pub enum Write {
 
     /// Ends an attempt and blocks the task until all its children have ended, including children
     /// that are submitted while it waits. The task then waits for another attempt, whose claim
-    /// returns `checkpoint`. The write uses no attempt, and the time to live is unchanged. A task whose
-    /// cancellation was requested is cancelled.
+    /// returns `checkpoint`. The write uses no attempt, and the time to live is unchanged. A task
+    /// whose cancellation was requested is cancelled.
     ///
     /// Requires a current lease, a task that is no orchestration, a checkpoint within the payload
     /// limit, at most [`bounds::AWAITED_CHILDREN`](crate::bounds::AWAITED_CHILDREN) live children,
@@ -164,8 +166,9 @@ pub enum Write {
     },
 
     /// Stores a checkpoint of a running task. The claim of the next attempt returns it as
-    /// [`checkpoint`](crate::ClaimedTask::checkpoint). A later checkpoint replaces an earlier one, including
-    /// that of [`AwaitChildren`](Self::AwaitChildren). It is discarded when the task ends.
+    /// [`checkpoint`](crate::ClaimedTask::checkpoint). A later checkpoint replaces an earlier one,
+    /// including that of [`AwaitChildren`](Self::AwaitChildren). It is discarded when the task
+    /// ends.
     ///
     /// Requires a current lease, a checkpoint within the payload limit, and a task that is no
     /// orchestration. Orchestrations have a history instead. Returns
@@ -186,6 +189,22 @@ pub enum Write {
         lease: Lease,
         /// The bytes that this attempt has moved.
         io: Io,
+    },
+
+    /// Appends output of a running task for readers. The output of a new attempt replaces that of
+    /// the attempt before, both streams at once. Of a long stream the store keeps the beginning and
+    /// the end, together [`bounds::OUTPUT_BYTES`](crate::bounds::OUTPUT_BYTES); it drops whole
+    /// pieces between them. Output stays on the ended task.
+    ///
+    /// Requires a current lease, 1 to [`bounds::OUTPUT_APPEND_BYTES`](crate::bounds::OUTPUT_APPEND_BYTES)
+    /// bytes, and an offset that is not before the end of what the attempt appended to the stream.
+    /// Bytes between that end and the offset count as cut. A piece that was appended already is
+    /// accepted and changes nothing. Returns [`Done`](crate::Outcome::Done).
+    AppendOutput {
+        /// The lease of the attempt.
+        lease: Lease,
+        /// The output.
+        piece: OutputPiece,
     },
 
     /// Cancels a task that does not run, or asks the worker of a running task to stop it. An
@@ -394,9 +413,10 @@ pub enum Write {
     Bulk(Box<Bulk>),
 
     /// Ends an attempt without a result and blocks its task until the attempt is completed
-    /// externally by [`CompleteExternally`](Self::CompleteExternally). The blocked task holds no session and no limit, and
-    /// its time to live does not run. If the attempt is not completed in time, it has failed and
-    /// its retry policy decides what follows. A task whose cancellation was requested is cancelled.
+    /// externally by [`CompleteExternally`](Self::CompleteExternally). The blocked task holds no
+    /// session and no limit, and its time to live does not run. If the attempt is not completed in
+    /// time, it has failed and its retry policy decides what follows. A task whose cancellation was
+    /// requested is cancelled.
     ///
     /// Requires a current lease, a valid policy, and a task that is no orchestration. Returns
     /// [`AwaitsCompletion`](crate::Outcome::AwaitsCompletion).
@@ -526,6 +546,29 @@ pub enum Write {
     ResumeOrchestration {
         /// The orchestration.
         task: TaskId,
+    },
+
+    /// Stores a document: creates it, or replaces its content, content type and index. A document
+    /// that has these already is unchanged and keeps its version.
+    ///
+    /// Requires input within the bounds ([`rules::document`](crate::rules::document)), the expected
+    /// version (else [`DocumentChanged`](crate::Refusal::DocumentChanged)), and room for a new
+    /// document and a new collection. Returns [`DocumentPut`](crate::Outcome::DocumentPut) with the
+    /// version.
+    PutDocument(Box<PutDocument>),
+
+    /// Deletes a document.
+    ///
+    /// Requires the expected version (else [`DocumentChanged`](crate::Refusal::DocumentChanged)).
+    /// Returns [`DocumentDeleted`](crate::Outcome::DocumentDeleted), also if there is no document
+    /// and the write does not expect one.
+    DeleteDocument {
+        /// The collection.
+        collection: Name,
+        /// The key.
+        key: String,
+        /// The version that the document must have.
+        expect: ExpectedVersion,
     },
 
     /// Applies several writes in order, all or none. At most 100 000 writes, none of which may be

@@ -47,8 +47,8 @@ fn decode_task(codec: &dyn PayloadCodec, task: &mut ClaimedTask) -> Result<()> {
     messages.into_iter().flatten().try_for_each(|message| reads::message(codec, message))
 }
 
-/// Decodes a notification. A result that cannot be decoded becomes [`TaskNotification::Ended`]: the reader
-/// then reads the task and receives the error.
+/// Decodes a notification. A result that cannot be decoded becomes [`TaskNotification::Ended`]: the
+/// reader then reads the task and receives the error.
 pub(super) fn decode_notification(codec: &dyn PayloadCodec, notification: &TaskNotification) -> TaskNotification {
     let mut notification = notification.clone();
     if let TaskNotification::Completed { task, result } = &mut notification

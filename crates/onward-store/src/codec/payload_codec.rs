@@ -9,7 +9,7 @@ use crate::api::error::Result;
 /// A codec for payloads, such as compression or encryption.
 ///
 /// A store with a codec passes payloads, results and checkpoints through it, and the status,
-/// values, history and messages of orchestrations. It does not pass names, keys, tags and errors.
+/// values, history and messages of orchestrations, and the contents of documents. It does not pass names, keys, tags and errors.
 /// Empty values stay empty and are not passed.
 ///
 /// [`decode`](Self::decode) must be able to read everything that [`encode`](Self::encode) ever

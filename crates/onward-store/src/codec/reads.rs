@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use super::payload_codec::{PayloadCodec, replace};
+use crate::api::document::DocumentRecord;
 use crate::api::error::{Error, Result};
 use crate::api::orchestration::{HistoryChunk, InstanceRecord, Message, MessageBody};
 use crate::api::read::ReadReply;
@@ -18,6 +19,11 @@ pub(super) fn decode(codec: &dyn PayloadCodec, reply: &mut ReadReply) -> Result<
         ReadReply::Schedules(found) => found.iter_mut().try_for_each(|record| schedule(codec, record)),
         ReadReply::Instance(found) => found.iter_mut().try_for_each(|record| instance(codec, record)),
         ReadReply::InstanceHistory(found) => found.iter_mut().try_for_each(|it| chunk(codec, it)),
+        ReadReply::TaskOutput(found) => {
+            found.iter_mut().flat_map(|it| &mut it.pieces).try_for_each(|piece| one(codec, &mut piece.bytes))
+        }
+        ReadReply::Document(found) => found.iter_mut().try_for_each(|it| document(codec, it)),
+        ReadReply::Documents(page) => page.documents.iter_mut().try_for_each(|it| document(codec, it)),
         // None of these has a payload. A read that is added has to be placed here or above.
         ReadReply::Why(_)
         | ReadReply::Queues(_)
@@ -62,6 +68,10 @@ fn schedule(codec: &dyn PayloadCodec, record: &mut ScheduleRecord) -> Result<()>
 fn instance(codec: &dyn PayloadCodec, record: &mut InstanceRecord) -> Result<()> {
     some(codec, &mut record.status)?;
     record.values.values_mut().try_for_each(|value| one(codec, value))
+}
+
+fn document(codec: &dyn PayloadCodec, record: &mut DocumentRecord) -> Result<()> {
+    some(codec, &mut record.content)
 }
 
 fn chunk(codec: &dyn PayloadCodec, chunk: &mut HistoryChunk) -> Result<()> {

@@ -15,6 +15,8 @@ pub(super) fn encode(codec: &dyn PayloadCodec, write: &mut Write) -> Result<()> 
         | Write::CompleteExternally { completion: ExternalCompletion::Complete { result }, .. } => some(codec, result),
         Write::AwaitChildren { checkpoint, .. } | Write::SaveCheckpoint { checkpoint, .. } => one(codec, checkpoint),
         Write::SetSchedule(set) => one(codec, &mut set.schedule.task.payload),
+        Write::AppendOutput { piece, .. } => one(codec, &mut piece.bytes),
+        Write::PutDocument(put) => one(codec, &mut put.content),
         Write::Signal(signal) => one(codec, &mut signal.payload),
         Write::Turn(turn) => encode_turn(codec, turn),
         Write::All(writes) => writes.iter_mut().try_for_each(|write| encode(codec, write)),

@@ -15,6 +15,9 @@ use crate::sqlite::{SqliteSource, SqliteTarget};
 /// The number of rows in one piece.
 pub(crate) const PIECE: usize = 256;
 
+/// The number of documents in one piece, which may be large.
+pub(crate) const DOCUMENT_PIECE: usize = 16;
+
 /// The number of sweeps after which sessions that are still open count as live.
 const SWEEPS: usize = 10_000;
 

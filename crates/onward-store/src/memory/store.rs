@@ -6,12 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use crate::api::aggregate::{PendingBatch, PendingBatchSelection};
+use crate::api::document::{DocumentPage, DocumentQuery, DocumentRecord};
 use crate::api::event::{EventCursor, EventPage};
 use crate::api::history::QueueDay;
 use crate::api::limit::LimitRecord;
+use crate::api::name::Name;
 use crate::api::notification::{NotificationReceiver, NotificationSender};
 use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
+use crate::api::output::{OutputStream, TaskOutput};
 use crate::api::queue::QueueMode;
 use crate::api::read::{Read, ReadMethods, ReadReply};
 use crate::api::reason::WaitReason;
@@ -227,6 +230,24 @@ impl ReadMethods for MemoryStore {
 
     fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> StoreFuture<'_, Vec<HistoryChunk>> {
         self.read(|contents| contents.state.instance_history(task, from, limit.min(bounds::PAGE)))
+    }
+
+    fn task_output(
+        &self,
+        task: TaskId,
+        stream: OutputStream,
+        from: u64,
+        limit: usize,
+    ) -> StoreFuture<'_, Option<TaskOutput>> {
+        self.read(|contents| contents.state.task_output(task, stream, from, limit))
+    }
+
+    fn document(&self, collection: Name, key: String) -> StoreFuture<'_, Option<DocumentRecord>> {
+        self.read(|contents| contents.state.documents.record(&(collection, key)))
+    }
+
+    fn documents(&self, query: DocumentQuery) -> StoreFuture<'_, DocumentPage> {
+        self.read(|contents| contents.state.documents.page(&query))
     }
 
     fn history(&self, days: u32) -> StoreFuture<'_, Vec<QueueDay>> {

@@ -50,6 +50,7 @@ impl State {
             Write::Sweep => Ok(Outcome::Swept(self.sweep())),
             Write::Bulk(bulk) => Ok(Outcome::Bulk(self.bulk(&bulk))),
             Write::RecordIo { lease, io } => self.record_io(lease, io),
+            Write::AppendOutput { lease, piece } => self.append_output(lease, piece),
             Write::AwaitCompletion { lease, wait } => self.await_completion(lease, wait),
             Write::CompleteExternally { token, completion } => self.complete_externally(token, completion),
             Write::Move { task, queue } => self.move_task(task, queue),
@@ -59,6 +60,8 @@ impl State {
             Write::Terminate { task, reason } => self.terminate(task, reason),
             Write::PauseOrchestration { task } => self.pause_orchestration(task),
             Write::ResumeOrchestration { task } => self.resume_orchestration(task),
+            Write::PutDocument(put) => self.put_document(*put),
+            Write::DeleteDocument { collection, key, expect } => self.delete_document(collection, key, expect),
             Write::All(writes) => self.all(writes),
         }
     }

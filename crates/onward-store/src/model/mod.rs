@@ -50,6 +50,7 @@ mod claims;
 #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "only a store that loads a part of itself makes one"))]
 mod coverage;
 mod dependencies;
+mod documents;
 mod event_log;
 mod limits;
 mod orchestrations;
@@ -65,12 +66,14 @@ pub(crate) use state::{Now, State};
 #[cfg(feature = "postgres")]
 pub(crate) use {
     attempts::external_completion::AwaitedCompletion,
+    attempts::output::{Output, up_to},
     batches::index::Batches,
     coverage::check::Coverage,
     coverage::load_request::LoadRequest,
     coverage::loaded::{Loaded, LoadedUpTo, RunningCountRows, RunningSessions},
     coverage::partial_sub_queues::PartialSubQueues,
     dependencies::dependents::DependencyIndex,
+    documents::{Document, DocumentId, DocumentTable, Documents},
     event_log::LoggedChange,
     limits::fair_share::FairShares,
     limits::running::{RunningCounts, RunningKey},

@@ -16,6 +16,7 @@ use crate::model::batches::index::Batches;
 use crate::model::claims::affinity::PreferredSession;
 use crate::model::claims::session::Session;
 use crate::model::dependencies::dependents::DependencyIndex;
+use crate::model::documents::Documents;
 use crate::model::event_log::LoggedChange;
 use crate::model::limits::fair_share::FairShares;
 use crate::model::reads::daily_counts::DailyCounts;
@@ -52,6 +53,7 @@ pub(crate) struct State {
     /// The sessions that affinity keys prefer; all of them are open.
     pub(crate) affinities: BTreeMap<Name, PreferredSession>,
     pub(crate) schedules: Schedules,
+    pub(crate) documents: Documents,
     pub(crate) statistics: BTreeMap<Name, KindStatistics>,
     pub(crate) daily_counts: DailyCounts,
     /// The highest task number so far.

@@ -8,20 +8,23 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::api::error::{Error, Result};
 use crate::clock::Clock;
-use crate::copy::{Begun, PIECE, Source, Target};
+use crate::copy::{Begun, DOCUMENT_PIECE, PIECE, Source, Target};
 use crate::postgres::commit::inbox;
 use crate::postgres::commit::write_rows::save_rows;
 use crate::postgres::connect::connection::{OwnedConnection, connect};
 use crate::postgres::connect::error::classified;
 use crate::postgres::connect::options::PostgresOptions;
 use crate::postgres::connect::server_clock::ServerClock;
+use crate::postgres::load::document_row::{DOCUMENT, document};
 use crate::postgres::load::row::SMALL_STATE;
 use crate::postgres::load::row::item;
 use crate::postgres::load::row::task_alone;
 use crate::postgres::migrations::migrate;
 use crate::postgres::reads::{self, STATISTICS};
 use crate::postgres::sql::{BEGIN, BEGIN_TO_READ, COLUMNS, Sql};
-use crate::postgres::working_set::change_set::{ChangeSet, DayCounts, KeyRow, MessageRow, TurnRow};
+use crate::postgres::working_set::change_set::{
+    ChangeSet, DayCounts, DocumentRow, KeyRow, MessageRow, OutputRow, TurnRow,
+};
 use crate::postgres::working_set::counters::Counters;
 use crate::postgres::working_set::task_row::TaskRow;
 
@@ -35,7 +38,9 @@ enum Section {
     Live { after: i64 },
     Ended { after: i64 },
     Turns { after: (i64, i64) },
+    Output { after: (i64, i16, i64) },
     Messages { after: (i64, i64) },
+    Documents { after: (String, Vec<u8>) },
     Log { after: i64 },
     Nothing,
 }
@@ -144,6 +149,21 @@ impl PostgresSource {
         Ok(rows.iter().map(turn).collect())
     }
 
+    async fn output(&self, (task, stream, at): (i64, i16, i64)) -> Result<Vec<OutputRow>> {
+        let text = format!(
+            "SELECT task, stream, at, length, bytes FROM {{s}}.output_piece WHERE (task, stream, at) > ($1, $2, $3) \
+             ORDER BY task, stream, at LIMIT {PIECE}"
+        );
+        let rows = self.query(&text, &[(&task, Type::INT8), (&stream, Type::INT2), (&at, Type::INT8)]).await?;
+        rows.iter()
+            .map(|row| {
+                let length: i32 = row.get(3);
+                let bytes = row.get::<_, Vec<u8>>(4).into();
+                OutputRow::read((row.get(0), row.get(1), row.get(2)), length.cast_unsigned(), bytes)
+            })
+            .collect()
+    }
+
     /// Reads the next messages.
     async fn messages(&self, (task, number): (i64, i64)) -> Result<Vec<MessageRow>> {
         let text = format!(
@@ -152,6 +172,15 @@ impl PostgresSource {
         let rows = self.query(&text, &[(&task, Type::INT8), (&number, Type::INT8)]).await?;
         let message = |row: &Row| MessageRow { task: row.get(0), number: row.get(1), body: row.get(2) };
         Ok(rows.iter().map(message).collect())
+    }
+
+    async fn documents(&self, (collection, key): &(String, Vec<u8>)) -> Result<Vec<DocumentRow>> {
+        let text = format!(
+            "SELECT {DOCUMENT}, d.content FROM {{s}}.document d WHERE (d.collection, d.key) > ($1, $2) \
+             ORDER BY d.collection, d.key LIMIT {DOCUMENT_PIECE}"
+        );
+        let rows = self.query(&text, &[(collection, Type::TEXT), (key, Type::BYTEA)]).await?;
+        rows.iter().map(document).collect()
     }
 
     /// Reads the next entries of the log.
@@ -199,12 +228,23 @@ impl PostgresSource {
             Section::Turns { after } => {
                 piece.turns = self.turns(*after).await?;
                 let last = piece.turns.last().map(|last| (last.task, last.first));
-                last.map_or(Section::Messages { after: (0, 0) }, |after| Section::Turns { after })
+                last.map_or(Section::Output { after: (0, 0, -1) }, |after| Section::Turns { after })
+            }
+            Section::Output { after } => {
+                piece.output = self.output(*after).await?;
+                let last = piece.output.last().map(OutputRow::key);
+                last.map_or(Section::Messages { after: (0, 0) }, |after| Section::Output { after })
             }
             Section::Messages { after } => {
                 piece.messages = self.messages(*after).await?;
                 let last = piece.messages.last().map(|last| (last.task, last.number));
-                last.map_or(Section::Log { after: 0 }, |after| Section::Messages { after })
+                last.map_or(Section::Documents { after: Default::default() }, |after| Section::Messages { after })
+            }
+            Section::Documents { after } => {
+                piece.documents = self.documents(after).await?;
+                let last = piece.documents.last();
+                let last = last.map(|last| (last.collection.to_string(), last.key.clone().into_bytes()));
+                last.map_or(Section::Log { after: 0 }, |after| Section::Documents { after })
             }
             Section::Log { after } => {
                 piece.log = self.log(*after).await?;
@@ -292,7 +332,7 @@ impl PostgresTarget {
         client.batch_execute(&sql.and_lock(&begin)).await.map_err(classified)?;
         migrate::within(&client, &sql, options.migrations).await?;
         let there = "SELECT EXISTS (SELECT 1 FROM {s}.task) OR EXISTS (SELECT 1 FROM {s}.history) OR EXISTS (SELECT 1 FROM {s}.small_state) \
-                     OR EXISTS (SELECT 1 FROM {s}.log), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+                     OR EXISTS (SELECT 1 FROM {s}.log) OR EXISTS (SELECT 1 FROM {s}.document), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
         let rows = client.query_typed(&sql.text(there), &[]).await.map_err(classified)?;
         let row = rows.first().ok_or_else(Error::closed)?;
         if row.get(0) {
@@ -306,6 +346,9 @@ impl PostgresTarget {
     }
 }
 
+const COUNT_DOCUMENTS: &str = "INSERT INTO {s}.document_collection (name, documents) \
+     SELECT collection, count(*) FROM {s}.document GROUP BY collection";
+
 impl Target for PostgresTarget {
     fn steady(&self) -> Duration {
         self.steady
@@ -316,6 +359,7 @@ impl Target for PostgresTarget {
     }
 
     async fn end(self, counters: Counters) -> Result<()> {
+        self.client.query_typed(&self.sql.text(COUNT_DOCUMENTS), &[]).await.map_err(classified)?;
         // Sequences are not rolled back, so they are set last. A sequence that is back at its
         // beginning has assigned no number yet.
         let text = "SELECT setval('{s}.last_task', greatest($1, last_value)) FROM {s}.last_task UNION ALL \

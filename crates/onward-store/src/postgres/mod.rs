@@ -39,7 +39,7 @@ pub(crate) use copy::{PostgresSource, PostgresTarget};
 pub use store::PostgresStore;
 #[cfg(feature = "sqlite")]
 pub(crate) use working_set::{
-    change_set::{ChangeSet, DayCounts, KeyRow, MessageRow, TurnRow, tag},
+    change_set::{ChangeSet, DayCounts, DocumentRow, KeyRow, MessageRow, OutputRow, TurnRow, tag},
     counters::Counters,
     log_entry::{decode, encode, read_changes},
     small_state::{PendingBatchBody, SharesBody, SmallStateRow, StoreSettings},

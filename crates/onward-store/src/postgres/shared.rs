@@ -134,7 +134,7 @@ impl Shared {
     /// Notifies every waiting caller of this process to look again: an unknown change may have
     /// happened.
     pub(super) fn anything_may_have_happened(&self) {
-        self.others_wrote(Hint { work: 1, transitions: 1, schedules: 1 });
+        self.others_wrote(Hint::all());
     }
 
     /// Publishes another process's hint. Its completions are not known here, so subscribers are

@@ -27,7 +27,7 @@ const LINKS: &str = "CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.dependency)) TH
        AND (EXISTS (SELECT 1 FROM {s}.task c WHERE c.parent = t.id) OR EXISTS (SELECT 1 FROM {s}.history c WHERE c.parent = t.id)), \
      CASE WHEN t.instance IS NOT NULL THEN ARRAY(SELECT m.body FROM {s}.message m WHERE m.task = t.id ORDER BY m.number LIMIT 4) END";
 
-/// The columns in sort_key of [`COLUMNS`] and [`LINKS`] for a sub-queue `l` without a loaded task.
+/// The columns in place of [`COLUMNS`] and [`LINKS`] for a sub-queue `l` without a loaded task.
 const NO_TASK: &str = "l.id, NULL, l.queue, l.kind, l.task_group, l.affinity, l.sort_key, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
      l.orchestration, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL";
 

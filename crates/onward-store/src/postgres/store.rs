@@ -9,13 +9,16 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::api::aggregate::{PendingBatch, PendingBatchSelection};
+use crate::api::document::{DocumentPage, DocumentQuery, DocumentRecord};
 use crate::api::error::{Error, Result};
 use crate::api::event::{EventCursor, EventPage};
 use crate::api::history::QueueDay;
 use crate::api::limit::LimitRecord;
+use crate::api::name::Name;
 use crate::api::notification::{NotificationReceiver, NotificationSender};
 use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
+use crate::api::output::{OutputStream, TaskOutput};
 use crate::api::queue::QueueMode;
 use crate::api::read::{Read, ReadMethods, ReadReply};
 use crate::api::reason::WaitReason;
@@ -347,8 +350,32 @@ impl ReadMethods for PostgresStore {
         self.read(move |shared| async move { reads::statistics::history(&shared, days).await })
     }
 
+    fn document(&self, collection: Name, key: String) -> StoreFuture<'_, Option<DocumentRecord>> {
+        self.read(move |shared| {
+            let (collection, key) = (collection.clone(), key.clone());
+            async move { reads::documents::document(&shared, collection, key).await }
+        })
+    }
+
+    fn documents(&self, query: DocumentQuery) -> StoreFuture<'_, DocumentPage> {
+        self.read(move |shared| {
+            let query = query.clone();
+            async move { reads::documents::documents(&shared, query).await }
+        })
+    }
+
     fn instance(&self, task: TaskId) -> StoreFuture<'_, Option<InstanceRecord>> {
         self.read(move |shared| async move { reads::instance::instance(&shared, task).await })
+    }
+
+    fn task_output(
+        &self,
+        task: TaskId,
+        stream: OutputStream,
+        from: u64,
+        limit: usize,
+    ) -> StoreFuture<'_, Option<TaskOutput>> {
+        self.read(move |shared| async move { reads::output::task_output(&shared, task, stream, from, limit).await })
     }
 
     fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> StoreFuture<'_, Vec<HistoryChunk>> {

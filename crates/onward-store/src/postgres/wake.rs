@@ -147,7 +147,7 @@ const INBOX: &str = "inbox";
 
 /// Returns a notification's text.
 pub(super) fn message(node: u64, hint: Hint) -> String {
-    format!("{node} {} {} {}", hint.work, hint.transitions, hint.schedules)
+    format!("{node} {} {} {} {}", hint.work, hint.transitions, hint.schedules, hint.output)
 }
 
 /// Handles notifications, and polls seldom, until the connection breaks or the store is dropped.
@@ -172,11 +172,16 @@ fn received_from(shared: &Shared, message: &str) {
         return shared.inbox.notify_one();
     }
     let numbers: Vec<u64> = message.split(' ').filter_map(|number| number.parse().ok()).collect();
-    if let [node, work, transitions, schedules] = numbers[..]
+    if let [node, work, transitions, schedules, output] = numbers[..]
         && node != shared.node
-        && [work, transitions, schedules] != [0; 3]
     {
-        shared.others_wrote(Hint { work, transitions, schedules });
+        let hint = Hint { work, transitions, schedules, output };
+        match [work, transitions, schedules] {
+            // Output ends no task, so nobody has missed an end.
+            [0, 0, 0] if output > 0 => shared.hint(hint),
+            [0, 0, 0] => {}
+            _ => shared.others_wrote(hint),
+        }
     }
 }
 

@@ -13,6 +13,6 @@ pub use orchestrations::{orchestration_ends, orchestration_pauses, orchestration
 pub use reading::{events, history, notifications, reads, reopen};
 pub use scheduling::{affinity, claim, limits, minimum_priority, queues, schedules, sessions, shares, sweep};
 pub use tasks::{
-    atomic_writes, attempts, batches, bounds, bulk, children, control, dependencies, external_completion, io, keys,
-    manual_operations, moving, removal, retention, submit, tags,
+    atomic_writes, attempts, batches, bounds, bulk, children, control, dependencies, documents, external_completion,
+    io, keys, manual_operations, moving, output, removal, retention, submit, tags,
 };

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use onward_store::{
     AfterTurn, Bulk, BulkVerb, Claim, CompletionToken, Dependency, Failed, FireSchedule, InstanceRecord, Lease, Name,
-    NewTask, OpenSession, Outcome, QueueChoice, QueueTurn, Recipient, Refusal, ScheduleRecord, SessionId, Signal,
-    TaskFilter, TaskId, Timestamp, Turn, Write,
+    NewTask, OpenSession, Outcome, OutputPiece, QueueChoice, QueueTurn, Recipient, Refusal, ScheduleRecord, SessionId,
+    Signal, TaskFilter, TaskId, Timestamp, Turn, Write,
 };
 
 use super::steps::{NextTurn, Operation, Pick, TurnOperation};
@@ -62,6 +62,10 @@ impl SequenceState {
                 Write::SaveCheckpoint { lease: self.lease(lease), checkpoint: b"half".as_slice().into() }
             }
             Operation::RecordIo { lease, io } => Write::RecordIo { lease: self.lease(lease), io },
+            Operation::AppendOutput { lease, stream, at, units } => Write::AppendOutput {
+                lease: self.lease(lease),
+                piece: OutputPiece::new(stream, 3 * at, vec![b'o'; 3 * units]),
+            },
             Operation::Cancel(task) => Write::Cancel { task: self.task(task) },
             Operation::Retry(task) => Write::Retry { task: self.task(task) },
             Operation::RunNow(task) => Write::RunNow { task: self.task(task) },
@@ -89,6 +93,7 @@ impl SequenceState {
             Operation::SignalKeyOrStart { kind, key, keep_for } => {
                 signal(Recipient::KeyOrStart { kind, key, keep_for })
             }
+            Operation::Document(write) => *write,
             Operation::PauseOrchestration(task) => Write::PauseOrchestration { task: self.task(task) },
             Operation::ResumeOrchestration(task) => Write::ResumeOrchestration { task: self.task(task) },
             Operation::Signal(task) => signal(Recipient::Task(self.task(task))),

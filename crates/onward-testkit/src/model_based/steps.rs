@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward_store::{
     AfterFailure, BulkVerb, ByteProgress, CompletionWait, ExternalCompletion, FireSchedule, Io, KindSelection, Name,
-    NewTask, NextFiring, OnDependencyFailure, Priority, Prune, QueueMode, QueueSelection, Scope, Served, SetLimit,
-    SetQueue, SetSchedule, TaskFilter, TaskState,
+    NewTask, NextFiring, OnDependencyFailure, OutputStream, Priority, Prune, QueueMode, QueueSelection, Scope, Served,
+    SetLimit, SetQueue, SetSchedule, TaskFilter, TaskState, Write,
 };
 
 /// One step of a sequence.
@@ -85,6 +85,13 @@ pub enum Operation {
         lease: Pick,
         io: Io,
     },
+    AppendOutput {
+        lease: Pick,
+        stream: OutputStream,
+        /// The offset, in units of 3 bytes.
+        at: u64,
+        units: usize,
+    },
     Cancel(Pick),
     Retry(Pick),
     RunNow(Pick),
@@ -132,6 +139,8 @@ pub enum Operation {
         key: String,
         keep_for: Duration,
     },
+    /// A write to a document.
+    Document(Box<Write>),
     PauseOrchestration(Pick),
     ResumeOrchestration(Pick),
     SignalKey {

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use onward_store::{
-    Change, Claim, Event, EventCursor, HistoryChunk, InstanceRecord, KindSelection, KindStatistics, LimitRecord, Name,
-    Page, PauseRecord, PendingBatch, PendingBatchSelection, Priority, QueueChoice, QueueDay, QueueMode, QueueRecord,
-    QueueSelection, Result, ScheduleRecord, ScheduleSelection, SessionId, SessionRecord, Store, StoreReads, TagPage,
-    Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, WaitReason,
+    Change, Claim, DocumentPage, DocumentQuery, DocumentSelection, Event, EventCursor, HistoryChunk, InstanceRecord,
+    KindSelection, KindStatistics, LimitRecord, Name, OutputStream, Page, PauseRecord, PendingBatch,
+    PendingBatchSelection, Priority, QueueChoice, QueueDay, QueueMode, QueueRecord, QueueSelection, Result,
+    ScheduleRecord, ScheduleSelection, SessionId, SessionRecord, Store, StoreReads, TagPage, Tags, TaskFilter, TaskId,
+    TaskIdPage, TaskOutput, TaskPage, TaskRecord, TaskState, Timestamp, WaitReason,
 };
 
 use crate::test_store::name;
@@ -29,10 +30,12 @@ pub(super) struct View {
     sessions: Vec<SessionRecord>,
     pauses: Vec<PauseRecord>,
     pending_batches: Vec<PendingBatch>,
+    documents: Vec<DocumentPage>,
     limits: Vec<LimitRecord>,
     reasons: Vec<Option<Vec<WaitReason>>>,
     peeked: Vec<Option<TaskRecord>>,
     pub(super) schedules: [Vec<ScheduleRecord>; 4],
+    output: Vec<Option<TaskOutput>>,
     /// The newest orchestrations, with their histories.
     pub(super) instances: Vec<(TaskId, InstanceRecord, Vec<HistoryChunk>)>,
 }
@@ -77,6 +80,12 @@ impl View {
         for id in share.pick((highest - NEWEST_TASKS).max(1)..=highest + 1) {
             reasons.push(store.why(TaskId(id)).await?);
         }
+        let mut output = Vec::new();
+        for id in share.pick((highest - NEWEST_TASKS).max(1)..=highest + 1) {
+            for (stream, from) in [(OutputStream::Stdout, 0), (OutputStream::Stderr, 4)] {
+                output.push(store.task_output(TaskId(id), stream, from, 7).await?);
+            }
+        }
         let instances = instances(store, highest).await?;
         let mut listings = Vec::new();
         for filter in share.pick(filters(now)) {
@@ -103,6 +112,7 @@ impl View {
             tags,
             peeked,
             reasons,
+            output,
             instances,
             queues: store.queues().await?,
             mode: [store.queue_mode().await?],
@@ -111,6 +121,7 @@ impl View {
             sessions,
             pauses: store.pauses().await?,
             pending_batches: store.pending_batches(PendingBatchSelection { queue: None, limit: usize::MAX }).await?,
+            documents: documents(store, share).await?,
             limits: store.limits().await?,
             schedules: [
                 store.schedules(ScheduleSelection::All).await?,
@@ -136,10 +147,12 @@ impl View {
             sessions,
             pauses,
             pending_batches,
+            documents,
             limits,
             reasons,
             peeked,
             schedules,
+            output,
             instances,
         } = self;
         each(tasks, &other.tasks)
@@ -152,11 +165,13 @@ impl View {
             .or_else(|| each(history, &other.history))
             .or_else(|| each(sessions, &other.sessions))
             .or_else(|| each(pauses, &other.pauses))
+            .or_else(|| each(documents, &other.documents))
             .or_else(|| each(limits, &other.limits))
             .or_else(|| each(pending_batches, &other.pending_batches))
             .or_else(|| each(reasons, &other.reasons))
             .or_else(|| each(peeked, &other.peeked))
             .or_else(|| each(schedules, &other.schedules))
+            .or_else(|| each(output, &other.output))
             .or_else(|| each(instances, &other.instances))
     }
 }
@@ -248,6 +263,48 @@ impl TagsInUse {
         }
         Ok(Self { filter, values, keys })
     }
+}
+
+/// Reads documents in every order, in small pages.
+async fn documents(store: &dyn Store, share: ReadShare) -> Result<Vec<DocumentPage>> {
+    let mut pages = Vec::new();
+    for selection in share.pick(selections()) {
+        for with_content in [true, false] {
+            let first = DocumentQuery { limit: 2, with_content, ..DocumentQuery::new(name("notes")) };
+            let mut query = DocumentQuery { selection: selection.clone(), ..first };
+            loop {
+                let page = store.documents(query.clone()).await?;
+                query = DocumentQuery { after: page.next.clone(), limit: 3, ..query };
+                pages.push(page);
+                if query.after.is_none() {
+                    break;
+                }
+            }
+        }
+    }
+    for key in ["a", "ab", "a\u{0}"] {
+        let document = store.document(name("pictures"), key.to_owned()).await?;
+        pages.push(DocumentPage { documents: document.into_iter().collect(), next: None });
+    }
+    Ok(pages)
+}
+
+fn selections() -> Vec<DocumentSelection> {
+    let key_prefix = |prefix: &str| DocumentSelection::KeyPrefix(prefix.to_owned());
+    let value = |index, value: &str| DocumentSelection::IndexValue { index, value: value.to_owned() };
+    let prefix = |index, prefix: &str| DocumentSelection::IndexPrefix { index, prefix: prefix.to_owned() };
+    vec![
+        key_prefix(""),
+        key_prefix("a"),
+        key_prefix("ä"),
+        value(0, "a"),
+        value(3, "\u{0}"),
+        value(1, ""),
+        prefix(0, ""),
+        prefix(1, "a"),
+        prefix(2, ""),
+        prefix(4, ""),
+    ]
 }
 
 async fn pages(store: &dyn Store, filter: &TaskFilter) -> Result<Vec<TaskPage>> {

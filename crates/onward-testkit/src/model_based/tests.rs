@@ -172,9 +172,9 @@ fn variants_of(outcome: &Outcome, into: &mut BTreeSet<String>) {
 fn sequences_reach_every_outcome() {
     let mut reached = BTreeSet::new();
     run_some(1600).iter().flat_map(|trace| &trace.outcomes).for_each(|outcome| variants_of(outcome, &mut reached));
-    let outcomes = "Done Refused SessionOpened Renewed Submitted Claimed Failed AwaitsChildren Cancelled CancelRequested Removed QueueSet LimitSet Bulk ScheduleSet ScheduleFired Swept All";
+    let outcomes = "Done Refused SessionOpened Renewed Submitted Claimed Failed AwaitsChildren Cancelled CancelRequested Removed QueueSet LimitSet Bulk ScheduleSet ScheduleFired DocumentPut DocumentDeleted Swept All";
     let submitted = "Inserted Duplicate PriorityRaised Requeued Superseded Rejected";
-    let refusals = "Invalid TaskNotFound DependencyNotFound QueueNotFound SessionLost LeaseLost AlreadyEnded NotEnded KeyTaken QueueInUse ScheduleNotFound ScheduleChanged InAll";
+    let refusals = "Invalid TaskNotFound DependencyNotFound QueueNotFound SessionLost LeaseLost AlreadyEnded NotEnded KeyTaken QueueInUse ScheduleNotFound ScheduleChanged DocumentChanged InAll";
     let firings = "Skipped Pending Failed";
     for expected in [outcomes, submitted, refusals, firings].iter().flat_map(|names| names.split(' ')) {
         assert!(reached.contains(expected), "no sequence reached {expected}, only {reached:?}");

@@ -1,6 +1,10 @@
 //! The shared code of the fuzz targets. A connection gets the same bytes whole and in pieces. Both
 //! must give the same events and replies, with bounded memory.
 
+// A handshake is reachable only through a socket, so its source is included a second time.
+#[allow(dead_code, reason = "the sockets use what the targets do not")]
+#[path = "../../src/socket/socks/handshake.rs"]
+mod handshake;
 #[cfg(feature = "tokio")]
 #[allow(dead_code, reason = "the sockets use what the targets do not")]
 mod inside;

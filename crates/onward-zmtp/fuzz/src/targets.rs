@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use onward_zmtp::protocol::{Connection, Event, Limits, Message, Options, SocketType};
 
+use super::handshake::{Handshake, READ_BYTES};
 #[cfg(feature = "tokio")]
 use super::runs::{self, Asked};
 use super::{
@@ -103,6 +104,35 @@ pub fn zmtp_curve(data: &[u8]) {
         _ => (&said.client, 1, [&greeting(1, "CURVE", true), data].concat()),
     };
     compare(|| new(options, seed), &bytes, cuts);
+}
+
+/// Tests the replies of a SOCKS proxy. The first octet says whether the client has a user name.
+pub fn socks(data: &[u8]) {
+    let (kind, mut data) = octet(data);
+    let login = (kind & 1 == 1).then_some(&b"login"[..]);
+    let mut handshake = Handshake::new(login, b"request");
+    let (mut written, mut read) = (vec![handshake.greeting()], Vec::new());
+    // There are five steps: a method, the status of a login, and the three parts of a reply.
+    for _ in 0..5 {
+        let wanted = handshake.wanted();
+        assert!(wanted <= READ_BYTES);
+        let Some((octets, rest)) = data.split_at_checked(wanted) else { return };
+        if wanted == 0 {
+            break;
+        }
+        read.push(octets);
+        data = rest;
+        match handshake.receive(octets) {
+            Ok(output) => written.push(output),
+            Err(failure) => return assert!(!failure.to_string().is_empty()),
+        }
+    }
+    assert_eq!(handshake.wanted(), 0, "the handshake is done");
+    let has_login = written.contains(&&b"login"[..]);
+    assert_eq!(has_login, read[0] == [5, 2], "the login is sent if the proxy asks for it, and only then");
+    assert!(!has_login || login.is_some() && read[1][1] == 0);
+    assert_eq!(read[read.len() - 3], [5, 0], "the proxy has connected");
+    assert_eq!(written.iter().filter(|output| **output == b"request").count(), 1);
 }
 
 struct Conversation {

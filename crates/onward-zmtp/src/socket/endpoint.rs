@@ -11,6 +11,9 @@ use super::error::{Error, Result};
 /// The longest path of a Unix socket, in bytes. The operating system sets this limit.
 const IPC_PATH_BYTES: usize = 107;
 
+/// The longest name of an interface, in bytes. The operating systems set this limit.
+const INTERFACE_BYTES: usize = 15;
+
 /// The path that stands for a generated one.
 const ANY_PATH: &str = "*";
 
@@ -21,7 +24,9 @@ const ANY_PATH: &str = "*";
 /// | `tcp://127.0.0.1:5555`, `tcp://[::1]:5555`, `tcp://example.com:5555` | TCP |
 /// | `tcp://127.0.0.1:*` | to bind to a port that the operating system chooses |
 /// | `tcp://*:5555` | to bind to every interface with IPv4 and IPv6, so for the whole network |
+/// | `tcp://eth0:5555` | to bind to the first address of an interface, IPv4 before IPv6 |
 /// | `tcp://192.0.2.7:0;example.com:5555` | to connect from this local address, on any port |
+/// | `tcp://eth0:0;example.com:5555` | to connect from the address of this interface, on any port |
 /// | `ipc:///run/program.sock` | a Unix socket at a path |
 /// | `ipc://*` | to bind to a path for temporary files that `bind` generates and returns |
 /// | `ipc://@name` | a Unix socket in Linux' abstract namespace |
@@ -36,18 +41,18 @@ const ANY_PATH: &str = "*";
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Endpoint {
-    /// A host (a name, an address, or `*` for every interface) and a port (0 for one that the
-    /// operating system chooses).
+    /// A host (an address, a name, or for binding an interface, or `*` for all) and a port (0 for
+    /// one that the operating system chooses).
     Tcp {
         /// The host, an IPv6 address without brackets.
         host: String,
         /// The port.
         port: u16,
     },
-    /// A host and a port to connect to, from a given address of this machine (port 0 for any).
+    /// A host and a port to connect to, from a given address or interface of this machine.
     TcpFrom {
-        /// The local address and port.
-        source: SocketAddr,
+        /// The local end.
+        source: Source,
         /// The host to connect to, an IPv6 address without brackets.
         host: String,
         /// The port to connect to.
@@ -61,20 +66,54 @@ pub enum Endpoint {
     Inproc(String),
 }
 
+/// The local end of a connection.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Source {
+    /// An address of this machine and a port (0 for any).
+    Address(SocketAddr),
+    /// An interface of this machine and a port (0 for any).
+    Interface {
+        /// The name, such as `eth0`.
+        name: String,
+        /// The port.
+        port: u16,
+    },
+}
+
+impl Source {
+    fn new((host, port): (String, u16)) -> Option<Self> {
+        match host.parse::<IpAddr>() {
+            Ok(address) => Some(Self::Address(SocketAddr::new(address, port))),
+            Err(_) if host == "*" || host.len() > INTERFACE_BYTES => None,
+            Err(_) => Some(Self::Interface { name: host, port }),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => write!(formatter, "{address}"),
+            Self::Interface { name, port } => write!(formatter, "{}:{port}", Host(name)),
+        }
+    }
+}
+
 impl Endpoint {
     fn tcp(address: &str) -> Result<Self> {
         let Some((source, destination)) = address.split_once(';') else {
             let (host, port) = host_and_port(address)?;
             return Ok(Self::Tcp { host, port });
         };
-        let (from, source_port) = host_and_port(source)?;
-        let Ok(from) = from.parse::<IpAddr>() else {
+        let Some(source) = Source::new(host_and_port(source)?) else {
             return Err(Error::endpoint(format!(
-                "`{from}` in `tcp://{address}` is no address; write `tcp://ADDRESS:PORT;HOST:PORT` with an IP address of this machine"
+                "`{source}` in `tcp://{address}` is no source; write `tcp://SOURCE:PORT;HOST:PORT` with an IP address \
+                 or an interface of this machine"
             )));
         };
         let (host, port) = host_and_port(destination)?;
-        Ok(Self::TcpFrom { source: SocketAddr::new(from, source_port), host, port })
+        Ok(Self::TcpFrom { source, host, port })
     }
 
     /// Returns true if the operating system or the socket chooses a part of the address. Such an
@@ -99,7 +138,7 @@ impl Endpoint {
 }
 
 /// Splits `HOST:PORT`.
-fn host_and_port(address: &str) -> Result<(String, u16)> {
+pub(super) fn host_and_port(address: &str) -> Result<(String, u16)> {
     let Some((host, port)) = address.rsplit_once(':') else {
         return Err(Error::endpoint(format!("`tcp://{address}` has no port; write `tcp://HOST:PORT`")));
     };
@@ -175,7 +214,7 @@ impl From<&Self> for Endpoint {
 }
 
 /// A host in its text form: an IPv6 address in brackets.
-struct Host<'a>(&'a str);
+pub(super) struct Host<'a>(pub(super) &'a str);
 
 impl fmt::Display for Host<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

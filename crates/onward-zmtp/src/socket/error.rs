@@ -6,6 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::endpoint::Endpoint;
+use super::socks::handshake::Failure;
+use super::socks::options::Route;
 use crate::protocol;
 
 /// The result of a socket operation.
@@ -35,6 +37,7 @@ enum Kind {
     Limit,
     Gone,
     Refused,
+    RefusedByProxy,
     Runtime,
     Misuse,
 }
@@ -92,12 +95,22 @@ impl Error {
         Self::new(Kind::Refused, message)
     }
 
-    /// Returns the error for a socket that the peer of an endpoint refused for good.
+    /// Returns the error for a connection that a SOCKS proxy does not make.
+    #[cold]
+    pub(super) fn proxy(route: &Route<'_>, failure: Failure) -> Self {
+        let error = std::io::Error::new(failure.kind(), failure.to_string());
+        let error = Self::io(format_args!("cannot connect to {route}"), error);
+        Self { kind: if failure.is_final() { Kind::RefusedByProxy } else { Kind::Io }, ..error }
+    }
+
+    /// Returns the error for a socket that the peer of an endpoint, or the proxy on the way to it,
+    /// refused for good.
     #[cold]
     pub(super) fn refused_by(endpoint: &Endpoint, reason: &Self) -> Self {
+        let by_whom = if reason.kind == Kind::RefusedByProxy { "the SOCKS proxy" } else { "the peer" };
         let message = format!(
-            "`{endpoint}` refused the connection and is not tried again: {reason}; correct the options and connect again, \
-             or set `SocketOptions::on_refusal(RefusalPolicy::Retry)`"
+            "`{endpoint}` is not tried again, because {by_whom} refused the connection: {reason}; correct the options \
+             and connect again, or set `SocketOptions::on_refusal(RefusalPolicy::Retry)`"
         );
         Self { kind: Kind::Refused, message: message.into(), source: reason.source.clone() }
     }
@@ -166,6 +179,8 @@ impl Error {
     /// - The peer refused this socket: it sent an `ERROR` (wrong password or key, a message beyond
     ///   its limits), it uses another mechanism, or its socket type is incompatible. `send` and
     ///   `recv` return this once no peer is left that could be reached.
+    /// - The [SOCKS proxy](super::SocketOptions::socks_proxy) on the way refused this socket: it
+    ///   rejected the user name or the password, or does not allow the connection.
     /// - This socket refused the peer: because of its credentials, its identity, or because there
     ///   is room for one peer only. Only events contain this.
     #[must_use]
@@ -175,9 +190,12 @@ impl Error {
             || self.is_refusal_of_peer()
     }
 
-    /// Returns true if the peer refused this socket, or the two are incompatible for good.
+    /// Returns true if the peer or a proxy refused this socket, or the two are incompatible for good.
     pub(super) fn is_refusal_of_peer(&self) -> bool {
-        self.protocol().is_some_and(|error| error.is_peer_error() || error.is_mechanism() || error.is_incompatible())
+        self.kind == Kind::RefusedByProxy
+            || self
+                .protocol()
+                .is_some_and(|error| error.is_peer_error() || error.is_mechanism() || error.is_incompatible())
     }
 
     /// Returns true if an option has no use for the socket's type or its endpoint, or could never

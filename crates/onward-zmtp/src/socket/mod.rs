@@ -124,13 +124,14 @@ mod receive;
 mod security;
 mod send;
 mod shared;
+mod socks;
 mod typed_socket;
 
 pub use aliases::{
     DealerSocket, PairSocket, PubSocket, PullSocket, PushSocket, RepSocket, ReqSocket, RouterSocket, SubSocket,
     XpubSocket, XsubSocket,
 };
-pub use endpoint::Endpoint;
+pub use endpoint::{Endpoint, Source};
 pub use error::{Error, Result};
 pub use monitor::events::{Monitor, MonitorEvent};
 pub use monitor::statistics::{QueueSize, Statistics};
@@ -144,4 +145,5 @@ pub use receive::Receiver;
 pub use security::address_range::AddressRange;
 pub use security::authentication::{Candidate, Decision};
 pub use send::{Sender, TrySendError};
+pub use socks::options::SocksProxy;
 pub use typed_socket::Socket;

@@ -85,6 +85,7 @@ impl Owner {
         if endpoint.is_open() {
             return Err(Error::endpoint(format!("`{endpoint}` can be bound to, but not connected to")));
         }
+        self.shared.options.check_destination(&endpoint)?;
         let Some(stop) = self.attach_once(&endpoint)? else { return Ok(false) };
         self.shared.begin_connecting();
         runtime.spawn(connector::connect(self.context(), endpoint, assigned_identity, stop));

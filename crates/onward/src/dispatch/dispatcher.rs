@@ -229,7 +229,7 @@ impl Dispatcher {
         if self.run.state.has_progressed() && self.deadlines.may_report(now) {
             self.deadlines.reported(now);
             for attempt in self.run.state.take_progressed() {
-                batch.report(attempt);
+                batch.report(&attempt);
             }
         }
     }
@@ -336,6 +336,10 @@ impl Dispatcher {
                 PendingWrite::AttemptEnd(ended) => unwritten.push(ended),
                 PendingWrite::Report(attempt) => {
                     attempt.progress.mark_unsaved();
+                    self.run.state.progressed();
+                }
+                PendingWrite::Output(attempt, piece) => {
+                    attempt.output.put_back(piece);
                     self.run.state.progressed();
                 }
                 PendingWrite::ClaimTurns { .. } => self.may_claim_turns = true,

@@ -25,7 +25,7 @@ impl Dispatcher {
                 (PendingWrite::AttemptEnd(ended), outcome) => self.apply_end_outcome(ended, outcome),
                 (PendingWrite::Turn(reply), outcome) => drop(reply.send(Ok(outcome))),
                 (PendingWrite::Queued(reply), outcome) => drop(reply.send(OutboxReply::Applied(Ok(outcome)))),
-                (PendingWrite::Report(_) | PendingWrite::RecordIo, _) => {}
+                (PendingWrite::Report(_) | PendingWrite::Output(..) | PendingWrite::RecordIo, _) => {}
                 (PendingWrite::Open, Outcome::SessionOpened(session)) => {
                     self.session = Some(session);
                     self.deadlines.renewed(began);

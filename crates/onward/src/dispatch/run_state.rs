@@ -257,12 +257,12 @@ impl RunState {
         self.progressed.load(Ordering::Acquire)
     }
 
-    /// Returns the running attempts whose progress changed since the last call.
+    /// Returns the running attempts whose progress or output changed since it was saved.
     pub(crate) fn take_progressed(&self) -> Vec<Arc<Attempt>> {
         // The flag is cleared first: progress during the loop sets it again.
         self.progressed.store(false, Ordering::Release);
         let mut running = self.running();
-        running.retain(|attempt| attempt.progress.take_unsaved());
+        running.retain(|attempt| attempt.progress.is_unsaved() || attempt.output.is_unsaved());
         running
     }
 }

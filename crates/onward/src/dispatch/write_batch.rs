@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use onward_store::{AfterFailure, Claim, Lease, OpenSession, Outcome, SessionId, Write};
+use onward_store::{AfterFailure, Claim, Lease, OpenSession, Outcome, OutputPiece, SessionId, Write};
 use tokio::sync::oneshot;
 
 use super::outbox::{OutboxReply, QueuedWrite};
@@ -23,6 +23,7 @@ pub(crate) enum PendingWrite {
     Open,
     AttemptEnd(EndedAttempt),
     Report(Arc<Attempt>),
+    Output(Arc<Attempt>, OutputPiece),
     RecordIo,
     Renew,
     Claim { limit: usize },
@@ -59,13 +60,11 @@ impl WriteBatch {
         self.add(Write::OpenSession(open), PendingWrite::Open);
     }
 
-    /// Ends an attempt, after its last progress and the bytes that it has moved. Returns an attempt
+    /// Ends an attempt, after its last progress and output and the bytes that it has moved. Returns an attempt
     /// whose end is already written.
     pub(crate) fn end(&mut self, ended: EndedAttempt) -> Option<EndedAttempt> {
         let Some(end) = write_of(&ended) else { return Some(ended) };
-        if ended.attempt.progress.take_unsaved() {
-            self.report(Arc::clone(&ended.attempt));
-        }
+        self.report(&ended.attempt);
         let io = ended.attempt.io.now();
         if !io.is_none() {
             self.add(Write::RecordIo { lease: ended.attempt.task.lease, io }, PendingWrite::RecordIo);
@@ -74,14 +73,22 @@ impl WriteBatch {
         None
     }
 
-    pub(crate) fn report(&mut self, attempt: Arc<Attempt>) {
-        let report = Write::Report {
-            lease: attempt.task.lease,
-            fraction: attempt.progress.fraction(),
-            message: attempt.progress.message(),
-            bytes: attempt.progress.bytes(),
-        };
-        self.add(report, PendingWrite::Report(attempt));
+    /// Saves the progress and the output of an attempt, if they changed.
+    pub(crate) fn report(&mut self, attempt: &Arc<Attempt>) {
+        let lease = attempt.task.lease;
+        if attempt.progress.take_unsaved() {
+            let report = Write::Report {
+                lease,
+                fraction: attempt.progress.fraction(),
+                message: attempt.progress.message(),
+                bytes: attempt.progress.bytes(),
+            };
+            self.add(report, PendingWrite::Report(Arc::clone(attempt)));
+        }
+        for piece in attempt.output.take() {
+            let append = Write::AppendOutput { lease, piece: piece.clone() };
+            self.add(append, PendingWrite::Output(Arc::clone(attempt), piece));
+        }
     }
 
     pub(crate) fn renew(&mut self, session: SessionId) {
@@ -133,6 +140,7 @@ impl PendingWrite {
             }
             Self::Open
             | Self::Report(_)
+            | Self::Output(..)
             | Self::RecordIo
             | Self::Turn(_)
             | Self::Queued(_)

@@ -125,8 +125,8 @@ impl EngineBuilder {
 
     /// Sets the number of orchestrations that stay in memory between their turns, so that a message
     /// to one needs no replay of its history. Beyond it the engine evicts those whose last turn is
-    /// oldest. Up to [`bounds::ORCHESTRATIONS_CACHED`](crate::bounds::ORCHESTRATIONS_CACHED); default:
-    /// 10 000.
+    /// oldest. Up to [`bounds::ORCHESTRATIONS_CACHED`](crate::bounds::ORCHESTRATIONS_CACHED);
+    /// default: 10 000.
     #[must_use]
     pub fn orchestrations_cached(mut self, orchestrations: usize) -> Self {
         self.settings.orchestrations_cached = orchestrations;
@@ -240,6 +240,14 @@ impl EngineBuilder {
     #[must_use]
     pub fn prefetch(mut self, tasks: usize) -> Self {
         self.settings.prefetch = tasks;
+        self
+    }
+
+    /// Runs the workflows of the store, whether or not this program [adds](Engine::add_workflow)
+    /// their templates. Default: an engine to which no template was added leaves runs to others.
+    #[must_use]
+    pub fn runs_workflows(mut self) -> Self {
+        self.settings.runs_workflows = true;
         self
     }
 

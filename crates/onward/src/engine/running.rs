@@ -134,7 +134,7 @@ impl Engine {
         store_guard::check()?;
         let app_state = lock(&self.inner.app_state).clone();
         let orchestrations = self.inner.codes()?;
-        let runs_workflows = self.inner.templates.has_some();
+        let runs_workflows = self.inner.settings.runs_workflows || self.inner.templates.has_some();
         let run = Arc::new(Run {
             handlers: lock(&self.inner.registrations).table(
                 &app_state,

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::checkpoint::Checkpoint;
 use super::cleanup::Cleanup;
 use super::heartbeat::Heartbeat;
+use super::live_output::LiveOutput;
 use super::progress::LiveProgress;
 use super::result_writer::WrittenResult;
 use crate::observe::KindTelemetry;
@@ -23,6 +24,8 @@ use crate::submit::Spawned;
 pub(crate) struct Attempt {
     pub(crate) task: ClaimedTask,
     pub(crate) progress: LiveProgress,
+    /// The output that is not saved yet.
+    pub(crate) output: LiveOutput,
     pub(crate) heartbeat: Heartbeat,
     /// The bytes that the handler has moved.
     pub(crate) io: LiveIo,
@@ -77,6 +80,7 @@ impl Attempt {
             task,
             telemetry,
             progress: LiveProgress::default(),
+            output: LiveOutput::default(),
             heartbeat: Heartbeat::default(),
             io: LiveIo::default(),
             cleanup: Cleanup::default(),

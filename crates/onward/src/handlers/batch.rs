@@ -21,8 +21,8 @@ impl Context {
     }
 
     /// Returns the items of this batch, with their payloads, the oldest first, or none for any
-    /// other task. A batch has at most [`bounds::BATCH_ITEMS`](onward_store::bounds::BATCH_ITEMS) items, with
-    /// at most 16 MiB of payloads unless it has only one item.
+    /// other task. A batch has at most [`bounds::BATCH_ITEMS`](onward_store::bounds::BATCH_ITEMS)
+    /// items, with at most 16 MiB of payloads unless it has only one item.
     ///
     /// The batch's own [`payload`](Self::payload) is empty. Items that were cancelled or had
     /// expired before this attempt began are not included. An item that is cancelled during the

@@ -34,8 +34,8 @@ impl Context {
     /// an earlier one. It has the size limit of a payload, costs a commit, and is forgotten with
     /// the end of the task.
     ///
-    /// It is kept in the same place as [`checkpoint`](Self::checkpoint_bytes): a task that also [waits for
-    /// children](Failure::await_children) keeps the later of the two.
+    /// It is kept in the same place as [`checkpoint`](Self::checkpoint_bytes): a task that also
+    /// [waits for children](Failure::await_children) keeps the later of the two.
     ///
     /// # Errors
     /// [`is_invalid`](Error::is_invalid) if the checkpoint cannot be written as JSON or is too

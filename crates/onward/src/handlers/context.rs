@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use onward_store::{
-    Io, IoKind, Name, Page, Priority, StoreReads, Tags, TaskFilter, TaskId, TaskRecord, Timestamp, bounds,
+    Io, IoKind, Name, OutputStream, Page, Priority, StoreReads, Tags, TaskFilter, TaskId, TaskRecord, Timestamp, bounds,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -213,6 +213,31 @@ impl Context {
     pub fn progress_message(&self, fraction: f32, message: impl Into<String>) {
         self.attempt.progress.set_message(message.into());
         self.progress(fraction);
+    }
+
+    /// Appends bytes to the output of the task. Readers see them while the task runs and after its
+    /// end: `onward task follow` and [`StoreReads::task_output`].
+    ///
+    /// The bytes are copied to a buffer; the call waits for nothing. The engine saves the buffer
+    /// about once a second, together with other writes, and with the end of the attempt. Of output
+    /// that comes faster than [`bounds::OUTPUT_BUFFER_BYTES`](crate::bounds::OUTPUT_BUFFER_BYTES)
+    /// between two saves the middle is dropped, as of the whole output beyond
+    /// [`OUTPUT_BYTES`](onward_store::bounds::OUTPUT_BYTES). Output of the next attempt replaces
+    /// that of this one. Output is no [heartbeat](Self::heartbeat).
+    ///
+    /// ```
+    /// # use onward::{Context, Failure, OutputStream};
+    /// async fn convert(context: Context) -> Result<(), Failure> {
+    ///     for page in 1..=3 {
+    ///         context.output(OutputStream::Stdout, format!("page {page}\n"));
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn output(&self, stream: OutputStream, bytes: impl AsRef<[u8]>) {
+        if self.attempt.output.append(stream, bytes.as_ref()) {
+            self.run.state.progressed();
+        }
     }
 
     /// Returns the bytes that the submitter expects an attempt to move.

@@ -84,10 +84,10 @@ impl Failure {
     }
 
     /// Ends the attempt without a failure or a result. The task continues when all of its children
-    /// have ended, however they did. Its handler is then called once more, and finds `checkpoint` in
-    /// [`Context::checkpoint_bytes`](crate::Context::checkpoint_bytes) and the children in
-    /// [`Context::children`](crate::Context::children). This attempt does not count. `checkpoint` has
-    /// the size limit of a payload.
+    /// have ended, however they did. Its handler is then called once more, and finds `checkpoint`
+    /// in [`Context::checkpoint_bytes`](crate::Context::checkpoint_bytes) and the children in
+    /// [`Context::children`](crate::Context::children). This attempt does not count. `checkpoint`
+    /// has the size limit of a payload.
     ///
     /// The tasks that the attempt has spawned are submitted in the same commit. A task without live
     /// children continues at once.

@@ -158,10 +158,16 @@ impl Context {
         let io = self.attempt.io.now();
         let moved = (!io.is_none()).then(|| Write::RecordIo { lease, io });
         let spawned = self.attempt.spawned.all().into_iter().map(|new| Write::Submit(Box::new(new)));
+        // The pieces stay unsaved, because the transaction may be rolled back. A store ignores a
+        // piece that it has.
+        let unsaved = self.attempt.output.take();
+        unsaved.iter().for_each(|piece| self.attempt.output.put_back(piece.clone()));
+        let appended = unsaved.into_iter().map(|piece| Write::AppendOutput { lease, piece });
         // The completion is last, because the writes before it need the lease.
         spawned
             .chain(reported)
             .chain(moved)
+            .chain(appended)
             .chain([Write::Complete { lease, result: output.0.or_else(|| self.attempt.result.bytes()) }])
             .collect()
     }

@@ -14,6 +14,7 @@ mod finish;
 mod finish_on_server;
 mod handler;
 mod heartbeat;
+mod live_output;
 mod middleware;
 mod output;
 mod progress;

@@ -118,6 +118,11 @@ impl LiveProgress {
         self.unsaved.load(Ordering::Relaxed) && self.unsaved.swap(false, Ordering::Acquire)
     }
 
+    /// Returns true if the progress changed since it was last taken to be saved.
+    pub(crate) fn is_unsaved(&self) -> bool {
+        self.unsaved.load(Ordering::Relaxed)
+    }
+
     /// Records that the progress could not be saved.
     pub(crate) fn mark_unsaved(&self) {
         self.unsaved.store(true, Ordering::Release);

@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 use onward::orchestration::OrchestrationContext;
-use onward::{Context, Engine, Failure, NewTask, PayloadCodec, Task, TaskState};
-use onward_store::{Error, Result, StoreReads};
+use onward::workflow::template::TemplateFile;
+use onward::{Context, Engine, Failure, NewTask, OutputStream, PayloadCodec, Task, TaskState};
+use onward_store::{Error, Name, Result, StoreReads};
 use onward_testkit::Inverted;
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +13,10 @@ use crate::orchestrations::{Double, Work};
 
 on_every_store! {
     what_a_codec_made_of_payloads_is_all_that_the_store_has,
+    output_is_encoded_and_its_offsets_are_those_of_the_handler,
     a_task_that_cannot_be_decoded_is_left_to_those_who_can,
     what_cannot_be_encoded_is_not_kept,
+    a_template_is_kept_as_the_codec_made_it,
 }
 
 async fn engine(store: &TestStore, codec: impl PayloadCodec) -> Engine {
@@ -51,6 +54,46 @@ async fn what_a_codec_made_of_payloads_is_all_that_the_store_has(store: TestStor
     let kept = store.task(onward::TaskId(1)).await.unwrap().unwrap();
     let turned = |text: &str| Bytes::from(text.bytes().map(|octet| !octet).collect::<Vec<u8>>());
     assert_eq!((kept.payload, kept.result.into_bytes()), (Some(turned("21")), Some(turned("\"47\""))));
+}
+
+/// A codec whose results are longer than the payloads.
+#[derive(Debug)]
+struct Doubled;
+
+impl PayloadCodec for Doubled {
+    fn encode(&self, payload: Bytes) -> Result<Bytes> {
+        Ok([&payload[..], &payload[..]].concat().into())
+    }
+
+    fn decode(&self, payload: Bytes) -> Result<Bytes> {
+        Ok(payload.slice(..payload.len() / 2))
+    }
+}
+
+async fn output_is_encoded_and_its_offsets_are_those_of_the_handler(store: TestStore) {
+    let engine = store.builder().codec(Doubled).open().await.unwrap();
+    engine.handle("write", |context: Context| async move {
+        context.output(OutputStream::Stdout, "out");
+        Ok::<(), Failure>(())
+    });
+    let task = engine.submit_task(NewTask::new("write").unwrap()).await.unwrap().id();
+    engine.run_until_idle().await.unwrap();
+    let kept = store.task_output(task, OutputStream::Stdout, 0, usize::MAX).await.unwrap().unwrap();
+    assert_eq!((&kept.pieces[0].bytes[..], kept.end, kept.cut), (&b"outout"[..], 3, 0));
+    let read = engine.store().task_output(task, OutputStream::Stdout, 0, usize::MAX).await.unwrap().unwrap();
+    assert_eq!(&read.pieces[0].bytes[..], b"out");
+}
+
+/// Shows: D1
+async fn a_template_is_kept_as_the_codec_made_it(store: TestStore) {
+    let engine = engine(&store, Inverted).await;
+    let file = TemplateFile::read("order.yaml", "steps: [echo]\n").unwrap();
+    let hash = engine.put_template(&file).await.unwrap();
+    let stored = engine.template("order", None).await.unwrap().unwrap();
+    assert_eq!((stored.record.hash, stored.canonical.as_str()), (hash, file.canonical()));
+    let kept = store.document(Name::new("onward.templates").unwrap(), hash.to_string()).await.unwrap().unwrap();
+    let turned: Bytes = file.canonical().bytes().map(|octet| !octet).collect::<Vec<u8>>().into();
+    assert_eq!(kept.content, Some(turned));
 }
 
 /// Shows: D1

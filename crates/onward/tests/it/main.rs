@@ -113,6 +113,8 @@ mod orchestration_tasks;
 #[cfg(test)]
 mod orchestrations;
 #[cfg(test)]
+mod output;
+#[cfg(test)]
 mod overview;
 #[cfg(test)]
 mod patterns;
@@ -143,6 +145,8 @@ mod schedules;
 mod seen;
 #[cfg(test)]
 mod stops;
+#[cfg(test)]
+mod stored_templates;
 #[cfg(test)]
 mod tags;
 #[cfg(test)]

@@ -17,6 +17,7 @@ on_every_store! {
     a_step_whose_condition_is_false_is_skipped,
     a_failure_leaves_what_is_behind_it_unreached,
     a_run_continues_in_another_engine_where_it_stopped,
+    an_engine_without_the_template_reads_it_from_the_store,
     a_wait_ends_when_its_time_has_come,
     a_signal_that_came_early_is_kept,
     a_choice_runs_the_chosen_step_alone,
@@ -165,6 +166,17 @@ steps:
     second.run_until_idle().await.unwrap();
     assert_eq!(result(&store, run).await, json!(20));
     assert_eq!((seen.kinds().len(), seen_later.kinds().len()), (1, 1));
+}
+
+/// Shows: W1
+async fn an_engine_without_the_template_reads_it_from_the_store(store: TestStore) {
+    let (first, _) = engine(&store, "steps: {pause: {wait: 1h}, end: {value: 7, depends_on: [pause]}}").await;
+    let run = run(&first, &Value::Null).await;
+    drop(first);
+    store.clock.advance(HOUR);
+    let second = Engine::builder().store(store.shared()).runs_workflows().open().await.unwrap();
+    second.run_until_idle().await.unwrap();
+    assert_eq!(result(&store, run).await, json!(7));
 }
 
 /// Shows: W5

@@ -14,6 +14,7 @@
 
 mod arguments;
 mod dry_run;
+mod end_order;
 mod ended_lines;
 mod feed;
 mod halt;

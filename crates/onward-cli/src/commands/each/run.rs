@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::arguments::Arguments;
 use super::dry_run;
+use super::end_order::EndOrder;
 use super::ended_lines::EndedLines;
 use super::feed::{Feed, RESUME_REMEDY, SubmittedLine};
 use super::halt::{FailureCount, Halt};
@@ -179,6 +180,7 @@ struct Lines {
     /// The lines of these futures, by position.
     pending: BTreeMap<u64, SubmittedLine>,
     ended: EndedLines,
+    end_order: EndOrder,
     count: u64,
     report: Report,
     halt: Option<Halt>,
@@ -193,8 +195,10 @@ impl Lines {
         report: Report,
     ) -> Self {
         let (ended, halt, pending) = (EndedLines::new(arguments.order), arguments.halt, BTreeMap::new());
+        let end_order = EndOrder::new(arguments.order, &*store);
         let feed = Feed::new(Arc::clone(&store), arguments, opened);
-        Self { engine, store, feed, unfinished: FuturesUnordered::new(), pending, ended, count: 0, report, halt }
+        let unfinished = FuturesUnordered::new();
+        Self { engine, store, feed, unfinished, pending, ended, end_order, count: 0, report, halt }
     }
 
     /// Works until every line has ended and is reported, until an interrupt, or until enough lines
@@ -271,17 +275,19 @@ impl Lines {
             self.report.total(self.feed.submitted());
             return Ok(());
         }
-        for submitted in self.feed.submit(lines).await? {
-            if submitted.earlier {
-                self.take_ended(submitted).await?;
-                continue;
-            }
+        let (earlier, new): (Vec<_>, Vec<_>) =
+            self.feed.submit(lines).await?.into_iter().partition(|submitted| submitted.earlier);
+        for submitted in new {
             let engine = self.engine.clone();
             self.pending.insert(submitted.position, submitted);
+            self.end_order.add(submitted);
             self.unfinished.push(Box::pin(async move {
                 engine.wait(submitted.task).await?;
                 Ok(submitted)
             }));
+        }
+        for submitted in earlier {
+            self.report_ended(submitted).await?;
         }
         Ok(())
     }
@@ -297,8 +303,17 @@ impl Lines {
         Ok(())
     }
 
+    /// Reports a line whose task has ended, after those that ended before it.
     async fn take_ended(&mut self, submitted: SubmittedLine) -> anyhow::Result<()> {
-        self.pending.remove(&submitted.position);
+        for position in self.end_order.take_until(submitted) {
+            if let Some(submitted) = self.pending.remove(&position) {
+                self.report_ended(submitted).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn report_ended(&mut self, submitted: SubmittedLine) -> anyhow::Result<()> {
         self.count += 1;
         self.report.ended(self.count);
         self.ended.push(submitted);

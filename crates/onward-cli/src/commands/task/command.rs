@@ -6,7 +6,8 @@ use super::filter::FilterArguments;
 use super::numbers::Tasks;
 use super::selection::TaskSelection;
 use super::{
-    cancel, count, delete, external_completion, kill, list, move_tasks, retry, run_now, show, tree, wait, why,
+    cancel, count, delete, external_completion, follow, kill, list, move_tasks, output, retry, run_now, show, tree,
+    wait, why,
 };
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
@@ -38,6 +39,11 @@ pub(crate) enum Command {
     Kill(Box<TaskSelection>),
     /// Wait until tasks have ended; exit with 1 if one of them did not complete
     Wait(wait::Arguments),
+    /// Show the output of a task as it comes, until the task has ended; exit with 1 if it did not
+    /// complete
+    Follow(follow::Arguments),
+    /// Show the output that is kept of a task: of the last attempt that wrote any
+    Output(output::Arguments),
     /// Complete a task whose handler waits for external completion
     Complete(external_completion::CompleteArguments),
     /// Fail an attempt that waits for external completion; the retry policy then applies
@@ -62,6 +68,8 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
         Command::Kill(chosen) => kill::run(options, *chosen).await,
         Command::Tree(tasks) => tree::run(options, tasks).await,
         Command::Wait(arguments) => wait::run(options, arguments).await,
+        Command::Follow(arguments) => follow::run(options, arguments).await,
+        Command::Output(arguments) => output::run(options, arguments).await,
         Command::Complete(arguments) => external_completion::complete(options, arguments).await,
         Command::Fail(arguments) => external_completion::fail(options, arguments).await,
         Command::Extend(arguments) => external_completion::extend(options, arguments).await,

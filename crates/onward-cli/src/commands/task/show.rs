@@ -7,6 +7,7 @@ use onward::orchestration::{HistoryEvent, decode_history};
 use onward_store::{InstanceRecord, Refusal, Store, StoreReads, TaskId, TaskRecord, TaskState};
 
 use super::numbers::Tasks;
+use super::output::Summary;
 use crate::apply::for_each;
 use crate::commands::orchestration::Waiting;
 use crate::exit_code::ExitCode;
@@ -44,10 +45,12 @@ impl<'a> Shown<'a> {
             return show_orchestration(options, store, record).await;
         }
         let forecast = forecast(store, &record).await?;
+        let output = Summary::read(store, record.id).await?;
         if options.json {
-            print_json(&with_forecast(task_json(record)?, forecast)?)?;
+            print_json(&with_output(with_forecast(task_json(record)?, forecast)?, output.as_ref()))?;
         } else {
             print_line(show_task(&record, forecast))?;
+            output.iter().try_for_each(|output| print_line(output.text()))?;
         }
         Ok(())
     }
@@ -101,4 +104,11 @@ fn with_forecast(mut task: serde_json::Value, forecast: Option<Forecast>) -> ser
         fields.insert("forecast".to_owned(), serde_json::to_value(forecast)?);
     }
     Ok(task)
+}
+
+fn with_output(mut task: serde_json::Value, output: Option<&Summary>) -> serde_json::Value {
+    if let (Some(fields), Some(output)) = (task.as_object_mut(), output) {
+        fields.insert("output".to_owned(), output.json());
+    }
+    task
 }

@@ -156,7 +156,8 @@ impl Pane {
             Self::Running => {
                 let mut running: Vec<_> = reading.running.iter().collect();
                 running.sort_by_key(|task| (task.started_at, task.id));
-                running.into_iter().map(|task| of_running(task, now.wall)).collect()
+                let output = |task: &TaskRecord| reading.output.get(&task.id).map(String::as_str);
+                running.into_iter().map(|task| of_running(task, output(task), now.wall)).collect()
             }
             Self::Dead => reading.dead.iter().map(|task| of_dead(task, now.wall)).collect(),
             Self::Limits => reading.limits.iter().map(of_limit).collect(),
@@ -188,7 +189,7 @@ fn of_queue(queue: &QueueRecord, now: Timestamp) -> Row {
     Row { id: queue.name.to_string(), cells, style: if queue.paused { RowStyle::Held } else { RowStyle::Plain } }
 }
 
-fn of_running(task: &TaskRecord, now: Timestamp) -> Row {
+fn of_running(task: &TaskRecord, output: Option<&str>, now: Timestamp) -> Row {
     let progress = task.progress.as_ref();
     let fraction = progress.and_then(|progress| progress.fraction);
     let cells = vec![
@@ -200,7 +201,7 @@ fn of_running(task: &TaskRecord, now: Timestamp) -> Row {
         task.attempts.to_string(),
         optional(task.session, |session| session.to_string()),
         optional(task.group.as_ref(), ToString::to_string),
-        progress.and_then(|progress| progress.message.as_deref()).map_or_else(String::new, text),
+        progress.and_then(|progress| progress.message.as_deref()).or(output).map_or_else(String::new, text),
     ];
     Row { id: task.id.to_string(), cells, style: if task.cancel_requested { RowStyle::Held } else { RowStyle::Plain } }
 }

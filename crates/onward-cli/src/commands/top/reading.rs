@@ -1,14 +1,20 @@
 //! The result of reading a store once.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use onward_store::{
-    EndedCounts, LimitRecord, Page, PauseRecord, QueueMode, QueueRecord, SessionRecord, Store, StoreReads, TaskFilter,
-    TaskId, TaskRecord, TaskState, Timestamp,
+    EndedCounts, LimitRecord, OutputStream, Page, PauseRecord, QueueMode, QueueRecord, SessionRecord, Store,
+    StoreReads, TaskFilter, TaskId, TaskRecord, TaskState, Timestamp,
 };
+
+use crate::commands::task::last_lines;
 
 /// The most running tasks, and the most dead letters, in a reading.
 pub(super) const LISTED: usize = 200;
+
+/// The most running tasks whose output is read.
+const OUTPUT_READ: usize = 40;
 
 /// The time of a reading, by the wall clock and by the steady clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,6 +49,8 @@ pub(super) struct Reading {
     /// The highest task number. Tasks are numbered in the order of submission.
     pub(super) newest: Option<TaskId>,
     pub(super) running: Vec<TaskRecord>,
+    /// The last lines of output of running tasks that report no message.
+    pub(super) output: BTreeMap<TaskId, String>,
     pub(super) dead: Vec<TaskRecord>,
     pub(super) limits: Vec<LimitRecord>,
     pub(super) pauses: Vec<PauseRecord>,
@@ -62,6 +70,7 @@ impl Reading {
             mode: store.queue_mode().await?,
             ended: ended(store).await?,
             newest: newest.tasks.first().copied(),
+            output: output(store, &running).await?,
             running,
             dead,
             limits: store.limits().await?,
@@ -79,6 +88,24 @@ async fn listed(store: &dyn Store, state: TaskState, any: bool) -> anyhow::Resul
     }
     let filter = TaskFilter { states: vec![state], ..TaskFilter::default() };
     Ok(store.tasks(filter, Page { before: None, limit: LISTED }).await?.tasks)
+}
+
+/// Reads the last lines of output of the tasks that run longest.
+async fn output(store: &dyn Store, running: &[TaskRecord]) -> anyhow::Result<BTreeMap<TaskId, String>> {
+    let has_message = |task: &&TaskRecord| task.progress.as_ref().is_some_and(|progress| progress.message.is_some());
+    let mut silent: Vec<_> = running.iter().filter(|task| !has_message(task)).collect();
+    silent.sort_by_key(|task| (task.started_at, task.id));
+    let mut lines = BTreeMap::new();
+    for task in silent.into_iter().take(OUTPUT_READ) {
+        for stream in [OutputStream::Stdout, OutputStream::Stderr] {
+            let line = last_lines(store, task.id, stream, 1).await?;
+            if !line.trim().is_empty() {
+                lines.insert(task.id, line.trim().to_owned());
+                break;
+            }
+        }
+    }
+    Ok(lines)
 }
 
 async fn ended(store: &dyn Store) -> anyhow::Result<EndedCounts> {

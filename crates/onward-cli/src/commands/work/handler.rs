@@ -81,7 +81,7 @@ impl TaskWork {
         program: Program<'_>,
     ) -> Result<(Finished, Reported), NotRun> {
         let (stop, mut reported) = (context.cancelled(), Reported::default());
-        let running = program.finish(self.limits, &stop);
+        let running = program.finish(self.limits, &stop, |stream, bytes| context.output(stream, bytes));
         tokio::pin!(running);
         let finished = loop {
             tokio::select! {

@@ -3,3 +3,4 @@
 pub(super) mod attempt;
 pub(super) mod external_completion;
 pub(super) mod io;
+pub(crate) mod output;

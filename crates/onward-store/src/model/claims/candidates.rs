@@ -27,8 +27,8 @@ pub(super) struct Candidates<'a> {
     pub(super) choice: QueueChoice,
     /// The number of tasks that the claim still requests from each queue.
     asked: BTreeMap<Name, usize>,
-    /// The position of the scan in each candidate. A task that appears before it is left to the next
-    /// claim.
+    /// The position of the scan in each candidate. A task that appears before it is left to the
+    /// next claim.
     passed: BTreeMap<QueueCandidate, SortKey>,
     heads: BTreeMap<QueueCandidate, SortKey>,
     /// The candidate whose turn it is.
@@ -70,8 +70,8 @@ impl<'a> Candidates<'a> {
         candidates.into_iter().for_each(|candidate| self.find_head(state, candidate));
     }
 
-    /// Requests more of the sub-queues of a candidate that may have a task before its head, or any task
-    /// if the candidate has no head.
+    /// Requests more of the sub-queues of a candidate that may have a task before its head, or any
+    /// task if the candidate has no head.
     fn require_before(&mut self, state: &State, candidate: &QueueCandidate, head: Option<SortKey>) {
         let end = [head, self.last].into_iter().flatten().min();
         for (_, task) in state.tasks.partial_sub_queues_before(end) {
@@ -132,8 +132,9 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Finds the head of a candidate by fair shares: within each queue the group with the lowest fair_share_tag.
-    /// Among the queues of a candidate, groups below their minimum go first, then the lowest sort key.
+    /// Finds the head of a candidate by fair shares: within each queue the group with the lowest
+    /// fair-share tag. Among the queues of a candidate, groups below their minimum go first, then
+    /// the lowest sort key.
     fn find_head_by_shares(&mut self, state: &State, candidate: QueueCandidate) {
         // By shares any sub-queue may be the first, so each needs one loaded task beyond those
         // already scanned.

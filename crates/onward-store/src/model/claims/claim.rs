@@ -46,7 +46,8 @@ impl State {
         {
             if self.tasks.get(id).is_some_and(|task| task.has_expired(now)) {
                 self.end(id, TaskState::Expired);
-                // A follower or dependent of the expired task may be the first of another candidate.
+                // A follower or dependent of the expired task may be the first of another
+                // candidate.
                 candidates.look_again(self);
                 continue;
             }

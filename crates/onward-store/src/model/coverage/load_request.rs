@@ -45,6 +45,8 @@ pub(crate) enum LoadRequest {
     QueueTasks(Name, Vec<TaskState>),
     /// The number of live tasks of a queue.
     LiveCount(Name),
+    /// A document, and how many its collection has.
+    Document(Name, String),
     /// Every task from a number up to, but not including, another.
     IdRange(TaskId, TaskId),
 }

@@ -6,6 +6,7 @@ use crate::api::name::Name;
 use crate::api::task::{SessionId, TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::model::coverage::partial_sub_queues::PartialSubQueues;
+use crate::model::documents::DocumentId;
 use crate::model::limits::running::RunningCounts;
 use crate::model::tasks::task::End;
 
@@ -65,6 +66,8 @@ pub(crate) struct Loaded {
     pub(crate) queue_tasks: BTreeMap<(Name, Vec<TaskState>), LoadedUpTo<TaskId>>,
     /// The numbers of live tasks of each queue that are not loaded.
     pub(crate) live_unloaded: BTreeMap<Name, u64>,
+    /// Documents that were looked for, there or not.
+    pub(crate) documents: BTreeSet<DocumentId>,
     pub(crate) between: BTreeSet<(TaskId, TaskId)>,
 }
 

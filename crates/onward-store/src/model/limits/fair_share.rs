@@ -22,7 +22,7 @@ impl State {
         are_shared(&self.limits)
     }
 
-    /// Returns the fair_share_tag of a waiting task's group within its queue.
+    /// Returns the fair-share tag of a waiting task's group within its queue.
     pub(in crate::model) fn fair_share_tag(&self, task: &Task) -> FairShareTag {
         let tags = self.fair_shares.get(&task.new.queue).and_then(|queue| queue.tags.get(&task.new.group));
         fair_share_tag(tags.copied().unwrap_or_default(), self.is_below_minimum(task))

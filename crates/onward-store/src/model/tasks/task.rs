@@ -12,6 +12,7 @@ use crate::api::result::TaskResult;
 use crate::api::task::{AttemptError, ClaimedTask, Lease, NewTask, Progress, SessionId, TaskId, TaskRecord, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::model::attempts::external_completion::AwaitedCompletion;
+use crate::model::attempts::output::Output;
 use crate::rules;
 use crate::rules::order::{SortKey, sort_key};
 
@@ -43,6 +44,8 @@ pub(crate) struct Task {
     pub(crate) progress: Option<Progress>,
     /// The I/O that an attempt reported.
     pub(crate) io: Option<Io>,
+    /// The output of the last attempt that wrote any.
+    pub(crate) output: Option<Arc<Output>>,
     /// The checkpoint of an attempt that waits for children.
     pub(crate) checkpoint: Option<Bytes>,
     /// Set while the task is blocked for external completion.
@@ -91,6 +94,7 @@ impl Task {
             errors: Vec::new(),
             progress: None,
             io: None,
+            output: None,
             checkpoint: None,
             awaited: None,
             move_to: None,

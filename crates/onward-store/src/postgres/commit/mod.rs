@@ -15,6 +15,7 @@ pub(super) mod inbox;
 pub(super) mod outcome;
 pub(super) mod server_numbers;
 pub(super) mod transaction;
+mod write_documents;
 pub(super) mod write_rows;
 pub(super) mod write_tasks;
 pub(super) mod writer;

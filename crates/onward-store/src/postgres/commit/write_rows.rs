@@ -9,13 +9,15 @@ use tokio_postgres::Error;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::api::store::{EndedCounts, KindStatistics};
+use crate::bounds::OUTPUT_END_BYTES;
 use crate::postgres::commit::outcome::SyncMode;
 use crate::postgres::commit::server_numbers::TransactionNumbers;
+use crate::postgres::commit::write_documents::documents;
 use crate::postgres::commit::write_tasks::tasks;
 use crate::postgres::commit::writer_state::CommitId;
 use crate::postgres::connect::connection::ServerConnection;
 use crate::postgres::sql::Sql;
-use crate::postgres::working_set::change_set::ChangeSet;
+use crate::postgres::working_set::change_set::{ChangeSet, OutputRow};
 use crate::postgres::working_set::small_state::SmallStateRow;
 
 /// The parameters of a statement.
@@ -122,12 +124,14 @@ pub(in crate::postgres) async fn save_rows(
 fn rows<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     tasks(statements, change_set);
     turns(statements, change_set);
+    output(statements, change_set);
     messages(statements, change_set);
     keys(statements, change_set);
     links(statements, change_set);
     items(statements, change_set);
     log(statements, change_set);
     counts(statements, change_set);
+    documents(statements, change_set);
 }
 
 /// Deletes dropped histories, and appends events.
@@ -148,6 +152,50 @@ fn turns<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
             (Box::new(first), Type::INT8_ARRAY),
             (Box::new(events), Type::INT8_ARRAY),
             (Box::new(chunks), Type::BYTEA_ARRAY),
+        ],
+    );
+}
+
+fn output<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
+    statements.send_list("DELETE FROM {s}.output_piece WHERE task = ANY($1)", &change_set.dropped_output);
+    if !change_set.cut_output.is_empty() {
+        let rows = &change_set.cut_output;
+        let statement = format!(
+            "DELETE FROM {{s}}.output_piece p USING unnest($1, $2, $3) AS u (task, stream, cut) \
+             WHERE p.task = u.task AND p.stream = u.stream AND p.at >= {OUTPUT_END_BYTES} AND p.at + p.length <= u.cut"
+        );
+        let tasks: Vec<i64> = rows.iter().map(|(task, ..)| *task).collect();
+        let streams: Vec<i16> = rows.iter().map(|(_, stream, _)| stream.code().into()).collect();
+        let cuts: Vec<i64> = rows.iter().map(|(.., cut)| cut.cast_signed()).collect();
+        statements.send(
+            &statement,
+            vec![
+                (Box::new(tasks), Type::INT8_ARRAY),
+                (Box::new(streams), Type::INT2_ARRAY),
+                (Box::new(cuts), Type::INT8_ARRAY),
+            ],
+        );
+    }
+    pieces(statements, &change_set.output);
+}
+
+fn pieces<'a>(statements: &mut Statements<'a>, rows: &'a [OutputRow]) {
+    if rows.is_empty() {
+        return;
+    }
+    let tasks: Vec<i64> = rows.iter().map(|row| row.task).collect();
+    let streams: Vec<i16> = rows.iter().map(|row| row.piece.stream.code().into()).collect();
+    let at: Vec<i64> = rows.iter().map(|row| row.piece.at.cast_signed()).collect();
+    let lengths: Vec<i32> = rows.iter().map(|row| row.piece.length.cast_signed()).collect();
+    let bytes: Vec<&[u8]> = rows.iter().map(|row| &row.piece.bytes[..]).collect();
+    statements.send(
+        "INSERT INTO {s}.output_piece (task, stream, at, length, bytes) SELECT * FROM unnest($1, $2, $3, $4, $5)",
+        vec![
+            (Box::new(tasks), Type::INT8_ARRAY),
+            (Box::new(streams), Type::INT2_ARRAY),
+            (Box::new(at), Type::INT8_ARRAY),
+            (Box::new(lengths), Type::INT4_ARRAY),
+            (Box::new(bytes), Type::BYTEA_ARRAY),
         ],
     );
 }

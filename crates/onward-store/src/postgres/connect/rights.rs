@@ -10,16 +10,19 @@ use crate::postgres::connect::error::classified;
 use crate::postgres::sql::Sql;
 
 /// The tables that every process reads and writes.
-const TABLES: [&str; 15] = [
+const TABLES: [&str; 18] = [
     "task",
     "history",
     "turn",
+    "output_piece",
     "message",
     "task_tag",
     "unique_key",
     "dependency",
     "batch_item",
     "small_state",
+    "document",
+    "document_collection",
     "log",
     "statistics",
     "day",

@@ -11,6 +11,7 @@ use crate::api::task::{SessionId, TaskId};
 use crate::model::{LoadRequest, RunningCountRows, RunningSessions};
 use crate::postgres::connect::connection::ServerConnection;
 use crate::postgres::connect::error::classified;
+use crate::postgres::load::document_row::loaded_document;
 use crate::postgres::load::query::DEEP;
 use crate::postgres::load::query::LoadQuery;
 use crate::postgres::load::query::rows;
@@ -53,7 +54,8 @@ impl FoundRows {
             | LoadQuery::RunningCounts
             | LoadQuery::RunningSessions(_)
             | LoadQuery::EndedCount
-            | LoadQuery::LiveCount(_) => self.rows.push(row),
+            | LoadQuery::LiveCount(_)
+            | LoadQuery::Documents(_) => self.rows.push(row),
             LoadQuery::SubQueues { .. } if row.try_get::<_, Option<i16>>(1).map_err(classified)?.is_none() => {
                 self.heads.push(head(&row)?);
             }
@@ -134,6 +136,7 @@ fn take_one(working_set: &mut WorkingSet, loaded: QueryResult) -> Result<()> {
         LoadQuery::SubQueue(sub_queue, limit) => working_set.sub_queue(&sub_queue, SubQueueRows { tasks, limit }),
         LoadQuery::Order(request, limit) => working_set.order(&request, tasks, limit),
         LoadQuery::EndedCount => working_set.ended(count(&rows)?),
+        LoadQuery::Documents(_) => rows.iter().try_for_each(|row| take_document(working_set, row))?,
         LoadQuery::LiveCount(queue) => working_set.live(queue, count(&rows)?),
     }
     Ok(())
@@ -173,6 +176,12 @@ fn take_messages(working_set: &mut WorkingSet, tasks: &[i64], rows: &[Row], most
     for (task, messages) in found {
         working_set.messages(TaskId(task), &messages, messages.len() < most)?;
     }
+    Ok(())
+}
+
+fn take_document(working_set: &mut WorkingSet, row: &Row) -> Result<()> {
+    let (document, size, collections) = loaded_document(row)?;
+    working_set.document(document, size, collections);
     Ok(())
 }
 

@@ -112,11 +112,13 @@ impl<'a> Loader<'a> {
         let (mut tasks, mut keys, mut children) = (Vec::new(), Vec::new(), Vec::new());
         let (mut held, mut to_cancel, mut queries) = (Vec::new(), Vec::new(), Vec::new());
         let (mut messages, mut most) = (Vec::new(), 0);
+        let mut documents = Vec::new();
         for request in requests {
             let limit = self.limit(&request);
             match request {
                 LoadRequest::Task(id) => tasks.push(id.0),
                 LoadRequest::Key(kind, key) => keys.push((kind, key)),
+                LoadRequest::Document(collection, key) => documents.push((collection, key)),
                 LoadRequest::Children(parent) => children.push(parent.0),
                 LoadRequest::Messages(task) => {
                     messages.push(task.0);
@@ -160,6 +162,7 @@ impl<'a> Loader<'a> {
         };
         queries.extend(lists.into_iter().filter(|query| !is_empty(query)));
         queries.extend((!messages.is_empty()).then_some(LoadQuery::Messages(messages, most)));
+        queries.extend((!documents.is_empty()).then_some(LoadQuery::Documents(documents)));
         queries.extend((!keys.is_empty()).then_some(LoadQuery::Keys(keys)));
         queries
     }

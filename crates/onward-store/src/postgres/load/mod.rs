@@ -1,5 +1,6 @@
 //! Loading the rows that writes and reads look for.
 
+pub(super) mod document_row;
 pub(super) mod found;
 pub(super) mod loader;
 pub(super) mod query;

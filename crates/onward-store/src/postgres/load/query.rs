@@ -6,7 +6,7 @@ use crate::api::error::Result;
 use crate::api::name::Name;
 use crate::api::task::TaskState;
 use crate::bounds;
-use crate::model::{LoadRequest, SubQueue};
+use crate::model::{DocumentId, LoadRequest, SubQueue};
 use crate::postgres::connect::connection::{RowHandler, ServerConnection};
 use crate::postgres::sql::Sql;
 
@@ -17,13 +17,19 @@ pub(super) const DEEP: usize = 4 * bounds::CASCADE;
 #[derive(Debug)]
 pub(in crate::postgres) enum LoadQuery {
     /// The tasks with these numbers; with `deep`, all their direct and indirect dependents as well.
-    Tasks { ids: Vec<i64>, deep: bool },
+    Tasks {
+        ids: Vec<i64>,
+        deep: bool,
+    },
     /// The holders of these unique keys.
     Keys(Vec<(Name, String)>),
     /// The unique keys that have expired at this time.
     ExpiredKeys(i64),
     /// The children of these tasks; with `deep`, all their descendants as well.
-    Children { parents: Vec<i64>, deep: bool },
+    Children {
+        parents: Vec<i64>,
+        deep: bool,
+    },
     /// The first messages of each of these orchestrations, at most this many.
     Messages(Vec<i64>, usize),
     /// All tasks that these sessions run.
@@ -51,6 +57,7 @@ pub(in crate::postgres) enum LoadQuery {
     EndedCount,
     /// The number of live tasks of a queue.
     LiveCount(Name),
+    Documents(Vec<DocumentId>),
     /// All tasks from the first number up to, but not including, the second.
     IdRange(i64, i64),
 }
@@ -116,6 +123,7 @@ pub(in crate::postgres) async fn rows(
             let text = sql.text("SELECT count(*) FROM {s}.task WHERE queue = $1");
             client.each_typed(&text, &[(&queue.as_str(), Type::TEXT)], each).await
         }
+        LoadQuery::Documents(ids) => documents(client, sql, ids, each).await,
         LoadQuery::IdRange(from, before) => {
             let text = sql.all_tasks("WHERE t.id >= $1 AND t.id < $2");
             client.each_typed(&text, &[(from, Type::INT8), (before, Type::INT8)], each).await
@@ -139,11 +147,30 @@ async fn taken_keys(
     client.each_typed(&text, &[(&kinds, Type::TEXT_ARRAY), (&texts, Type::BYTEA_ARRAY)], each).await
 }
 
+/// Reads documents; for each that is asked for a row, with the numbers that bound a new one.
+async fn documents(
+    client: &ServerConnection<'_>,
+    sql: &Sql,
+    ids: &[DocumentId],
+    each: &mut RowHandler<'_>,
+) -> Result<()> {
+    let collections: Vec<&str> = ids.iter().map(|(collection, _)| collection.as_str()).collect();
+    let keys: Vec<&[u8]> = ids.iter().map(|(_, key)| key.as_bytes()).collect();
+    let text = sql.text(
+        "SELECT u.collection, u.key, d.version, d.changed_at, d.content_type, d.value0, d.value1, d.value2, d.value3, d.content, \
+           coalesce(c.documents, 0), (SELECT count(*) FROM {s}.document_collection) \
+         FROM unnest($1, $2) AS u (collection, key) \
+         LEFT JOIN {s}.document d ON d.collection = u.collection AND d.key = u.key \
+         LEFT JOIN {s}.document_collection c ON c.name = u.collection",
+    );
+    client.each_typed(&text, &[(&collections, Type::TEXT_ARRAY), (&keys, Type::BYTEA_ARRAY)], each).await
+}
+
 /// Returns one running task of each session, except the tasks `$1`.
 ///
 /// It walks the index from the newest session on, with one lookup each. Within a session it begins
 /// with the newest task, because entries of old ones belong to tasks that have ended and are still
-/// in the index. The range in sort_key of `session = h.session` keeps the planner from choosing
+/// in the index. The range in place of `session = h.session` keeps the planner from choosing
 /// another index.
 const RUNNING_SESSIONS: &str = "WITH RECURSIVE holder (session) AS (\
        (SELECT session FROM {s}.task WHERE session IS NOT NULL ORDER BY session DESC LIMIT 1) \

@@ -199,6 +199,41 @@ CREATE TABLE {schema}.batch_item (
 CREATE INDEX batch_item_batch ON {schema}.batch_item (batch, task);
 
 
+-- Documents -------------------------------------------------------------------------------------
+--
+-- Named contents beside tasks, such as templates of workflows. No process keeps them in memory:
+-- each write reads the rows that it expects something of.
+
+-- Collections that have documents. The row goes with the last document.
+CREATE TABLE {schema}.document_collection (
+    name text COLLATE "C" NOT NULL PRIMARY KEY,
+    documents bigint NOT NULL -- how many it has, which is bounded
+);
+
+-- One row for each document. Keys and values of indexes are bytes, since text cannot hold every
+-- character.
+CREATE TABLE {schema}.document (
+    collection text COLLATE "C" NOT NULL,
+    key bytea NOT NULL,
+    version bigint NOT NULL, -- 1 for a new document, and one more after each change
+    changed_at bigint NOT NULL,
+    content_type text NOT NULL, -- the media type of the content
+    -- The values of the indexes; NULL behind the last one that was given.
+    value0 bytea,
+    value1 bytea,
+    value2 bytea,
+    value3 bytea,
+    content bytea NOT NULL,
+    PRIMARY KEY (collection, key)
+);
+
+-- List a collection in the order of an index. An empty value is in none.
+CREATE INDEX document_value0 ON {schema}.document (collection, value0, key) WHERE value0 <> '';
+CREATE INDEX document_value1 ON {schema}.document (collection, value1, key) WHERE value1 <> '';
+CREATE INDEX document_value2 ON {schema}.document (collection, value2, key) WHERE value2 <> '';
+CREATE INDEX document_value3 ON {schema}.document (collection, value3, key) WHERE value3 <> '';
+
+
 -- Orchestrations --------------------------------------------------------------------------------
 
 -- Unread messages of orchestrations: signals, results of activities, timers. The turn that consumes
@@ -218,6 +253,21 @@ CREATE TABLE {schema}.turn (
     events bigint NOT NULL, -- the number of events
     chunk bytea NOT NULL, -- written and read by the engine alone
     PRIMARY KEY (task, first)
+);
+
+
+-- Output ----------------------------------------------------------------------------------------
+
+-- The output that is kept of tasks, in pieces: the beginning and the end of each stream of the
+-- last attempt that wrote any. The body of the task says which attempt that was and how much it
+-- wrote. The rows go with the task.
+CREATE TABLE {schema}.output_piece (
+    task bigint NOT NULL,
+    stream smallint NOT NULL, -- 0 standard output; 1 standard error
+    at bigint NOT NULL, -- how many bytes the attempt wrote to the stream before this piece
+    length integer NOT NULL, -- how many bytes of output it has
+    bytes bytea NOT NULL, -- the output, encoded where the store has a codec
+    PRIMARY KEY (task, stream, at)
 );
 
 

@@ -203,6 +203,10 @@ impl RowCache {
             let instance = Arc::make_mut(&mut task).instance.as_mut();
             instance.into_iter().for_each(|instance| Arc::make_mut(instance).chunks.clear());
         }
+        if task.output.as_ref().is_some_and(|output| !output.pieces.is_empty()) {
+            let output = Arc::make_mut(&mut task).output.as_mut();
+            output.into_iter().for_each(|output| Arc::make_mut(output).pieces.clear());
+        }
         self.tasks
             .insert(task.id, CachedTask { task, written_by, invalidation, foreign_commits: self.foreign_commits });
     }

@@ -6,18 +6,21 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::api::error::Result;
+use crate::api::name::Name;
 use crate::api::orchestration::{Message, encode_message};
+use crate::api::output::{OutputPiece, OutputStream};
 use crate::api::store::{EndedCounts, KindStatistics};
 use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
 use crate::bounds::{HISTORY_DAYS, RESENT_BYTES};
-use crate::model::{State, TakenKey, Task};
+use crate::model::{Document, DocumentId, DocumentTable, Output, State, TakenKey, Task};
 use crate::postgres::speculation::columnar_batch::{ColumnarBatch, SimilarTasks};
 use crate::postgres::working_set::counters::Counters;
 use crate::postgres::working_set::decision::SentTasks;
 use crate::postgres::working_set::small_state::{SmallStateChanges, SmallStateRow};
 use crate::postgres::working_set::task_row::{ChangedRow, InstanceRow, TaskRow};
 use crate::rules::history::first_day;
+use crate::rules::output::cut_to;
 
 /// The holder of a unique key, and the time until which the key stays taken after the holder's end.
 #[derive(Debug, Clone)]
@@ -45,6 +48,30 @@ pub(crate) struct TurnRow {
     pub(crate) chunk: Bytes,
 }
 
+/// A piece of the output of a task.
+#[derive(Debug, Clone)]
+pub(crate) struct OutputRow {
+    pub(crate) task: i64,
+    pub(crate) piece: OutputPiece,
+}
+
+#[cfg(feature = "sqlite")]
+impl OutputRow {
+    /// The columns that order the rows.
+    pub(crate) fn key(&self) -> (i64, i16, i64) {
+        (self.task, self.piece.stream.code().into(), self.piece.at.cast_signed())
+    }
+
+    pub(crate) fn read((task, stream, at): (i64, i16, i64), length: u32, bytes: Bytes) -> Result<Self> {
+        let stream = OutputStream::from_code(stream.into()).ok_or_else(|| {
+            crate::api::error::Error::corrupt(format!(
+                "a piece of the output of task {task} is of no known stream; restore a backup"
+            ))
+        })?;
+        Ok(Self { task, piece: OutputPiece { stream, at: at.cast_unsigned(), length, bytes } })
+    }
+}
+
 /// An unread message for an orchestration.
 #[derive(Debug, Clone)]
 pub(crate) struct MessageRow {
@@ -54,6 +81,14 @@ pub(crate) struct MessageRow {
     pub(crate) number: i64,
     /// The encoded message.
     pub(crate) body: Vec<u8>,
+}
+
+/// A document as it is now.
+#[derive(Debug, Clone)]
+pub(crate) struct DocumentRow {
+    pub(crate) collection: Name,
+    pub(crate) key: String,
+    pub(crate) document: Arc<Document>,
 }
 
 /// The number of tasks of a queue that ended on a day.
@@ -100,6 +135,12 @@ pub(crate) struct ChangeSet {
     pub(crate) turns: Vec<TurnRow>,
     /// Orchestrations whose old history is deleted before events are appended.
     pub(in crate::postgres) dropped_turns: Vec<i64>,
+    /// Output that was appended.
+    pub(crate) output: Vec<OutputRow>,
+    /// Tasks whose output is to be forgotten first.
+    pub(in crate::postgres) dropped_output: Vec<i64>,
+    /// Tasks of whose output, by stream, the middle is to be forgotten up to an offset.
+    pub(in crate::postgres) cut_output: Vec<(i64, OutputStream, u64)>,
     /// New messages.
     pub(crate) messages: Vec<MessageRow>,
     /// Orchestrations, each with the number up to which its messages were consumed.
@@ -126,6 +167,10 @@ pub(crate) struct ChangeSet {
     pub(in crate::postgres) changed_small_state: Vec<SmallStateRow>,
     /// Rows of the small state to delete, by sort and name.
     pub(in crate::postgres) removed_small_state: Vec<(String, String)>,
+    pub(crate) documents: Vec<DocumentRow>,
+    pub(in crate::postgres) removed_documents: Vec<DocumentId>,
+    /// How many documents collections have, if that has changed.
+    pub(in crate::postgres) collections: Vec<(String, i64)>,
     /// Entries of the log: the entry's number, the next task's number, and the changes.
     pub(crate) log: Vec<(i64, i64, String)>,
     /// The first entry of the log to keep; 0 to delete none.
@@ -149,6 +194,7 @@ impl ChangeSet {
         change_set.keys(before, after);
         change_set.links(before, after);
         change_set.counts(before, after);
+        change_set.documents(before.documents.table(), after.documents.table());
         let SmallStateChanges { set, changed, gone } = SmallStateChanges::between(before, after)?;
         (change_set.items, change_set.changed_small_state, change_set.removed_small_state) = (set, changed, gone);
         Ok(change_set)
@@ -174,6 +220,9 @@ impl ChangeSet {
             removed_live,
             removed_ended,
             dropped_turns,
+            output,
+            dropped_output,
+            cut_output,
             messages,
             taken_messages,
             gone_tags,
@@ -187,6 +236,9 @@ impl ChangeSet {
             items,
             changed_small_state,
             removed_small_state,
+            documents,
+            removed_documents,
+            collections,
             log,
             forget_before,
             statistics,
@@ -202,7 +254,9 @@ impl ChangeSet {
         let await_in_order = [messages.len(), taken_messages.len(), tags, keys.len(), freed_keys.len(), log.len()];
         let links = [waits.len(), ended_waits.len(), batch_items.len(), ended_batch_items.len()];
         let items = items.len() + changed_small_state.len() + removed_small_state.len();
-        let rest = [items, statistics.len(), days.len()];
+        let output = output.len() + dropped_output.len() + cut_output.len();
+        let documents = documents.len() + removed_documents.len() + collections.len();
+        let rest = [items, output, statistics.len(), days.len(), documents];
         let others: [&[usize]; 6] = [&tasks, &similar, &gone, &await_in_order, &links, &rest];
         let is_all = others.concat().iter().all(|rows| *rows == 0) && *forget_before == 0 && first_day.is_none();
         is_all && !turns.is_empty() && after == before
@@ -244,6 +298,7 @@ impl ChangeSet {
     fn removed(&mut self, task: &Task) {
         let removed = if task.state.is_ended() { &mut self.removed_ended } else { &mut self.removed_live };
         removed.push(task.id.0);
+        self.dropped_output.extend(task.output.is_some().then_some(task.id.0));
         if task.instance.is_some() {
             self.dropped_turns.push(task.id.0);
             self.taken_messages.push((task.id.0, i64::MAX));
@@ -266,6 +321,7 @@ impl ChangeSet {
     ) -> Result<bool> {
         let is_end =
             !old.state.is_ended() && task.state.is_ended() && task.instance.is_none() && has_same_submission(old, task);
+        let is_end = is_end && has_same_output(old, task);
         if is_end {
             self.changed_task(old, task, candidates)?;
         }
@@ -274,7 +330,7 @@ impl ChangeSet {
 
     /// Adds a new task if it is live and no orchestration. Returns true if it did.
     pub(super) fn accept_new(&mut self, task: &Arc<Task>, candidates: &mut ColumnarCandidates) -> Result<bool> {
-        let is_plain = !task.state.is_ended() && task.instance.is_none();
+        let is_plain = !task.state.is_ended() && task.instance.is_none() && task.output.is_none();
         if is_plain {
             self.new_task(task, candidates)?;
         }
@@ -284,6 +340,7 @@ impl ChangeSet {
     /// Adds a new or changed task with the cheapest sort of row that covers its change.
     fn task(&mut self, old: Option<&Task>, task: &Arc<Task>, candidates: &mut ColumnarCandidates) -> Result<()> {
         self.turns(old, task);
+        self.output(old, task);
         self.messages(old, task)?;
         self.changed_tags(old, task);
         match old {
@@ -373,6 +430,22 @@ impl ChangeSet {
         }));
     }
 
+    fn output(&mut self, old: Option<&Task>, task: &Task) {
+        let Some(output) = &task.output else { return };
+        let before = old.and_then(|old| old.output.as_deref());
+        let is_of_another = before.is_some_and(|before| before.claim != output.claim);
+        self.dropped_output.extend(is_of_another.then_some(task.id.0));
+        // What was loaded has no pieces: all there are were appended since.
+        self.output.extend(output.pieces.iter().map(|piece| OutputRow { task: task.id.0, piece: piece.clone() }));
+        let before = before.filter(|_| !is_of_another);
+        for stream in OutputStream::ALL {
+            let cut = |output: &Output| cut_to(output.end(stream));
+            let cut_before = before.and_then(cut);
+            let cut = cut(output).filter(|cut| before.is_some() && Some(*cut) != cut_before);
+            self.cut_output.extend(cut.map(|cut| (task.id.0, stream, cut)));
+        }
+    }
+
     /// Adds the changes of a mailbox.
     fn messages(&mut self, old: Option<&Task>, task: &Task) -> Result<()> {
         let Some(instance) = &task.instance else { return Ok(()) };
@@ -419,6 +492,27 @@ impl ChangeSet {
         }
         let freed = before.keys.taken.keys().filter(|key| !after.keys.taken.contains_key(*key));
         self.freed_keys = freed.map(|(kind, key)| (kind.to_string(), key.clone().into_bytes())).collect();
+    }
+
+    fn documents(&mut self, before: &Arc<DocumentTable>, after: &Arc<DocumentTable>) {
+        if Arc::ptr_eq(before, after) {
+            return;
+        }
+        for ((collection, key), document) in &after.by_id {
+            let id = (collection.clone(), key.clone());
+            if before.by_id.get(&id).is_none_or(|old| !Arc::ptr_eq(old, document)) {
+                self.documents.push(DocumentRow { collection: id.0, key: id.1, document: Arc::clone(document) });
+            }
+        }
+        let removed = before.by_id.keys().filter(|id| !after.by_id.contains_key(*id));
+        self.removed_documents = removed.cloned().collect();
+        let names: BTreeSet<&Name> = before.sizes.keys().chain(after.sizes.keys()).collect();
+        for collection in names {
+            let (old, new) = (before.sizes.get(collection), after.sizes.get(collection));
+            if old != new {
+                self.collections.push((name(collection), new.copied().unwrap_or_default().cast_signed()));
+            }
+        }
     }
 
     /// Compares the dependencies and the items of batches of two states.
@@ -483,7 +577,7 @@ pub(in crate::postgres) struct ColumnarCandidates {
 }
 
 impl ColumnarCandidates {
-    /// Creates a pending_batch without tasks.
+    /// Creates a list without tasks.
     pub(in crate::postgres) fn new() -> Self {
         Self {
             new: SimilarTasks::for_new(),
@@ -496,6 +590,15 @@ impl ColumnarCandidates {
 /// Returns true if an orchestration's instance is unchanged.
 fn has_same_instance(old: &Task, task: &Task) -> bool {
     match (&old.instance, &task.instance) {
+        (None, None) => true,
+        (Some(old), Some(new)) => Arc::ptr_eq(old, new),
+        _ => false,
+    }
+}
+
+/// Whether nothing was appended to the output of a task.
+fn has_same_output(old: &Task, task: &Task) -> bool {
+    match (&old.output, &task.output) {
         (None, None) => true,
         (Some(old), Some(new)) => Arc::ptr_eq(old, new),
         _ => false,
@@ -536,7 +639,7 @@ fn is_same(one: &Bytes, other: &Bytes) -> bool {
 }
 
 /// Returns a queue's name as a column.
-fn name(queue: &crate::api::name::Name) -> String {
+fn name(queue: &Name) -> String {
     queue.to_string()
 }
 

@@ -9,8 +9,8 @@ use crate::api::store::EndedCounts;
 use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
 use crate::model::{
-    Coverage, LoadRequest, Loaded, LoadedUpTo, RunningCountRows, RunningCounts, RunningKey, RunningSessions, State,
-    TakenKey, Task,
+    Coverage, Document, DocumentId, LoadRequest, Loaded, LoadedUpTo, RunningCountRows, RunningCounts, RunningKey,
+    RunningSessions, State, TakenKey, Task,
 };
 use crate::postgres::working_set::change_set::KeyRow;
 use crate::postgres::working_set::counters::Counters;
@@ -170,6 +170,21 @@ impl WorkingSet {
             });
         }
         outcome
+    }
+
+    /// Takes a document that was looked for, there or not, how many its collection has, and the
+    /// number of collections.
+    pub(crate) fn document(&mut self, (id, document): (DocumentId, Option<Document>), size: u64, collections: u64) {
+        self.record_relations();
+        let table = self.state.documents.table_mut();
+        table.collections = collections;
+        if size > 0 {
+            table.sizes.insert(id.0.clone(), size);
+        }
+        table.by_id.extend(document.map(|document| (id.clone(), Arc::new(document))));
+        self.change_loaded(|loaded| {
+            loaded.documents.insert(id);
+        });
     }
 
     /// Changes the record of what is loaded.

@@ -25,6 +25,7 @@ pub(in crate::postgres) fn requests_of(write: &Write, requests: &mut Vec<LoadReq
         | Write::AwaitCompletion { lease, .. }
         | Write::ConfirmCancel { lease, .. }
         | Write::RecordIo { lease, .. }
+        | Write::AppendOutput { lease, .. }
         | Write::SaveCheckpoint { lease, .. }
         | Write::Report { lease, .. } => requests.push(LoadRequest::Task(of_lease(*lease))),
         Write::AwaitChildren { lease, .. } => {
@@ -59,6 +60,10 @@ pub(in crate::postgres) fn requests_of(write: &Write, requests: &mut Vec<LoadReq
         Write::DeleteQueue { queue } => requests.push(LoadRequest::LiveCount(queue.clone())),
         Write::All(writes) => writes.iter().for_each(|write| requests_of(write, requests)),
         Write::SetSchedule(set) => submitted(&set.schedule.task, requests),
+        Write::PutDocument(put) => requests.push(LoadRequest::Document(put.collection.clone(), put.key.clone())),
+        Write::DeleteDocument { collection, key, .. } => {
+            requests.push(LoadRequest::Document(collection.clone(), key.clone()));
+        }
         Write::OpenSession(_)
         | Write::Pause { .. }
         | Write::Resume { .. }

@@ -16,7 +16,7 @@ use crate::api::queue::QueueMode;
 use crate::api::store::Hint;
 use crate::api::task::{SessionId, TaskId};
 use crate::api::timestamp::Timestamp;
-use crate::model::{Batches, DailyCounts, DependencyIndex, FairShares, State, TaskTable, UniqueKeys};
+use crate::model::{Batches, DailyCounts, DependencyIndex, Documents, FairShares, State, TaskTable, UniqueKeys};
 use crate::rules::aggregate::PendingBatchState;
 use crate::rules::limit::Bucket;
 use crate::rules::share::VirtualTime;
@@ -216,6 +216,7 @@ impl SmallState {
             keys: UniqueKeys::default(),
             dependencies: DependencyIndex { unpropagated_ends, ..DependencyIndex::default() },
             batches: Batches { pending: pending_batches, ..Batches::default() },
+            documents: Documents::default(),
             daily_counts: DailyCounts::default(),
             statistics: BTreeMap::new(),
             changes: Vec::new(),

@@ -14,7 +14,7 @@ use crate::api::task::{
     AttemptError, NewTask, OnDuplicate, Priority, Progress, SessionId, TaskId, TaskState, UniqueKey, When,
 };
 use crate::api::timestamp::Timestamp;
-use crate::model::{AwaitedCompletion, End, Task};
+use crate::model::{AwaitedCompletion, End, Output, Task};
 
 /// A row of a task. Values that queries search are columns; the rest is in `body`.
 #[derive(Debug, Clone)]
@@ -185,6 +185,8 @@ struct Body {
     /// The recorded I/O.
     #[serde(skip_serializing_if = "is_default")]
     io: Option<Io>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<Output>,
     /// The checkpoint.
     #[serde(skip_serializing_if = "is_default")]
     checkpoint: Option<Bytes>,
@@ -306,6 +308,7 @@ impl TaskRow {
             errors: body.errors,
             progress: body.progress,
             io: body.io,
+            output: body.output.map(Arc::new),
             checkpoint: body.checkpoint,
             awaited: body.awaited,
             move_to: body.move_to,
@@ -387,6 +390,7 @@ pub(in crate::postgres) fn is_brief(task: &Task) -> bool {
         errors,
         progress,
         io,
+        output,
         checkpoint,
         awaited,
         move_to,
@@ -409,7 +413,8 @@ pub(in crate::postgres) fn is_brief(task: &Task) -> bool {
         result: _,
         end: _,
     } = task;
-    let has_said_nothing = errors.is_empty() && progress.is_none() && io.is_none() && checkpoint.is_none();
+    let has_said_nothing =
+        errors.is_empty() && progress.is_none() && io.is_none() && output.is_none() && checkpoint.is_none();
     let is_by_itself =
         awaited.is_none() && move_to.is_none() && *items == 0 && follower.is_none() && instance.is_none();
     has_said_nothing && is_by_itself && is_plain(new)
@@ -429,6 +434,7 @@ fn body(task: &Task) -> Result<String> {
         errors: task.errors.clone(),
         progress: task.progress.clone(),
         io: task.io,
+        output: task.output.as_deref().map(Output::without_pieces),
         checkpoint: task.checkpoint.clone(),
         awaited: task.awaited,
         move_to: task.move_to.clone(),

@@ -1,6 +1,7 @@
 //! Values of columns that are more than a number or a name: JSON, sums of bits, durations.
 
 pub(super) mod awaited_events;
+pub(super) mod documents;
 pub(super) mod durations;
 pub(super) mod links;
 pub(super) mod meta;

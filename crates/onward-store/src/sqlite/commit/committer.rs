@@ -313,10 +313,11 @@ impl Committer {
     /// Marks the next checkpoint to change the generation of the file, if the transaction has
     /// changed a row since the connection had made `changes` changes.
     fn raise_generation(&self, changes: u64) -> Result<Option<i64>> {
-        let is_to_be_raised = self.file.as_ref().is_some_and(StoreFiles::is_to_be_raised);
-        if !is_to_be_raised || self.connection.total_changes() == changes {
+        let Some(file) = self.file.as_ref().filter(|file| file.is_to_be_raised()) else { return Ok(None) };
+        if self.connection.total_changes() == changes {
             return Ok(None);
         }
+        file.announce_log();
         let sql = "UPDATE identity SET generation = generation + 1 RETURNING generation";
         let raised = self.connection.database().prepare_cached(sql)?.query_row([], |row| row.get(0));
         raised.map(Some).map_err(|error| match error {
@@ -445,7 +446,7 @@ impl Committer {
     /// Makes every waiter of this process read the store again.
     pub(in crate::sqlite) fn wake_all(&self) {
         self.notifications.notify_missed();
-        self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 0 }));
+        self.hints.send_modify(|hint| hint.add(Hint { schedules: 0, ..Hint::all() }));
     }
 
     /// Refreshes the list of peers, and leaves the adaptation for later. Returns true if the list
@@ -488,7 +489,7 @@ impl Committer {
         // A needless hint costs one look, and covers a caller who hinted before it committed. A
         // needless notification costs as many looks as there are waiters.
         if next_task > self.next_task_seen || next_entry > self.next_entry_seen {
-            self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 0 }));
+            self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, ..Hint::default() }));
         }
         if self.notified.missed(next_task) | self.notified_entries.missed(next_entry) {
             self.notifications.notify_missed();
@@ -565,7 +566,7 @@ impl Committer {
         let version = self.version()?;
         if std::mem::replace(&mut self.version_notified, version) != version {
             self.notifications.notify_missed();
-            self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 1 }));
+            self.hints.send_modify(|hint| hint.add(Hint::all()));
         }
         Ok(())
     }

@@ -319,6 +319,7 @@ impl Transaction<'_> {
             }
             Write::SaveCheckpoint { lease, checkpoint } => self.save_checkpoint(*lease, checkpoint),
             Write::RecordIo { lease, io } => self.record_io(*lease, *io),
+            Write::AppendOutput { lease, piece } => self.append_output(*lease, piece),
             Write::Cancel { task } => self.cancel(*task),
             Write::Retry { task } => self.retry(*task),
             Write::RunNow { task } => self.run_now(*task),
@@ -348,6 +349,8 @@ impl Transaction<'_> {
             Write::Terminate { task, reason } => self.terminate(*task, reason),
             Write::PauseOrchestration { task } => self.pause_orchestration(*task),
             Write::ResumeOrchestration { task } => self.resume_orchestration(*task),
+            Write::PutDocument(put) => self.put_document(put),
+            Write::DeleteDocument { collection, key, expect } => self.delete_document(collection, key, *expect),
             Write::All(writes) => self.all(writes),
         }
     }

@@ -4,8 +4,10 @@
 //! tasks, [`tasks`] the rest. [`target`] creates a file: rows first, then, with the verbs of the
 //! store, what has consequences for lists of tasks (limits, pauses, settings of queues).
 
+mod documents;
 mod history;
 mod orchestrations;
+mod output;
 mod settings;
 mod source;
 mod target;

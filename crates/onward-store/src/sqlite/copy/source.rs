@@ -5,7 +5,7 @@ use std::vec::IntoIter;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{orchestrations, settings, tasks};
+use super::{documents, orchestrations, output, settings, tasks};
 use crate::api::error::Result;
 use crate::api::store::Durability;
 use crate::copy::{Begun, PIECE, Source};
@@ -68,8 +68,12 @@ enum Part {
     Ended { after: i64 },
     /// The histories of orchestrations.
     Turns { after: (i64, i64) },
+    /// The output of tasks.
+    Output { after: (i64, i16, i64) },
     /// The unread messages.
     Messages { after: (i64, i64) },
+    /// The documents.
+    Documents { after: i64 },
     /// The log.
     Log { after: i64 },
     /// The end.
@@ -173,12 +177,22 @@ impl SqliteSource {
             Part::Turns { after } => {
                 piece.turns = orchestrations::turns(&self.connection, after)?;
                 let last = piece.turns.last().map(|last| (last.task, last.first));
-                last.map_or(Part::Messages { after: (0, 0) }, |after| Part::Turns { after })
+                last.map_or(Part::Output { after: (0, 0, -1) }, |after| Part::Turns { after })
+            }
+            Part::Output { after } => {
+                piece.output = output::pieces(&self.connection, after)?;
+                let last = piece.output.last().map(crate::postgres::OutputRow::key);
+                last.map_or(Part::Messages { after: (0, 0) }, |after| Part::Output { after })
             }
             Part::Messages { after } => {
                 piece.messages = orchestrations::messages(&self.connection, after)?;
                 let last = piece.messages.last().map(|last| (last.task, last.number));
-                last.map_or(Part::Log { after: 0 }, |after| Part::Messages { after })
+                last.map_or(Part::Documents { after: 0 }, |after| Part::Messages { after })
+            }
+            Part::Documents { after } => {
+                let (documents, last) = documents::read(&self.connection, after)?;
+                piece.documents = documents;
+                last.map_or(Part::Log { after: 0 }, |after| Part::Documents { after })
             }
             Part::Log { after } => {
                 piece.log = tasks::log(&self.connection, after)?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rusqlite::{Connection, params};
 
 use super::target_settings::Waiting;
-use super::{history, orchestrations};
+use super::{documents, history, orchestrations, output};
 use crate::api::error::{Error, Result};
 use crate::api::name::Name;
 use crate::api::store::Durability;
@@ -133,7 +133,9 @@ impl SqliteTarget {
         piece.live.into_iter().try_for_each(|row| self.live(row))?;
         piece.ended.into_iter().try_for_each(|row| self.ended(row))?;
         piece.turns.iter().try_for_each(|turn| orchestrations::write_turn(&self.connection, turn))?;
+        piece.output.iter().try_for_each(|row| output::write_piece(&self.connection, row))?;
         piece.messages.iter().try_for_each(|message| orchestrations::write_message(&self.connection, message))?;
+        piece.documents.iter().try_for_each(|document| documents::write(&self.connection, document))?;
         piece.tags.into_iter().try_for_each(|(task, tag)| self.tag(task, tag))?;
         piece.log.into_iter().try_for_each(|(entry, next, text)| self.log(entry, next, &text))
     }
@@ -249,6 +251,7 @@ impl SqliteTarget {
             self.execute(sql, params![id, number, error.attempt, at, error.message])?;
         }
         self.progress(task)?;
+        output::write(&self.connection, task)?;
         orchestrations::write(&self.connection, task)?;
         if let Some(checkpoint) = &task.checkpoint {
             links |= CHECKPOINT;

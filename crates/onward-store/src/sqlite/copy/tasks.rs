@@ -5,7 +5,7 @@ use std::vec::IntoIter;
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::orchestrations;
+use super::{orchestrations, output};
 use crate::api::error::{Error, Result};
 use crate::api::name::Name;
 use crate::api::task::{NewTask, OnDuplicate, Priority, TaskId, TaskState, UniqueKey};
@@ -159,13 +159,14 @@ fn json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
         .map_err(|error| Error::corrupt("a row of the store cannot be read; restore a backup").caused_by(error))
 }
 
-/// Adds errors and progress.
+/// Adds errors, progress and output.
 fn complete(connection: &Connection, tasks: &mut [Task]) -> Result<()> {
     let ids = id_values(tasks.iter().map(|task| task.id));
     let (mut errors, mut progress) = (errors(connection, &ids)?, progress(connection, &ids)?);
     for task in tasks {
         task.errors = errors.remove(&task.id).unwrap_or_default().into_values().collect();
         task.progress = progress.remove(&task.id);
+        output::complete(connection, task)?;
     }
     Ok(())
 }

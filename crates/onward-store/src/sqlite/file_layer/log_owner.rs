@@ -7,6 +7,10 @@
 //! log begins again, and the identity that the file had then. A file whose number is another, or
 //! whose generation is older, is not opened beside that log.
 //!
+//! A log gets its salts in the commit that begins it, and a process may be killed before it has
+//! recorded them. So the record is written before such a commit as well, with the generation of
+//! the file beneath the next log, whatever its salts will be.
+//!
 //! A log without a record is taken as it is: a copy of a store with its log has none, and a power
 //! failure may have left an old one.
 
@@ -38,6 +42,17 @@ impl Salts {
     pub(in crate::sqlite) const OFFSET: u64 = 16;
 }
 
+/// The content of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Record {
+    /// The salts of the log.
+    salts: Salts,
+    /// The identity that the file had when that log began.
+    identity: Identity,
+    /// The generation that the file has when the next log begins, if one may have begun.
+    next: Option<i64>,
+}
+
 /// The record beside one store.
 #[derive(Debug)]
 pub(super) struct LogOwner(PathBuf);
@@ -50,14 +65,39 @@ impl LogOwner {
 
     /// Records that the log with these salts continues the file with this identity.
     pub(in crate::sqlite) fn record(&self, salts: Salts, identity: Identity) -> io::Result<()> {
-        fs::write(&self.0, text(salts, identity))
+        self.write(Record { salts, identity, next: None })
+    }
+
+    /// Records that a log with other salts than these, if one begins, continues the file with this
+    /// identity.
+    pub(in crate::sqlite) fn announce(&self, salts: Salts, identity: Identity) -> io::Result<()> {
+        let present = self.read().filter(|record| record.salts == salts && record.identity.store == identity.store);
+        let identity_before = present.map_or(identity, |record| record.identity);
+        let record = Record { salts, identity: identity_before, next: Some(identity.generation) };
+        if present == Some(record) { Ok(()) } else { self.write(record) }
     }
 
     /// Returns the identity that the file had when the log with these salts began, if that is
     /// recorded.
     pub(in crate::sqlite) fn of(&self, salts: Salts) -> Option<Identity> {
-        let (recorded, identity) = parse(&fs::read_to_string(&self.0).ok()?)?;
-        (recorded == salts).then_some(identity)
+        self.read().filter(|record| record.salts == salts).map(|record| record.identity)
+    }
+
+    /// Removes the record of a store other than the one in this file.
+    fn remove_others(&self, file: Found) {
+        let is_same = |record: Record| matches!(file, Found::Identity(file) if file.store == record.identity.store);
+        if file != Found::Unknown && self.read().is_some_and(|record| !is_same(record)) {
+            // A record that stays makes the next look stricter, and the next commit replaces it.
+            let _ = fs::remove_file(&self.0);
+        }
+    }
+
+    fn read(&self) -> Option<Record> {
+        parse(&fs::read_to_string(&self.0).ok()?)
+    }
+
+    fn write(&self, record: Record) -> io::Result<()> {
+        fs::write(&self.0, text(record))
     }
 }
 
@@ -69,8 +109,9 @@ pub(in crate::sqlite) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// Formats a record. The period marks the end, so that a torn record is noticed.
-fn text(salts: Salts, identity: Identity) -> String {
-    format!("{} {} {}.\n", hexadecimal(&salts.0), hexadecimal(&identity.store), identity.generation)
+fn text(Record { salts, identity, next }: Record) -> String {
+    let next = next.map_or_else(String::new, |generation| format!(" {generation}"));
+    format!("{} {} {}{next}.\n", hexadecimal(&salts.0), hexadecimal(&identity.store), identity.generation)
 }
 
 /// Formats bytes in hexadecimal.
@@ -83,12 +124,13 @@ fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 /// Reads a record; `None` if it is not whole.
-fn parse(text: &str) -> Option<(Salts, Identity)> {
+fn parse(text: &str) -> Option<Record> {
     let mut words = text.strip_suffix(".\n")?.split(' ');
-    let salts = u64::from_str_radix(words.next()?, 16).ok()?.to_be_bytes();
+    let salts = Salts(u64::from_str_radix(words.next()?, 16).ok()?.to_be_bytes());
     let store = u128::from_str_radix(words.next()?, 16).ok()?.to_be_bytes();
     let generation = words.next()?.parse().ok()?;
-    Some((Salts(salts), Identity { store, generation }))
+    let next = words.next().map(str::parse).transpose().ok()?;
+    Some(Record { salts, identity: Identity { store, generation }, next })
 }
 
 /// Rejects a path where SQLite would open or create a file that other processes know by another
@@ -132,15 +174,20 @@ pub(in crate::sqlite) fn check_log(connection: &Connection, path: &Path) -> Resu
         // Another program's file, or one that cannot be read, which opening it reports.
         return Ok(());
     };
-    match salts_beside(path).and_then(|salts| LogOwner::beside(path).of(salts)) {
-        Some(owner) if owner.store != file.store => return Err(foreign(path, "another store's file")),
-        Some(owner) if owner.generation > file.generation => {
+    if let Some(record) = LogOwner::beside(path).read() {
+        let is_its_log = salts_beside(path) == Some(record.salts);
+        let began_at = if is_its_log { Some(record.identity.generation) } else { record.next };
+        if record.identity.store != file.store {
+            return Err(foreign(path, "another store's file"));
+        }
+        if began_at.is_some_and(|generation| generation > file.generation) {
             return Err(foreign(path, "a later state of this store's file, such as one that a backup has replaced"));
         }
-        Some(_) => return Ok(()),
-        None => {}
+        if is_its_log {
+            return Ok(());
+        }
     }
-    // Without a record the log itself may show to which file it belongs. Read only: closing must
+    // Without its record the log itself may show to which file it belongs. Read only: closing must
     // not copy it back.
     set_leaves_log(connection, true);
     if seen_by(connection).is_some_and(|store| store != file.store) {
@@ -148,6 +195,13 @@ pub(in crate::sqlite) fn check_log(connection: &Connection, path: &Path) -> Resu
     }
     set_leaves_log(connection, false);
     Ok(())
+}
+
+/// Removes the record of another store that was at the path before, if its log is gone as well.
+pub(in crate::sqlite) fn forget_other_store(connection: &Connection, path: &Path) {
+    if log_bytes(path) == 0 {
+        LogOwner::beside(path).remove_others(Found::in_file(connection));
+    }
 }
 
 /// Returns the size of the log beside a file; 0 if there is none.
@@ -179,17 +233,99 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::sqlite::file_layer::store_files::StoreFiles;
+    use crate::sqlite::migrations::migrate::{MIGRATIONS, migrate};
+    use crate::sqlite::store::connect::connect;
+
+    const RAISE: &str = "BEGIN IMMEDIATE; UPDATE identity SET generation = generation + 1";
+
+    /// Makes a store whose log is empty.
+    fn made(path: &Path) -> Connection {
+        let mut connection = connect(path, None).unwrap();
+        fs::create_dir_all(with_suffix(path, "-sessions")).unwrap();
+        connection.execute_batch("PRAGMA journal_mode = WAL").unwrap();
+        migrate(&mut connection, MIGRATIONS).unwrap();
+        checkpoint(&connection);
+        connection
+    }
+
+    fn checkpoint(connection: &Connection) {
+        connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(())).unwrap();
+    }
+
+    /// Commits as a process that is killed before it records the log that the commit has begun.
+    fn killed_after_commit(connection: &Connection, path: &Path) {
+        let mut files = StoreFiles::opened(connection, path).unwrap();
+        connection.execute_batch(RAISE).unwrap();
+        files.check_before(connection).unwrap();
+        files.announce_log();
+        connection.execute_batch("COMMIT").unwrap();
+        leave(connection);
+    }
+
+    fn leave(connection: &Connection) {
+        set_leaves_log(connection, true);
+    }
+
+    fn checked(path: &Path) -> Result<()> {
+        let connection = connect(path, None).unwrap();
+        let checked = check_log(&connection, path);
+        leave(&connection);
+        checked
+    }
+
+    #[test]
+    fn an_older_copy_is_refused_beside_a_log_whose_salts_were_not_recorded() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, copy) = (directory.path().join("onward.db"), directory.path().join("copy.db"));
+        let connection = made(&path);
+        fs::copy(&path, &copy).unwrap();
+        connection.execute_batch(&format!("{RAISE}; COMMIT")).unwrap();
+        checkpoint(&connection);
+        killed_after_commit(&connection, &path);
+        drop(connection);
+        checked(&path).unwrap();
+        fs::copy(&copy, &path).unwrap();
+        assert!(checked(&path).unwrap_err().is_replaced());
+    }
+
+    #[test]
+    fn another_store_is_refused_beside_the_log_of_a_killed_process_whatever_its_salts() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, other) = (directory.path().join("onward.db"), directory.path().join("other.db"));
+        drop(made(&other));
+        let connection = made(&path);
+        killed_after_commit(&connection, &path);
+        drop(connection);
+        fs::copy(&other, &path).unwrap();
+        assert!(checked(&path).unwrap_err().is_replaced());
+    }
+
+    #[test]
+    fn the_record_of_a_store_that_was_removed_with_its_log_is_forgotten() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("onward.db");
+        let connection = made(&path);
+        killed_after_commit(&connection, &path);
+        drop(connection);
+        for suffix in ["", "-wal", "-shm"] {
+            fs::remove_file(with_suffix(&path, suffix)).unwrap();
+        }
+        let connection = connect(&path, None).unwrap();
+        forget_other_store(&connection, &path);
+        assert!(!with_suffix(&path, "-sessions").join(RECORD).exists());
+    }
 
     proptest! {
         #[test]
-        fn a_record_is_read_back(salts: [u8; 8], store: [u8; 16], generation: i64) {
-            let identity = Identity { store, generation };
-            prop_assert_eq!(parse(&text(Salts(salts), identity)), Some((Salts(salts), identity)));
+        fn a_record_is_read_back(salts: [u8; 8], store: [u8; 16], generation: i64, next: Option<i64>) {
+            let record = Record { salts: Salts(salts), identity: Identity { store, generation }, next };
+            prop_assert_eq!(parse(&text(record)), Some(record));
         }
 
         #[test]
-        fn half_a_record_is_none(salts: [u8; 8], store: [u8; 16], generation: i64, cut in 1usize..40) {
-            let whole = text(Salts(salts), Identity { store, generation });
+        fn half_a_record_is_none(salts: [u8; 8], store: [u8; 16], generation: i64, next: Option<i64>, cut in 1usize..40) {
+            let whole = text(Record { salts: Salts(salts), identity: Identity { store, generation }, next });
             prop_assert_eq!(parse(&whole[..whole.len() - cut]), None);
         }
     }

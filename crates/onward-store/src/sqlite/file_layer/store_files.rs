@@ -321,6 +321,17 @@ impl StoreFiles {
         self.raised_to = generation;
     }
 
+    /// Records the file's identity for a log that the transaction under way may begin. Called before
+    /// the commit, which gives the log its salts: a process that is killed after it has recorded
+    /// nothing else.
+    pub(in crate::sqlite) fn announce_log(&self) {
+        let mut salts = Salts::default();
+        // A log that was never written has no salts.
+        let _ = self.log.read_exact_at(&mut salts.0, Salts::OFFSET);
+        // What holds for a record that fails in `record_log` holds here.
+        let _ = self.before.map(|before| self.owner.announce(salts, before));
+    }
+
     /// Writes the record of the log's owner. Called after each commit and before it is
     /// acknowledged: no acknowledged change is in a log that could be taken for another file's.
     pub(in crate::sqlite) fn record_log(&mut self) {

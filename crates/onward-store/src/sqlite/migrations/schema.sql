@@ -130,6 +130,26 @@ CREATE TABLE progress (
     total INTEGER -- bytes in all
 ) STRICT;
 
+-- Output of tasks, live and ended: of the last attempt that wrote any. The first output of the
+-- next one replaces the row. The row goes with the task.
+CREATE TABLE output (
+    task INTEGER PRIMARY KEY,
+    claim INTEGER NOT NULL, -- the claim of that attempt, which its lease names
+    attempt INTEGER NOT NULL, -- the number of that attempt
+    stdout INTEGER NOT NULL, -- how many bytes it has written to its standard output
+    stderr INTEGER NOT NULL -- and to its standard error
+) STRICT;
+
+-- The output that is kept of these tasks, in pieces: the beginning and the end of each stream.
+CREATE TABLE output_piece (
+    task INTEGER NOT NULL,
+    stream INTEGER NOT NULL, -- 0 standard output; 1 standard error
+    at INTEGER NOT NULL, -- how many bytes the attempt wrote to the stream before this piece
+    length INTEGER NOT NULL, -- how many bytes of output it has
+    bytes BLOB NOT NULL, -- the output, encoded where the store has a codec
+    PRIMARY KEY (task, stream, at)
+) STRICT, WITHOUT ROWID;
+
 -- Tags in use. A tag leaves with the last task that has it. `task.options` has the tags of a
 -- task.
 CREATE TABLE tag (
@@ -535,6 +555,43 @@ CREATE INDEX schedule_due ON schedule (next_due, name) WHERE paused = 0 AND next
 
 -- Finds the firings that wait.
 CREATE INDEX schedule_pending ON schedule (name) WHERE pending_at IS NOT NULL;
+
+
+-- Documents -------------------------------------------------------------------------------------
+--
+-- Named contents beside tasks, such as templates of workflows. No claim and no submit reads them.
+
+-- Collections that have documents. The row goes with the last document.
+CREATE TABLE document_collection (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    documents INTEGER NOT NULL -- how many it has, which is bounded
+) STRICT;
+
+-- One row for each document.
+CREATE TABLE document (
+    id INTEGER PRIMARY KEY,
+    collection INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    version INTEGER NOT NULL, -- 1 for a new document, and one more after each change
+    changed_at INTEGER NOT NULL,
+    content_type TEXT NOT NULL, -- the media type of the content
+    -- The values of the indexes; NULL behind the last one that was given.
+    value0 TEXT,
+    value1 TEXT,
+    value2 TEXT,
+    value3 TEXT,
+    content BLOB NOT NULL
+) STRICT;
+
+-- Finds a document, and lists a collection in the order of its keys.
+CREATE UNIQUE INDEX document_key ON document (collection, key);
+
+-- List a collection in the order of an index. An empty value is in none.
+CREATE INDEX document_value0 ON document (collection, value0, key) WHERE value0 <> '';
+CREATE INDEX document_value1 ON document (collection, value1, key) WHERE value1 <> '';
+CREATE INDEX document_value2 ON document (collection, value2, key) WHERE value2 <> '';
+CREATE INDEX document_value3 ON document (collection, value3, key) WHERE value3 <> '';
 
 
 -- Orchestrations --------------------------------------------------------------------------------

@@ -1,11 +1,13 @@
 //! The reads, one a file.
 
+pub(super) mod documents;
 pub(super) mod events;
 pub(super) mod filter;
 pub(super) mod history;
 pub(super) mod instance;
 pub(super) mod limits;
 pub(super) mod list;
+pub(super) mod output;
 pub(super) mod peek;
 pub(super) mod pending_batches;
 pub(super) mod queues;

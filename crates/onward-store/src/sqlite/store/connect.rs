@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use crate::api::error::{Error, Result};
 use crate::api::store::Durability;
-use crate::sqlite::file_layer::log_owner::{check_log, check_names};
+use crate::sqlite::file_layer::log_owner::{check_log, check_names, forget_other_store};
 use crate::sqlite::file_layer::{self, CHECKSUM_BYTES};
 use crate::sqlite::processes::lock_wait::wait_for_locks;
 use crate::sqlite::processes::peers::check_peers;
@@ -45,6 +45,7 @@ pub(in crate::sqlite) fn connect_first(path: &Path, vfs: Option<&str>) -> Result
     check_before_open(&path)?;
     let connection = connect(&path, vfs)?;
     check_log(&connection, &path)?;
+    forget_other_store(&connection, &path);
     Ok(connection)
 }
 

@@ -487,6 +487,12 @@ const CONSISTENCY: &[(&str, &str)] = &[
          FULL JOIN retention r ON r.task = h.id WHERE h.id IS NULL OR r.task IS NULL",
     ),
     (
+        "a collection counts another number of documents than it has",
+        "SELECT coalesce(c.id, d.collection) FROM document_collection c \
+         FULL JOIN (SELECT collection, count(*) AS documents FROM document GROUP BY collection) AS d ON d.collection = c.id \
+         WHERE c.documents IS NOT d.documents",
+    ),
+    (
         "the statistics count another number of ended tasks than there are",
         "SELECT (SELECT coalesce(sum(in_history), 0) FROM statistics) AS counted WHERE counted <> (SELECT count(*) FROM history)",
     ),

@@ -427,7 +427,7 @@ fn woken(
 ) -> impl Fn(Woken) + Send + 'static {
     move |woken| {
         if matches!(woken, Woken::Peer | Woken::Peers) {
-            hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 1 }));
+            hints.send_modify(|hint| hint.add(Hint::all()));
             notifications.notify_missed();
         }
         match woken {

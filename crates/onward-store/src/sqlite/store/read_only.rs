@@ -16,13 +16,16 @@ use rusqlite::{Connection, OpenFlags};
 use tokio::sync::watch;
 
 use crate::api::aggregate::{PendingBatch, PendingBatchSelection};
+use crate::api::document::{DocumentPage, DocumentQuery, DocumentRecord};
 use crate::api::error::{Error, Result};
 use crate::api::event::{EventCursor, EventPage};
 use crate::api::history::QueueDay;
 use crate::api::limit::LimitRecord;
+use crate::api::name::Name;
 use crate::api::notification::{NotificationReceiver, NotificationSender};
 use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
+use crate::api::output::{OutputStream, TaskOutput};
 use crate::api::queue::QueueMode;
 use crate::api::read::{Read, ReadMethods, ReadReply};
 use crate::api::reason::WaitReason;
@@ -367,12 +370,30 @@ impl ReadMethods for SqliteReader {
         ready(self.read(|connection| reads::history::history(connection, now, days)))
     }
 
+    fn document(&self, collection: Name, key: String) -> StoreFuture<'_, Option<DocumentRecord>> {
+        ready(self.read(|connection| reads::documents::document(connection, &collection, &key)))
+    }
+
+    fn documents(&self, query: DocumentQuery) -> StoreFuture<'_, DocumentPage> {
+        ready(self.read(|connection| reads::documents::documents(connection, &query)))
+    }
+
     fn instance(&self, task: TaskId) -> StoreFuture<'_, Option<InstanceRecord>> {
         ready(self.read(|connection| reads::instance::instance(connection, task)))
     }
 
     fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> StoreFuture<'_, Vec<HistoryChunk>> {
         ready(self.read(|connection| reads::instance::history(connection, task, from, limit)))
+    }
+
+    fn task_output(
+        &self,
+        task: TaskId,
+        stream: OutputStream,
+        from: u64,
+        limit: usize,
+    ) -> StoreFuture<'_, Option<TaskOutput>> {
+        ready(self.read(|connection| reads::output::task_output(connection, task, stream, from, limit)))
     }
 }
 

@@ -37,6 +37,7 @@ impl From<rusqlite::Error> for Error {
             _ if is_other_than_its_checksum(&failure) => Self::corrupt(OTHER_THAN_ITS_CHECKSUM),
             Some(ErrorCode::TooBig) => Self::invalid(TOO_BIG),
             Some(ErrorCode::DatabaseCorrupt) => Self::corrupt(DAMAGED),
+            _ if is_unfit_schema(&failure) => Self::corrupt(UNFIT_SCHEMA),
             _ if is_impossible(&failure) => Self::corrupt(DAMAGED),
             Some(ErrorCode::NotADatabase) => {
                 Self::corrupt("the file is not a store; choose another path, or move the file away")
@@ -123,22 +124,39 @@ const OTHER_THAN_ITS_CHECKSUM: &str = "a page of the store is not what its check
     Onward has written to the file; stop its processes and restore a backup with `onward store restore`, or, if it was a program, take \
     the file as it is with `onward store rebuild`";
 
-/// Returns true if the read found something that no store writes: a value of another type or range,
-/// no row where there always is one, or table definitions that our statements do not fit. All
-/// statements are constant, so the statement is not wrong.
-fn is_impossible(failure: &rusqlite::Error) -> bool {
-    if let rusqlite::Error::SqliteFailure(_, Some(text)) = failure {
-        return text.starts_with("no such ") || text.contains(" has no column ") || text == "malformed JSON";
+const UNFIT_SCHEMA: &str = "the table definitions of the store are damaged; stop its processes and restore a backup with \
+    `onward store restore`, or see what can be read with `onward doctor`";
+
+/// Returns true if SQLite rejected a statement. All statements are constant and tested, so the
+/// stored definitions of tables and indexes are wrong.
+///
+/// SQLite reports this as its general error, with many texts: `no such column`, `no query
+/// solution`, `near "x": syntax error`. Texts that begin with `cannot` are the exception: they are
+/// about the state of the transaction, which is in no file.
+fn is_unfit_schema(failure: &rusqlite::Error) -> bool {
+    match failure {
+        rusqlite::Error::SqlInputError { .. } => true,
+        rusqlite::Error::SqliteFailure(error, Some(text)) => {
+            error.extended_code == rusqlite::ffi::SQLITE_ERROR && text != MALFORMED_JSON && !text.starts_with("cannot ")
+        }
+        _ => false,
     }
-    matches!(
-        failure,
+}
+
+const MALFORMED_JSON: &str = "malformed JSON";
+
+/// Returns true if the read found something that no store writes: a value of another type or range,
+/// or no row where there always is one.
+fn is_impossible(failure: &rusqlite::Error) -> bool {
+    match failure {
+        rusqlite::Error::SqliteFailure(_, Some(text)) => text == MALFORMED_JSON,
         rusqlite::Error::FromSqlConversionFailure(..)
-            | rusqlite::Error::IntegralValueOutOfRange(..)
-            | rusqlite::Error::InvalidColumnType(..)
-            | rusqlite::Error::QueryReturnedNoRows
-            | rusqlite::Error::SqlInputError { .. }
-            | rusqlite::Error::Utf8Error(..)
-    )
+        | rusqlite::Error::IntegralValueOutOfRange(..)
+        | rusqlite::Error::InvalidColumnType(..)
+        | rusqlite::Error::QueryReturnedNoRows
+        | rusqlite::Error::Utf8Error(..) => true,
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -153,6 +171,58 @@ mod tests {
         let read = connection.query_row("SELECT '{\"affinity\":' ->> 'affinity'", [], |row| row.get::<_, String>(0));
         let error = Error::from(read.unwrap_err());
         assert!(error.is_corrupt(), "{error}");
+    }
+
+    /// Returns the error of a valid query after an edit of the stored table definitions.
+    fn error_after(edit: &str, query: &str) -> Error {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("damaged.db");
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        let schema = "CREATE TABLE task(id INTEGER PRIMARY KEY, kind TEXT); CREATE INDEX by_kind ON task(kind);
+            PRAGMA writable_schema = ON;";
+        connection.execute_batch(&format!("{schema} {edit}")).unwrap();
+        drop(connection);
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        let failure = connection.query_row(query, [], |row| row.get::<_, i64>(0)).unwrap_err();
+        in_file(&connection, failure.into())
+    }
+
+    #[test]
+    fn a_table_definition_that_lost_a_column_is_damage() {
+        let edit = "DELETE FROM sqlite_schema WHERE name = 'by_kind';
+            UPDATE sqlite_schema SET sql = replace(sql, 'kind', 'kinf')";
+        let error = error_after(edit, "SELECT id FROM task WHERE kind = 'a'");
+        assert!(error.is_corrupt() && error.to_string().contains("damaged.db: the table definitions"), "{error}");
+    }
+
+    #[test]
+    fn a_table_definition_that_is_gone_is_damage() {
+        let edit = "DELETE FROM sqlite_schema";
+        let error = error_after(edit, "SELECT id FROM task");
+        assert!(error.is_corrupt() && error.to_string().contains("damaged.db: the table definitions"), "{error}");
+    }
+
+    #[test]
+    fn an_index_that_a_statement_names_and_that_is_gone_is_damage() {
+        let edit = "DELETE FROM sqlite_schema WHERE name = 'by_kind'";
+        let error = error_after(edit, "SELECT id FROM task INDEXED BY by_kind WHERE kind = 'a'");
+        assert!(error.is_corrupt(), "{error}");
+    }
+
+    /// SQLite reports `no query solution` where an index that the statement names lost its use.
+    #[test]
+    fn an_index_that_a_statement_names_and_that_covers_another_column_is_damage() {
+        let edit =
+            "UPDATE sqlite_schema SET sql = 'CREATE INDEX by_kind ON task(kind) WHERE id > 5' WHERE name = 'by_kind'";
+        let error = error_after(edit, "SELECT id FROM task INDEXED BY by_kind WHERE kind = 'a'");
+        assert!(error.is_corrupt(), "{error}");
+    }
+
+    #[test]
+    fn a_transaction_in_the_wrong_state_is_no_damage() {
+        let connection = rusqlite::Connection::open_in_memory().unwrap();
+        let error = Error::from(connection.execute_batch("COMMIT").unwrap_err());
+        assert!(!error.is_corrupt(), "{error}");
     }
 
     #[test]

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::{
-    AfterTurn, Claim, Clock as _, Dependencies, ManualClock, Name, NewTask, OnDependencyFailure, OnDuplicate,
-    OpenSession, Outcome, PostgresStore, Recipient, Refusal, SessionId, SetQueue, Signal, Store, StoreReads,
-    SystemClock, TaskFilter, TaskState, Turn, UniqueKey, Write,
+    AfterTurn, Claim, Clock as _, Dependencies, ExpectedVersion, ManualClock, Name, NewTask, OnDependencyFailure,
+    OnDuplicate, OpenSession, Outcome, PostgresStore, PutDocument, Recipient, Refusal, SessionId, SetQueue, Signal,
+    Store, StoreReads, SystemClock, TaskFilter, TaskState, Turn, UniqueKey, Write,
 };
 
 use super::fixture::options;
@@ -60,6 +60,29 @@ async fn nodes_that_start_at_once_on_an_empty_database_make_one_store() {
         nodes[0].apply(submits(1)).await.unwrap();
         assert_eq!(work(&nodes[3]).await, 1);
     }
+}
+
+fn note(content: &'static str, expect: ExpectedVersion) -> Write {
+    let note = PutDocument::new(Name::new("notes").unwrap(), "a", content);
+    Write::PutDocument(Box::new(PutDocument { expect, ..note }))
+}
+
+/// No node keeps documents in memory, so each write sees the version that another node wrote.
+#[tokio::test]
+async fn of_two_nodes_that_change_one_version_of_a_document_one_succeeds() {
+    let Some(url) = url() else { return };
+    let options = options();
+    let nodes = [open(&url, options.clone()).await, open(&url, options).await];
+    for version in 0..20 {
+        let expect = if version == 0 { ExpectedVersion::Absent } else { ExpectedVersion::Version(version) };
+        let contents = if version % 2 == 0 { ["a", "b"] } else { ["c", "d"] };
+        let [one, other] = [0, 1].map(|node| apply(&nodes[node], note(contents[node], expect)));
+        let (one, other) = tokio::join!(one, other);
+        let done = Outcome::DocumentPut { version: version + 1, changed: true };
+        assert_eq!([&one, &other].into_iter().filter(|outcome| **outcome == done).count(), 1, "{one:?} {other:?}");
+    }
+    let read = nodes[1].document(Name::new("notes").unwrap(), "a".to_owned()).await.unwrap();
+    assert_eq!(read.map(|document| document.version), Some(20));
 }
 
 /// Callers of a newly opened store compare times with its clock before their first write.

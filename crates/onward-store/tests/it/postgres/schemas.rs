@@ -60,7 +60,7 @@ async fn empty(url: &str, statements: &str) {
 /// Returns the statements that empty a schema. They take the lock of the store, so that all calls
 /// of its last user are over.
 fn emptying(schema: &str) -> String {
-    const TABLES: [&str; 15] = [
+    const TABLES: [&str; 17] = [
         "task",
         "history",
         "turn",
@@ -70,6 +70,8 @@ fn emptying(schema: &str) -> String {
         "dependency",
         "batch_item",
         "small_state",
+        "document",
+        "document_collection",
         "log",
         "statistics",
         "day",

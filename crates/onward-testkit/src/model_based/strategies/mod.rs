@@ -1,5 +1,6 @@
 //! Strategies that generate sequences.
 
+mod documents;
 mod orchestrations;
 mod schedules;
 mod sequences;

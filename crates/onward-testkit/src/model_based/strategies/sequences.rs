@@ -7,15 +7,15 @@ use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 use onward_store::{
     AfterFailure, Aggregate, BulkVerb, ByteProgress, CompletionWait, ConcurrencyLimit, Dependencies, Dependency,
     ExternalCompletion, GroupShare, Io, KindSelection, LimitScope, Name, NewTask, OnDependencyFailure, OnDuplicate,
-    Priority, Prune, QueueMode, QueueSelection, Rate, RateLimit, Scope, Served, ServedCode, SetLimit, SetQueue, Tags,
-    TaskFilter, TaskId, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When, bounds,
+    OutputStream, Priority, Prune, QueueMode, QueueSelection, Rate, RateLimit, Scope, Served, ServedCode, SetLimit,
+    SetQueue, Tags, TaskFilter, TaskId, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When, bounds,
 };
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
-use super::{orchestrations, schedules};
+use super::{documents, orchestrations, schedules};
 use crate::model_based::steps::{NextTurn, Operation, Pick, Step, TurnOperation};
 use crate::test_store::name;
 
@@ -116,6 +116,7 @@ fn single() -> BoxedStrategy<Operation> {
         4 => control().boxed(),
         2 => removal().boxed(),
         3 => schedules::operation().boxed(),
+        2 => documents::operation().boxed(),
         4 => orchestrations::operation().boxed(),
         2 => bulk().boxed(),
         1 => Just(Operation::Sweep),
@@ -197,7 +198,21 @@ fn end_of_attempt() -> impl Strategy<Value = Operation> {
         1 => (pick(), queue()).prop_map(|(task, queue)| Operation::Move { task, queue }),
         1 => (pick(), fraction, bytes_done()).prop_map(|(lease, fraction, bytes)| Operation::Report { lease, fraction, bytes }),
         1 => (pick(), io()).prop_map(|(lease, io)| Operation::RecordIo { lease, io }),
+        2 => append_output(),
     ]
+}
+
+/// Appends, most of which continue where the output may end. Few are so large that the middle is
+/// dropped of what follows them.
+fn append_output() -> impl Strategy<Value = Operation> {
+    let at = prop_oneof![8 => 0..4u64, 1 => 200_000..200_003u64, 1 => 400_000..400_003u64];
+    let stream = prop_oneof![3 => Just(OutputStream::Stdout), 1 => Just(OutputStream::Stderr)];
+    (pick(), stream, at, 0..3usize).prop_map(|(lease, stream, at, units)| Operation::AppendOutput {
+        lease,
+        stream,
+        at,
+        units,
+    })
 }
 
 fn bytes_done() -> impl Strategy<Value = Option<ByteProgress>> {

@@ -1,6 +1,7 @@
 //! A connector: it connects to an endpoint, and reconnects when the connection ends.
 
 use std::future::pending;
+use std::io;
 
 use tokio::time::{sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -77,12 +78,12 @@ async fn attempt(link: &Link) -> ConnectionEnd {
 }
 
 async fn open(link: &Link) -> Result<Established> {
-    let limit = link.context.shared.options.connect_timeout;
-    let Ok(connected) = timeout(limit, Stream::connect(&link.endpoint, &link.context.shared.options)).await else {
-        return Err(Error::io(
-            format_args!("cannot connect to {}", link.endpoint),
-            std::io::ErrorKind::TimedOut.into(),
-        ));
+    let options = &link.context.shared.options;
+    let limit = options.connect_timeout;
+    let Ok(connected) = timeout(limit, Stream::connect(&link.endpoint, options)).await else {
+        let late = format!("it took longer than {limit:?} (`SocketOptions::connect_timeout`)");
+        let late = io::Error::new(io::ErrorKind::TimedOut, late);
+        return Err(Error::io(format_args!("cannot connect to {}", options.route(&link.endpoint)), late));
     };
     link.establish(connected?).await
 }

@@ -206,7 +206,10 @@ impl Handshake {
     }
 
     fn remote(&self, link: &Link, peer: Peer) -> RemotePeer {
-        RemotePeer::new(link.endpoint.clone(), self.stream.peer_address(), peer)
+        // The other end of a stream through a proxy is the proxy, not the peer.
+        let is_direct = link.connector.is_none() || link.shared().options.socks_proxy.is_none();
+        let address = self.stream.peer_address().filter(|_| is_direct);
+        RemotePeer::new(link.endpoint.clone(), address, peer)
     }
 
     /// Writes everything, then reads once. It reads also after a failed write, because the peer may

@@ -3,22 +3,24 @@
 use std::fs::Permissions;
 use std::future::poll_fn;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
-use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
+use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream, lookup_host};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
+use super::tcp;
 use crate::socket::bounds::{ACCEPT_QUEUE, IPC_BUFFER_BYTES};
-use crate::socket::endpoint::Endpoint;
+use crate::socket::endpoint::{Endpoint, Source};
 use crate::socket::error::{Error, Result};
+use crate::socket::options::checks::request_to;
 use crate::socket::options::socket_options::SocketOptions;
+use crate::socket::socks::tunnel::{self, TunnelError};
 
 /// A stream to a peer.
 pub(super) enum Stream {
@@ -27,16 +29,41 @@ pub(super) enum Stream {
 }
 
 impl Stream {
-    /// Connects to an endpoint of the operating system.
+    /// Connects to an endpoint of the operating system, through the proxy if the options have one.
     pub(super) async fn connect(endpoint: &Endpoint, options: &SocketOptions) -> Result<Self> {
         let stream = match endpoint {
-            Endpoint::Tcp { host, port } => connect_tcp(host, *port, options).await,
-            Endpoint::TcpFrom { source, host, port } => connect_tcp_from(*source, host, *port, options).await,
-            Endpoint::Ipc(path) => UnixStream::connect(path).await.map(Self::unix),
-            Endpoint::Abstract(name) => UnixStream::connect(abstract_path(name)).await.map(Self::unix),
+            Endpoint::Tcp { host, port } => return Self::connect_tcp(endpoint, None, (host, *port), options).await,
+            Endpoint::TcpFrom { source, host, port } => {
+                return Self::connect_tcp(endpoint, Some(source), (host, *port), options).await;
+            }
+            Endpoint::Ipc(path) => UnixStream::connect(path).await,
+            Endpoint::Abstract(name) => UnixStream::connect(abstract_path(name)).await,
             Endpoint::Inproc(_) => Err(io::ErrorKind::Unsupported.into()),
         };
-        stream.map_err(|error| Error::io(format_args!("cannot connect to {endpoint}"), error))
+        stream.map(Self::unix).map_err(|error| Error::io(format_args!("cannot connect to {endpoint}"), error))
+    }
+
+    async fn connect_tcp(
+        endpoint: &Endpoint,
+        source: Option<&Source>,
+        (host, port): (&str, u16),
+        options: &SocketOptions,
+    ) -> Result<Self> {
+        let route = options.route(endpoint);
+        let failed = |error| Error::io(format_args!("cannot connect to {route}"), error);
+        let Some(proxy) = route.proxy else {
+            let connected = tcp::connect(source, host, port).await;
+            return connected.and_then(|stream| Self::tcp(stream, options)).map_err(failed);
+        };
+        let request = request_to(endpoint, host, port)?;
+        let mut stream = tcp::connect(source, &proxy.host, proxy.port).await.map_err(|error| {
+            Error::io(format_args!("cannot connect to {route}: the proxy cannot be reached"), error)
+        })?;
+        tunnel::open(&mut stream, proxy, &request).await.map_err(|error| match error {
+            TunnelError::Io(error) => failed(error),
+            TunnelError::Failed(failure) => Error::proxy(&route, failure),
+        })?;
+        Self::tcp(stream, options).map_err(failed)
     }
 
     fn tcp(stream: TcpStream, options: &SocketOptions) -> io::Result<Self> {
@@ -131,48 +158,6 @@ impl AsyncWrite for Stream {
     }
 }
 
-async fn connect_tcp(host: &str, port: u16, options: &SocketOptions) -> io::Result<Stream> {
-    reject_self_connection(TcpStream::connect((host, port)).await?).and_then(|stream| Stream::tcp(stream, options))
-}
-
-/// Tries the host's addresses of the same family as `source`, one after the other.
-async fn connect_tcp_from(source: SocketAddr, host: &str, port: u16, options: &SocketOptions) -> io::Result<Stream> {
-    let mut last = io::Error::new(
-        io::ErrorKind::AddrNotAvailable,
-        format!("`{host}` has no address that can be reached from {}; use a source of its kind", source.ip()),
-    );
-    for address in lookup_host((host, port)).await?.filter(|address| address.is_ipv4() == source.is_ipv4()) {
-        match connect_from(source, address).await.and_then(reject_self_connection) {
-            Ok(stream) => return Stream::tcp(stream, options),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
-}
-
-async fn connect_from(source: SocketAddr, address: SocketAddr) -> io::Result<TcpStream> {
-    let socket = if source.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // A given port must be usable again as soon as the connection has ended.
-    socket.set_reuseaddr(source.port() != 0)?;
-    socket.bind(source)?;
-    socket.connect(address).await
-}
-
-/// Rejects a connection whose two ends are the same. If a port has no listener, the operating
-/// system may choose that very port for the connecting socket, which is then connected to itself.
-/// TCP calls this a simultaneous open.
-fn reject_self_connection(stream: TcpStream) -> io::Result<TcpStream> {
-    if stream.local_addr()? != stream.peer_addr()? {
-        return Ok(stream);
-    }
-    // With no linger time the port is free at once for a real listener.
-    let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
-    Err(io::Error::new(
-        io::ErrorKind::AddrNotAvailable,
-        "the operating system connected the socket to itself: nobody listens there",
-    ))
-}
-
 /// A listener that its task and its socket share. The task accepts with it until the socket closes
 /// it. The address is free when the close returns.
 #[derive(Clone)]
@@ -253,47 +238,9 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 }
 
 async fn bind_tcp(host: &str, port: u16) -> io::Result<(Listener, Endpoint)> {
-    let listener = if host == "*" { bind_all(port)? } else { bind_host(host, port).await? };
+    let (listener, host) = tcp::bind(host, port).await?;
     let port = listener.local_addr()?.port();
-    Ok((Listener::Tcp(listener), Endpoint::Tcp { host: host.to_owned(), port }))
-}
-
-async fn bind_host(host: &str, port: u16) -> io::Result<TcpListener> {
-    let addresses: Vec<_> = match lookup_host((host, port)).await {
-        Ok(addresses) => addresses.collect(),
-        Err(error) => {
-            let text = format!(
-                "`{host}` is no address and no known name ({error}); in place of an interface write its address"
-            );
-            return Err(io::Error::new(error.kind(), text));
-        }
-    };
-    TcpListener::bind(&addresses[..]).await
-}
-
-/// Binds to all addresses of the machine: IPv6 and IPv4, or only IPv4 if there is no IPv6.
-fn bind_all(port: u16) -> io::Result<TcpListener> {
-    let both = listen_on(Domain::IPV6, SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)));
-    match both {
-        Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
-            listen_on(Domain::IPV4, SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)))
-        }
-        both => both,
-    }
-}
-
-fn listen_on(domain: Domain, address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
-    if domain == Domain::IPV6 {
-        socket.set_only_v6(false)?;
-    }
-    // Connections that have ended must not keep the port from a new listener. tokio sets the same
-    // option.
-    socket.set_reuse_address(true)?;
-    socket.set_nonblocking(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(ACCEPT_QUEUE)?;
-    TcpListener::from_std(socket.into())
+    Ok((Listener::Tcp(listener), Endpoint::Tcp { host, port }))
 }
 
 /// Binds to an unused path.

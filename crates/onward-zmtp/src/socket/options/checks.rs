@@ -8,6 +8,7 @@ use crate::protocol::bounds::PLAIN_FIELD_BYTES;
 use crate::protocol::{Security, SocketType};
 use crate::socket::endpoint::Endpoint;
 use crate::socket::error::{Error, Result};
+use crate::socket::socks::handshake::{FIELD_BYTES, encode_request};
 
 impl SocketOptions {
     /// Rejects options that a socket of this type would ignore, and those that no socket could work
@@ -100,6 +101,31 @@ impl SocketOptions {
         }
         Ok(())
     }
+
+    /// Rejects an endpoint to connect to that the proxy could not reach.
+    pub(in crate::socket) fn check_destination(&self, endpoint: &Endpoint) -> Result<()> {
+        match endpoint {
+            Endpoint::Tcp { host, port } | Endpoint::TcpFrom { host, port, .. } if self.socks_proxy.is_some() => {
+                request_to(endpoint, host, *port).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns the request to a SOCKS proxy for an endpoint.
+pub(in crate::socket) fn request_to(endpoint: &Endpoint, host: &str, port: u16) -> Result<Vec<u8>> {
+    if host.contains('%') {
+        return Err(Error::misuse(format!(
+            "the zone in `{endpoint}` means nothing to a SOCKS proxy; use an address without a zone"
+        )));
+    }
+    encode_request(host, port).ok_or_else(|| {
+        Error::misuse(format!(
+            "the host in `{endpoint}` has {} bytes, and a SOCKS proxy takes 1 to {FIELD_BYTES}; use a shorter name",
+            host.len()
+        ))
+    })
 }
 
 #[cold]

@@ -1,6 +1,6 @@
 //! The options of a socket, and the checks of them.
 
-mod checks;
+pub(super) mod checks;
 pub(super) mod high_water_mark;
 pub(super) mod keepalive;
 pub(super) mod policies;

@@ -12,9 +12,11 @@ use super::keepalive::TcpKeepalive;
 use super::policies::{DuplicateIdentity, Overflow, Reconnect, RefusalPolicy};
 use crate::protocol::{self, Heartbeat, Identity, Limits, Message, Security, SocketType};
 use crate::socket::bounds::{CONNECT_TIMEOUT, LINGER, PEERS, PENDING_HANDSHAKES};
+use crate::socket::endpoint::Endpoint;
 use crate::socket::error::Result;
 use crate::socket::security::address_range::AddressRange;
 use crate::socket::security::authentication::{Authenticator, Candidate, Decision};
+use crate::socket::socks::options::{Route, SocksProxy};
 
 /// The options of a socket. The defaults are safe and bounded; set only those that differ.
 ///
@@ -50,6 +52,7 @@ pub struct SocketOptions {
     pub(super) allowed: Vec<AddressRange>,
     pub(in crate::socket) connect_timeout: Duration,
     pub(in crate::socket) keepalive: Option<TcpKeepalive>,
+    pub(in crate::socket) socks_proxy: Option<SocksProxy>,
     pub(in crate::socket) peers: usize,
     pub(in crate::socket) pending_handshakes: usize,
     pub(in crate::socket) duplicate_identity: DuplicateIdentity,
@@ -80,6 +83,7 @@ impl SocketOptions {
             allowed: Vec::new(),
             connect_timeout: CONNECT_TIMEOUT,
             keepalive: None,
+            socks_proxy: None,
             peers: PEERS,
             pending_handshakes: PENDING_HANDSHAKES,
             duplicate_identity: DuplicateIdentity::default(),
@@ -166,6 +170,12 @@ impl SocketOptions {
     /// Returns true if a connection from this address is accepted.
     pub(in crate::socket) fn allows(&self, address: IpAddr) -> bool {
         self.allowed.is_empty() || self.allowed.iter().any(|range| range.contains(address))
+    }
+
+    /// Returns an endpoint together with the proxy on the way to it.
+    pub(in crate::socket) fn route<'a>(&'a self, endpoint: &'a Endpoint) -> Route<'a> {
+        let is_tcp = matches!(endpoint, Endpoint::Tcp { .. } | Endpoint::TcpFrom { .. });
+        Route { endpoint, proxy: self.socks_proxy.as_ref().filter(|_| is_tcp) }
     }
 
     /// Returns the limits of messages to send.
@@ -321,8 +331,8 @@ impl SocketOptions {
         self
     }
 
-    /// Sets the longest time of an attempt to connect a stream, before its handshake. Default:
-    /// [`CONNECT_TIMEOUT`].
+    /// Sets the longest time of an attempt to connect a stream, before its handshake. It includes
+    /// the handshake with a [proxy](Self::socks_proxy). Default: [`CONNECT_TIMEOUT`].
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
@@ -335,6 +345,18 @@ impl SocketOptions {
     #[must_use]
     pub fn tcp_keepalive(mut self, keepalive: TcpKeepalive) -> Self {
         self.keepalive = Some(keepalive);
+        self
+    }
+
+    /// Connects to `tcp` endpoints through a SOCKS 5 proxy, which resolves their names. The source
+    /// of `tcp://SOURCE;DESTINATION` is that of the connection to the proxy. Default: none.
+    ///
+    /// If the proxy rejects the user name and the password, or does not allow the connection, the
+    /// socket reacts as to a [refusal](Self::on_refusal) by the peer. After other failures it tries
+    /// again.
+    #[must_use]
+    pub fn socks_proxy(mut self, proxy: SocksProxy) -> Self {
+        self.socks_proxy = Some(proxy);
         self
     }
 
@@ -421,6 +443,7 @@ impl fmt::Debug for SocketOptions {
         fields
             .field("send_high_water_mark", &self.send_high_water_mark)
             .field("receive_high_water_mark", &self.receive_high_water_mark);
-        fields.field("linger", &self.linger).field("reconnect", &self.reconnect).finish_non_exhaustive()
+        fields.field("linger", &self.linger).field("reconnect", &self.reconnect);
+        fields.field("socks_proxy", &self.socks_proxy).finish_non_exhaustive()
     }
 }

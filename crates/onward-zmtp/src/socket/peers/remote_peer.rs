@@ -45,7 +45,8 @@ impl RemotePeer {
         &self.remote.endpoint
     }
 
-    /// Returns the address and the port of the peer, if it is connected over TCP.
+    /// Returns the address and the port of the peer, if it is connected over TCP and not through a
+    /// proxy.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.remote.address

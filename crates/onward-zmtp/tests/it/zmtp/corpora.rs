@@ -14,7 +14,8 @@ pub(crate) mod fuzz;
 type Target = fn(&[u8]);
 
 /// The targets, each with the name of its pack.
-const TARGETS: [(&str, Target); 6] = [
+const TARGETS: [(&str, Target); 7] = [
+    ("socks", targets::socks),
     ("zmtp_curve", targets::zmtp_curve),
     ("zmtp_greeting", targets::zmtp_greeting),
     ("zmtp_null", targets::zmtp_null),
@@ -83,4 +84,10 @@ fn what_the_fuzzers_kept_of_traffic_comes_to_the_same_whole_and_in_pieces() {
 #[test]
 fn what_the_fuzzers_kept_of_runs_comes_to_the_same_in_runs_and_one_by_one() {
     replay("zmtp_runs");
+}
+
+/// Shows: M3
+#[test]
+fn what_the_fuzzers_kept_of_replies_of_a_socks_proxy_ends_or_fails() {
+    replay("socks");
 }

@@ -25,6 +25,11 @@ pub(crate) fn interpreter() -> Option<String> {
     prepared("ONWARD_PYTHON_ZMQ", "python3-zmq")
 }
 
+/// Returns the SOCKS proxy if it was prepared.
+pub(crate) fn socks_proxy() -> Option<String> {
+    prepared("ONWARD_MICROSOCKS", "microsocks")
+}
+
 fn prepared(variable: &str, name: &str) -> Option<String> {
     let program = std::env::var(variable).ok();
     let required = std::env::var("ONWARD_REQUIRE_BACKENDS").unwrap_or_default();

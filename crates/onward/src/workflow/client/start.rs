@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::workflow::expression::{self, Budget, Lookup, Root, Scope, StepField, TextTemplate};
-use crate::workflow::template::{Identity, KeepFor, Template, TemplateFile};
+use crate::workflow::template::{Identity, KeepFor, Template, TemplateFile, TemplateHash};
 use crate::workflow::turn::{RunPayload, compile, run_kind};
 
 /// The time for which a key is kept that is kept for ever: some 290 000 years.
@@ -40,6 +40,18 @@ impl Engine {
             input: Ok(Value::Null),
             key: KeySource::Template,
         }
+    }
+}
+
+impl Engine {
+    /// Puts a registered template into the store before the first run of it, so that any engine on
+    /// the store can continue the run.
+    async fn store_template(&self, hash: TemplateHash) -> Result<()> {
+        if let Some(file) = self.inner.templates.unstored(hash) {
+            self.put_template(&file).await?;
+            self.inner.templates.set_stored(hash);
+        }
+        Ok(())
     }
 }
 
@@ -117,6 +129,9 @@ impl RunStart {
         let engine = self.engine.clone();
         let (new, payload) = self.new_task()?;
         let (kind, has_key) = (new.kind.clone(), new.unique.is_some());
+        for hash in std::iter::once(payload.template).chain(payload.workflows.values().copied()) {
+            engine.store_template(hash).await?;
+        }
         let submitted = engine.submit_task(new).await?;
         let is_new = matches!(submitted, Submitted::Inserted { .. });
         let id = submitted.id();

@@ -3,10 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use onward_store::text::Shown;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest as _, Sha256};
 
 use super::yaml::{Entry, Node, Value};
+use crate::error::{Error, Result};
 
 /// The SHA-256 of a template's canonical form.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,28 +49,21 @@ impl fmt::Debug for TemplateHash {
     }
 }
 
-/// The text is not the hash of a template.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotAHash(String);
-
-impl fmt::Display for NotAHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(text) = self;
-        write!(f, "{text:?} is not the hash of a template; a hash has 64 hexadecimal digits")
-    }
-}
-
-impl std::error::Error for NotAHash {}
-
 impl FromStr for TemplateHash {
-    type Err = NotAHash;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, NotAHash> {
-        let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        let byte = |pair: &[u8]| Some(digit(pair.first()?)? << 4 | digit(pair.get(1)?)?);
-        let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(byte).collect();
-        let hash = bytes.and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
-        hash.map(Self).ok_or_else(|| NotAHash(text.to_owned()))
+    /// Reads 64 hexadecimal digits.
+    fn from_str(text: &str) -> Result<Self> {
+        let digits: Option<Vec<u8>> = text.chars().map(|digit| digit.to_digit(16)?.try_into().ok()).collect();
+        let bytes: Option<Vec<u8>> = digits
+            .map(|digits| digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect());
+        match bytes.and_then(|bytes| bytes.try_into().ok()) {
+            Some(bytes) if text.len() == 64 => Ok(Self(bytes)),
+            _ => Err(Error::invalid(format!(
+                "`{}` is no hash of a template; it has 64 hexadecimal digits",
+                Shown(&text.chars().take(80).collect::<String>())
+            ))),
+        }
     }
 }
 
@@ -80,7 +75,7 @@ impl Serialize for TemplateHash {
 
 impl<'de> Deserialize<'de> for TemplateHash {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
 }
 

@@ -34,7 +34,7 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
-pub use canonical::{NotAHash, TemplateHash};
+pub use canonical::TemplateHash;
 pub use errors::{RunError, TemplateError, TemplateErrors};
 pub use expressions::{Expression, ExpressionError, Reference, Root, TextTemplate, ValueTemplate};
 pub use file::TemplateFile;

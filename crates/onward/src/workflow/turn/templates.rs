@@ -1,6 +1,6 @@
 //! The templates that an engine has in memory.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,6 +9,7 @@ use onward_store::Store;
 
 use super::program::Program;
 use crate::error::{Error, Result};
+use crate::workflow::library::stored_file;
 use crate::workflow::template::{TemplateFile, TemplateHash};
 
 /// The number of programs that stay compiled: templates in one environment each.
@@ -23,6 +24,8 @@ struct Known {
     /// The registered files by their hash. A run may need a file that another one of its name has
     /// replaced since.
     files: HashMap<TemplateHash, Arc<TemplateFile>>,
+    /// The registered files that the store has.
+    stored: HashSet<TemplateHash>,
     programs: LruCache<(TemplateHash, Option<String>), Arc<Program>>,
 }
 
@@ -30,7 +33,7 @@ impl Default for Templates {
     fn default() -> Self {
         let compiled = NonZeroUsize::new(COMPILED).unwrap_or(NonZeroUsize::MIN);
         let programs = LruCache::new(compiled);
-        Self(Mutex::new(Known { registered: BTreeMap::new(), files: HashMap::new(), programs }))
+        Self(Mutex::new(Known { registered: BTreeMap::new(), files: HashMap::new(), stored: HashSet::new(), programs }))
     }
 }
 
@@ -50,6 +53,17 @@ impl Templates {
         let mut known = self.known();
         known.files.insert(file.hash(), Arc::clone(&file));
         known.registered.insert(file.template().name.clone(), file);
+    }
+
+    /// Returns the registered file of a hash, unless the store has it.
+    pub(crate) fn unstored(&self, hash: TemplateHash) -> Option<Arc<TemplateFile>> {
+        let known = self.known();
+        known.files.get(&hash).filter(|_| !known.stored.contains(&hash)).cloned()
+    }
+
+    /// Remembers that the store has a file.
+    pub(crate) fn set_stored(&self, hash: TemplateHash) {
+        self.known().stored.insert(hash);
     }
 
     /// Returns true if the engine has a registered template.
@@ -91,7 +105,7 @@ impl Templates {
     /// The store's error; `is_invalid` if the template has no such environment.
     pub(crate) async fn program(
         &self,
-        _store: &dyn Store,
+        store: &dyn Store,
         hash: TemplateHash,
         environment: Option<&str>,
     ) -> Result<Option<Arc<Program>>> {
@@ -99,7 +113,14 @@ impl Templates {
         if let Some(program) = self.known().programs.get(&key) {
             return Ok(Some(Arc::clone(program)));
         }
-        let Some(file) = self.known().files.get(&hash).cloned() else { return Ok(None) };
+        let registered = self.known().files.get(&hash).cloned();
+        let file = match registered {
+            Some(file) => file,
+            None => match stored_file(store, hash).await? {
+                Some(file) => Arc::new(file),
+                None => return Ok(None),
+            },
+        };
         let program = Arc::new(compile(&file, environment)?);
         self.known().programs.put(key, Arc::clone(&program));
         Ok(Some(program))

@@ -7,3 +7,4 @@ mod end;
 mod external_completion;
 mod io;
 mod leases;
+mod output;

@@ -185,7 +185,7 @@ impl Transaction<'_> {
         self.connection.prepare_cached("DELETE FROM attempt_error WHERE task = ?")?.execute([id.0])?;
         self.connection.prepare_cached("DELETE FROM progress WHERE task = ?")?.execute([id.0])?;
         self.connection.prepare_cached("DELETE FROM successor WHERE task = ?")?.execute([id.0])?;
-        Ok(())
+        self.remove_output(id)
     }
 
     /// Deletes a queue without live tasks, with its settings.

@@ -86,8 +86,8 @@ fn is_same(ours: &Value, theirs: &cel::Value) -> bool {
     }
 }
 
-/// Checks that both give the same value, or none. With `mixed`, ours may give one where theirs gives
-/// none.
+/// Checks that both give the same value, or none. With `mixed`, ours may give one where theirs
+/// gives none.
 fn check(source: &str, mixed: bool) -> Result<(), TestCaseError> {
     let (ours, theirs) = (ours(source), theirs(source));
     let agree = match (&ours, &theirs) {

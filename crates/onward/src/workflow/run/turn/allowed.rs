@@ -20,6 +20,9 @@ pub(crate) fn check_action(context: &RunContext, state: &RunState, action: &Acti
     Check { context, state }.action(action)
 }
 
+/// A rule that allows an action on a step.
+type Allowed<'a> = fn(&Check<'a>, usize) -> bool;
+
 /// The state that an action is checked against.
 struct Check<'a> {
     context: &'a RunContext,
@@ -132,7 +135,7 @@ impl Check<'_> {
     }
 
     fn refused_of_step(&self, action: &str, name: &str, step: usize) -> String {
-        let actions: [(&str, fn(&Self, usize) -> bool); 5] = [
+        let actions: [(&str, Allowed<'_>); 5] = [
             ("retry", Self::may_retry),
             ("reset", Self::may_reset),
             ("resolve", Self::may_resolve),

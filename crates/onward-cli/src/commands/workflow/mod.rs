@@ -1,0 +1,13 @@
+//! `onward workflow …`
+
+mod check;
+mod command;
+mod diff;
+mod files;
+mod graph;
+mod list;
+mod put;
+mod reference;
+mod show;
+
+pub(crate) use command::{Command, run};

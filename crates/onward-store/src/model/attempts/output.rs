@@ -1,0 +1,94 @@
+//! Output of running tasks.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::output::{OutputPiece, OutputStream, TaskOutput};
+use crate::api::task::{Lease, TaskId};
+use crate::model::state::State;
+use crate::rules::output;
+
+/// The output of the last attempt that wrote any. Field names are part of the schema of PostgreSQL.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Output {
+    pub(crate) claim: u32,
+    pub(crate) attempt: u32,
+    /// Where each stream ends.
+    pub(crate) ends: [u64; 2],
+    /// The pieces that are kept. Of a task that was loaded, those that were appended since.
+    #[serde(skip)]
+    pub(crate) pieces: Vec<OutputPiece>,
+}
+
+impl Output {
+    pub(crate) fn end(&self, stream: OutputStream) -> u64 {
+        self.ends[usize::from(stream.code())]
+    }
+
+    /// Returns what is kept of it beside its pieces.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn without_pieces(&self) -> Self {
+        Self { pieces: Vec::new(), ..*self }
+    }
+
+    fn append(&mut self, piece: OutputPiece) {
+        let (stream, end) = (piece.stream, piece.end());
+        self.ends[usize::from(stream.code())] = end;
+        self.pieces.push(piece);
+        if output::cut_to(end).is_some() {
+            self.pieces.retain(|piece| piece.stream != stream || output::is_kept(piece, end));
+        }
+    }
+
+    /// Returns what a reader gets who has read up to `from`.
+    fn read(&self, stream: OutputStream, from: u64, limit: usize) -> TaskOutput {
+        let (claim, attempt, end) = (self.claim, self.attempt, self.end(stream));
+        let pieces = || self.pieces.iter().filter(|piece| piece.stream == stream);
+        let kept: u64 = pieces().map(|piece| u64::from(piece.length)).sum();
+        let unread = pieces().filter(|piece| piece.end() > from).cloned();
+        TaskOutput { claim, attempt, end, cut: end.saturating_sub(kept), pieces: up_to(unread, limit) }
+    }
+}
+
+/// Returns pieces up to the one with which they reach `limit` bytes.
+pub(crate) fn up_to(pieces: impl IntoIterator<Item = OutputPiece>, limit: usize) -> Vec<OutputPiece> {
+    let mut taken = 0;
+    let has_room = |piece: &OutputPiece| {
+        let had_room = taken < limit;
+        taken += piece.length as usize;
+        had_room
+    };
+    pieces.into_iter().take_while(has_room).collect()
+}
+
+impl State {
+    pub(in crate::model) fn append_output(&mut self, lease: Lease, piece: OutputPiece) -> Result<Outcome, Refusal> {
+        let task = self.check_lease(lease)?;
+        let (claim, attempt) = (lease.claim, task.attempt());
+        let present = task.output.as_deref().filter(|output| output.claim == claim);
+        if !output::appends(&piece, present.map_or(0, |output| output.end(piece.stream)))? {
+            return Ok(Outcome::Done);
+        }
+        let new = Output { claim, attempt, ends: [0; 2], pieces: Vec::new() };
+        self.tasks.change(lease.task, |task| {
+            if task.output.as_ref().is_none_or(|output| output.claim != claim) {
+                task.output = Some(Arc::new(new));
+            }
+            task.output.iter_mut().for_each(|output| Arc::make_mut(output).append(piece.clone()));
+        });
+        self.hint.output += 1;
+        Ok(Outcome::Done)
+    }
+
+    pub(crate) fn task_output(
+        &self,
+        task: TaskId,
+        stream: OutputStream,
+        from: u64,
+        limit: usize,
+    ) -> Option<TaskOutput> {
+        Some(self.tasks.get(task)?.output.as_ref()?.read(stream, from, limit))
+    }
+}

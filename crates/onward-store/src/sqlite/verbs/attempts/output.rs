@@ -1,0 +1,71 @@
+//! Output of running tasks. It is in tables of its own, so that it costs nothing for tasks without
+//! output.
+
+use rusqlite::{OptionalExtension, params};
+
+use crate::api::error::Result;
+use crate::api::outcome::Outcome;
+use crate::api::output::OutputPiece;
+use crate::api::task::{Lease, TaskId};
+use crate::bounds::OUTPUT_END_BYTES;
+use crate::rules::output;
+use crate::sqlite::commit::transaction::{Transaction, VerbResult};
+
+/// The claim of the attempt whose output is there, and where each stream ends.
+type Present = (u32, [u64; 2]);
+
+impl Transaction<'_> {
+    pub(in crate::sqlite) fn append_output(&mut self, lease: Lease, piece: &OutputPiece) -> VerbResult<Outcome> {
+        let (task, _) = self.running_under(lease)?;
+        let present = self.output_of(task.id)?;
+        let is_first = present.is_none_or(|(claim, _)| claim != lease.claim);
+        let mut ends = present.filter(|_| !is_first).map_or([0; 2], |(_, ends)| ends);
+        let end = &mut ends[usize::from(piece.stream.code())];
+        if !output::appends(piece, *end)? {
+            return Ok(Outcome::Done);
+        }
+        *end = piece.end();
+        if is_first && present.is_some() {
+            self.remove_output(task.id)?;
+        }
+        let attempt = task.attempts.saturating_add(1);
+        self.connection
+            .prepare_cached(
+                "INSERT OR REPLACE INTO output (task, claim, attempt, stdout, stderr) VALUES (?, ?, ?, ?, ?)",
+            )?
+            .execute(params![task.id.0, lease.claim, attempt, ends[0], ends[1]])?;
+        self.put_piece(task.id, piece)?;
+        self.hint.output += 1;
+        Ok(Outcome::Done)
+    }
+
+    fn output_of(&self, task: TaskId) -> Result<Option<Present>> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT claim, stdout, stderr FROM output WHERE task = ?")?;
+        Ok(statement.query_row([task.0], |row| Ok((row.get(0)?, [row.get(1)?, row.get(2)?]))).optional()?)
+    }
+
+    /// Inserts a piece, and drops those that are no longer kept.
+    fn put_piece(&self, task: TaskId, piece: &OutputPiece) -> Result<()> {
+        let stream = piece.stream.code();
+        self.connection
+            .prepare_cached("INSERT INTO output_piece (task, stream, at, length, bytes) VALUES (?, ?, ?, ?, ?)")?
+            .execute(params![task.0, stream, piece.at, piece.length, &piece.bytes[..]])?;
+        if let Some(cut) = output::cut_to(piece.end()) {
+            self.connection
+                .prepare_cached(
+                    "DELETE FROM output_piece WHERE task = ? AND stream = ? AND at >= ? AND at < ?4 AND at + length <= ?4",
+                )?
+                .execute(params![task.0, stream, OUTPUT_END_BYTES as u64, cut])?;
+        }
+        Ok(())
+    }
+
+    pub(in crate::sqlite::verbs) fn remove_output(&self, task: TaskId) -> Result<()> {
+        let removed = self.connection.prepare_cached("DELETE FROM output WHERE task = ?")?.execute([task.0])?;
+        if removed > 0 {
+            self.connection.prepare_cached("DELETE FROM output_piece WHERE task = ?")?.execute([task.0])?;
+        }
+        Ok(())
+    }
+}

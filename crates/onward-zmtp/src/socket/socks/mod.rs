@@ -1,0 +1,5 @@
+//! Connections through a SOCKS 5 proxy.
+
+pub(super) mod handshake;
+pub(super) mod options;
+pub(super) mod tunnel;
