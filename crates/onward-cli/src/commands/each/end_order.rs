@@ -91,7 +91,7 @@ mod tests {
         let mut order = EndOrder::new(Order::Finish, &store);
         order.0.as_mut().unwrap().notifications = sender.subscribe();
         (1..=3).for_each(|number| order.add(line(number)));
-        ends.into_iter().for_each(|task| sender.tell(vec![TaskNotification::Ended { task: TaskId(task) }]));
+        ends.into_iter().for_each(|task| sender.notify(vec![TaskNotification::Ended { task: TaskId(task) }]));
         order
     }
 

@@ -169,7 +169,7 @@ mod tests {
         Invocation {
             program: "sh".into(),
             arguments: vec![argument.into(), OsString::new()],
-            environment: vec![("ONWARD_ATTEMPT", "1".into())],
+            environment: vec![("ONWARD_ATTEMPT".into(), "1".into())],
             stdin: None,
         }
     }

@@ -262,7 +262,8 @@ fn is_allowed(play: &Play, action: &ActionKind) -> bool {
                 }
             }
             let is_asked = is_cancelled && (wants_undo || !*undo);
-            !phase.is_ended() && !(phase == Phase::Held && undo_began) && !is_asked
+            let is_half_undone = phase == Phase::Held && undo_began;
+            !phase.is_ended() && !is_half_undone && !is_asked
         }
         ActionKind::Undo => stopped && !undo_began,
     }

@@ -64,10 +64,10 @@ pub(super) fn sketch(dice: &mut Dice<'_>, policies: &[&str]) -> Sketch {
     let count = 1 + dice.roll(NAMES.len());
     let mut chosen_by: Vec<Option<usize>> = vec![None; count];
     let mut choices: Vec<Vec<usize>> = vec![Vec::new(); count];
-    for step in 1..count {
+    for (step, chosen_by) in chosen_by.iter_mut().enumerate().skip(1) {
         if dice.one_in(4) {
             let chooser = dice.roll(step);
-            chosen_by[step] = Some(chooser);
+            *chosen_by = Some(chooser);
             choices[chooser].push(step);
         }
     }
@@ -84,12 +84,12 @@ pub(super) fn sketch(dice: &mut Dice<'_>, policies: &[&str]) -> Sketch {
 fn body(dice: &mut Dice<'_>, step: usize, chooser: Option<usize>, choices: &[usize]) -> String {
     let mut fields = vec![action(dice, step, !choices.is_empty())];
     let mut needed = Vec::new();
-    for other in 0..step {
+    for (other, name) in NAMES.iter().enumerate().take(step) {
         if Some(other) != chooser && dice.roll(3) == 1 {
             needed.push(match dice.roll(5) {
-                3 => format!("{{{}: failed}}", NAMES[other]),
-                4 => format!("{{{}: ended}}", NAMES[other]),
-                _ => NAMES[other].to_owned(),
+                3 => format!("{{{name}: failed}}"),
+                4 => format!("{{{name}: ended}}"),
+                _ => (*name).to_owned(),
             });
         }
     }
