@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 #[cfg(feature = "top")]
 use crate::commands::top;
 use crate::commands::{
-    completions, each, events, generate, limit, orchestration, queue, schedule, store, submit, tag, task, work,
+    completions, each, events, generate, limit, orchestration, queue, run, schedule, store, submit, tag, task, work,
     workflow,
 };
 use crate::exit_code::EXPLANATION;
@@ -29,6 +29,8 @@ pub(crate) struct Arguments {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run the workflow of a file, durably: a second run resumes where the first stopped
+    Run(Box<run::Arguments>),
     /// Run a command once per line of input, durably: a second run resumes where the first stopped
     Each(Box<each::Arguments>),
     /// Run a command once per task of a kind: payload on stdin, result on stdout

@@ -49,7 +49,7 @@ fn main() -> std::process::ExitCode {
 fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.context("cannot start; see ulimit -n (open files) and ulimit -u (processes)")?;
-    let outcome = runtime.block_on(commands::run(arguments));
+    let outcome = runtime.block_on(commands::run_command(arguments));
     // A thread that is blocked on reading a terminal or a pipe must not delay the end.
     runtime.shutdown_background();
     outcome

@@ -154,6 +154,10 @@ pub const RESERVED_PREFIX: &str = "onward.";
 /// name begins with [`EACH_QUEUE_PREFIX`].
 pub const EACH_KIND: &str = "onward.each";
 
+/// The kind of the tasks that run a script for `sh`: the `run` steps of workflows. Only an engine
+/// that was started to run scripts claims them.
+pub const SCRIPT_KIND: &str = "onward.script";
+
 /// The prefix of the names of queues with the lines of `onward each`.
 pub const EACH_QUEUE_PREFIX: &str = "each:";
 

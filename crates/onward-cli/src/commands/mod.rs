@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub(crate) mod completions;
+mod dispatch;
 pub(crate) mod doctor;
 pub(crate) mod each;
 pub(crate) mod events;
@@ -9,7 +10,7 @@ pub(crate) mod limit;
 pub(crate) mod man;
 pub(crate) mod orchestration;
 pub(crate) mod queue;
-mod run;
+pub(crate) mod run;
 pub(crate) mod schedule;
 pub(crate) mod stats;
 pub(crate) mod store;
@@ -21,4 +22,4 @@ pub(crate) mod top;
 pub(crate) mod work;
 pub(crate) mod workflow;
 
-pub(crate) use run::run;
+pub(crate) use dispatch::run_command;

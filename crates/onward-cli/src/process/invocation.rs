@@ -1,5 +1,6 @@
 //! A description of a program to run.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -16,7 +17,7 @@ pub(crate) struct Invocation {
     /// Its arguments.
     pub(crate) arguments: Vec<OsString>,
     /// Variables that are added to its environment.
-    pub(crate) environment: Vec<(&'static str, OsString)>,
+    pub(crate) environment: Vec<(Cow<'static, str>, OsString)>,
     /// The bytes that it reads on stdin; `None` for empty input.
     pub(crate) stdin: Option<Bytes>,
 }

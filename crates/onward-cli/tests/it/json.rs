@@ -85,6 +85,7 @@ pub(crate) const COMMANDS: &[&str] = &[
     "workflow diff order@1 order@2",
     "workflow graph order",
     "each --input lines -- echo",
+    "run build.yaml",
     "store prune --keep 0",
     "store copy {store} sqlite:copied.db",
 ];
@@ -132,6 +133,7 @@ fn output_of_commands_is_json_on_request(sandbox: Sandbox) {
 /// Writes the files that the commands name.
 pub(crate) fn write_files(sandbox: &Sandbox) {
     sandbox.write("lines", "a\nb\n");
+    sandbox.write("build.yaml", "- echo one\n");
     for (file, version) in [("order.yaml", 1), ("new.yaml", 2)] {
         sandbox.write(file, &format!("name: order\nversion: '{version}'\nsteps: {{mail: {{task: mail}}}}\n"));
     }

@@ -33,6 +33,7 @@ mod processes;
 mod prune;
 mod queue;
 mod reading;
+mod run;
 mod schedule;
 mod store;
 mod stores;

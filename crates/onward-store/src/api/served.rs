@@ -29,7 +29,8 @@ pub struct Served {
 /// The code of an orchestration that a worker has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServedCode {
-    /// The kind of the orchestration.
+    /// The kind of the orchestration. With `*` at its end it stands for every kind that begins with
+    /// the text before, as the runs of all workflows do: `run:*`.
     pub kind: Name,
     /// The oldest version whose orchestrations the code continues.
     pub since: u32,
@@ -38,11 +39,20 @@ pub struct ServedCode {
 }
 
 impl ServedCode {
+    /// Returns whether it is the code of orchestrations of this kind, in some version.
+    #[must_use]
+    pub fn is_of(&self, kind: &Name) -> bool {
+        match self.kind.strip_suffix('*') {
+            Some(prefix) => kind.starts_with(prefix),
+            None => self.kind == *kind,
+        }
+    }
+
     /// Returns whether the code continues an orchestration of this kind that `version` began.
     /// `None` stands for an orchestration that has not begun, which any version can begin.
     #[must_use]
     pub fn goes_on_with(&self, kind: &Name, version: Option<u32>) -> bool {
-        self.kind == *kind && version.is_none_or(|version| (self.since..=self.version).contains(&version))
+        self.is_of(kind) && version.is_none_or(|version| (self.since..=self.version).contains(&version))
     }
 }
 

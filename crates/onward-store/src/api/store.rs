@@ -54,8 +54,9 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Hints of change, by this process or another one.
     fn changes(&self) -> Changes;
 
-    /// Tells of each task that ends in a commit of this process from now on, in the order of the
-    /// commits and before they are answered; of others' commits only that there were some.
+    /// Returns a receiver of notifications from now on: of each task that ends in a commit of this
+    /// process, in the order of the commits and before their calls return; of commits of other
+    /// processes only that there were some.
     fn notifications(&self) -> NotificationReceiver;
 
     /// The store's clock.

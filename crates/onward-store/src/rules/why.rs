@@ -284,7 +284,7 @@ impl<'a> Workers<'a> {
         let (WaitFacts { kind, queue, .. }, version) = (self.facts, orchestration.version);
         let of_queue = self.present.iter().filter(|record| record.serves.has_queue(queue));
         let code = of_queue.flat_map(|record| record.serves.code.iter().flatten());
-        let mut versions: Vec<ServedCode> = code.filter(|code| code.kind == *kind).cloned().collect();
+        let mut versions: Vec<ServedCode> = code.filter(|code| code.is_of(kind)).cloned().collect();
         versions.sort_unstable_by_key(|code| (code.since, code.version));
         versions.dedup();
         versions.truncate(NAMED_WORKERS);

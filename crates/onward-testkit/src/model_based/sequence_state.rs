@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use onward_store::{
     AfterTurn, Bulk, BulkVerb, Claim, CompletionToken, Dependency, Failed, FireSchedule, InstanceRecord, Lease, Name,
-    NewTask, OpenSession, Outcome, OutputPiece, QueueChoice, QueueTurn, Recipient, Refusal, ScheduleRecord, SessionId,
-    Signal, TaskFilter, TaskId, Timestamp, Turn, Write,
+    NewTask, OpenSession, Outcome, OutputPiece, OutputStream, QueueChoice, QueueTurn, Recipient, Refusal,
+    ScheduleRecord, SessionId, Signal, TaskFilter, TaskId, Timestamp, Turn, Write,
 };
 
 use super::steps::{NextTurn, Operation, Pick, TurnOperation};
@@ -62,10 +62,7 @@ impl SequenceState {
                 Write::SaveCheckpoint { lease: self.lease(lease), checkpoint: b"half".as_slice().into() }
             }
             Operation::RecordIo { lease, io } => Write::RecordIo { lease: self.lease(lease), io },
-            Operation::AppendOutput { lease, stream, at, units } => Write::AppendOutput {
-                lease: self.lease(lease),
-                piece: OutputPiece::new(stream, 3 * at, vec![b'o'; 3 * units]),
-            },
+            Operation::AppendOutput { lease, stream, at, units } => self.append_output(lease, (stream, at, units)),
             Operation::Cancel(task) => Write::Cancel { task: self.task(task) },
             Operation::Retry(task) => Write::Retry { task: self.task(task) },
             Operation::RunNow(task) => Write::RunNow { task: self.task(task) },
@@ -102,6 +99,13 @@ impl SequenceState {
                 Write::All(operations.iter().map(|operation| self.write(operation, now)).collect())
             }
         }
+    }
+
+    /// Returns a write of output. Offsets are multiples of a unit, so that pieces often follow each
+    /// other.
+    fn append_output(&self, lease: Pick, (stream, at, units): (OutputStream, u64, usize)) -> Write {
+        let piece = OutputPiece::new(stream, 3 * at, vec![b'o'; 3 * units]);
+        Write::AppendOutput { lease: self.lease(lease), piece }
     }
 
     /// Returns the completion token of a lease, or of whatever attempt of its task waits now.

@@ -110,7 +110,7 @@ impl Dispatcher {
     /// Runs to the end. If the store fails permanently, running handlers are stopped and the error
     /// is returned; other engines take their tasks when the lease has expired.
     pub(crate) async fn run(mut self) -> Result<DrainSummary> {
-        let open_outbox = (!self.run.orchestrations.is_empty()).then(|| OpenOutbox::of(&self.run));
+        let open_outbox = self.run.has_turns().then(|| OpenOutbox::of(&self.run));
         let worked = self.work().await;
         drop(open_outbox);
         match worked {
@@ -199,7 +199,7 @@ impl Dispatcher {
     fn open_session(&self, batch: &mut WriteBatch) {
         if self.deadlines.may_claim && !self.shutdown.is_stopping() {
             let settings = &self.run.inner.settings;
-            let code = Some(self.run.orchestrations.served());
+            let code = Some(self.run.served_code());
             let serves = Served { code, ..Served::by(&self.run.claim()) };
             batch.open(OpenSession { name: settings.name.clone(), lease: settings.lease, serves });
         }
@@ -271,7 +271,7 @@ impl Dispatcher {
     /// Returns the number of turns to claim: those for free slots, and ahead of them those that
     /// will begin before a further claim could bring more.
     fn claimable_turns(&self, now: Duration) -> usize {
-        if self.run.orchestrations.is_empty() {
+        if !self.run.has_turns() {
             return 0;
         }
         let ahead =
@@ -286,7 +286,8 @@ impl Dispatcher {
     }
 
     fn claim_of_turns(&self, session: SessionId, limit: usize) -> Claim {
-        Claim { kinds: self.run.orchestrations.kinds(), orchestrations: true, ..self.claim(session, limit) }
+        let turns = self.run.claim_of_turns();
+        Claim { kinds: turns.kinds, orchestrations: turns.orchestrations, ..self.claim(session, limit) }
     }
 
     pub(super) fn claim_limit(&self, occupancy: Occupancy, now: Duration) -> usize {

@@ -90,7 +90,7 @@ impl Dispatcher {
     /// not: the end of an activity shares a commit with the claim of the orchestration that waits
     /// for it.
     fn allows_concurrent_calls(&self) -> bool {
-        self.run.orchestrations.is_empty()
+        !self.run.has_turns()
     }
 
     /// Returns the largest size of a claim. A claim that depends on whose turn it is waits for the

@@ -243,6 +243,14 @@ impl EngineBuilder {
         self
     }
 
+    /// Runs the workflows of the store, whether or not this program [adds](Engine::add_workflow)
+    /// their templates. Default: an engine to which no template was added leaves runs to others.
+    #[must_use]
+    pub fn runs_workflows(mut self) -> Self {
+        self.settings.runs_workflows = true;
+        self
+    }
+
     /// Accepts handlers of kinds that Onward reserves. Only for the program `onward`.
     #[doc(hidden)]
     #[must_use]

@@ -25,6 +25,7 @@ use crate::orchestration::{CodeTable, GuardedStore, OrchestrationContext, Orches
 use crate::pressure::Gauge;
 use crate::schedules::Providers;
 use crate::submit::{Task, Waiters};
+use crate::workflow::Templates;
 
 /// An engine that submits tasks to a store and runs them. It is cheap to clone; all clones are one
 /// engine.
@@ -64,6 +65,8 @@ pub(crate) struct Inner {
     pub(crate) connections: Connections,
     pub(crate) own_retentions: OwnRetentions,
     pub(crate) held_handles: HeldHandles,
+    /// The templates of workflows.
+    pub(crate) templates: Templates,
     pub(super) registrations: Mutex<Registrations>,
     pub(super) orchestrations: Mutex<Registered>,
     pub(super) app_state: Mutex<AppState>,
@@ -145,6 +148,7 @@ impl Engine {
             connections: Connections::default(),
             own_retentions: OwnRetentions::default(),
             held_handles: HeldHandles::default(),
+            templates: Templates::default(),
             registrations: Mutex::default(),
             orchestrations: Mutex::default(),
             app_state: Mutex::default(),

@@ -81,7 +81,13 @@ impl Registrations {
     /// `codes` the code of its orchestrations. An engine without handlers and code is rejected
     /// because it could run nothing. Only an engine of the program `onward` may have handlers of
     /// reserved kinds.
-    pub(crate) fn table(&self, state: &AppState, codes: &CodeTable, may_be_reserved: bool) -> Result<HandlerTable> {
+    pub(crate) fn table(
+        &self,
+        state: &AppState,
+        codes: &CodeTable,
+        runs_workflows: bool,
+        may_be_reserved: bool,
+    ) -> Result<HandlerTable> {
         let options = self.ordered_options()?;
         let mut table = HandlerTable::default();
         let mut owners = HashMap::<KindPattern, &Owner>::new();
@@ -100,7 +106,7 @@ impl Registrations {
             }
             table.add(pattern, handler, &options);
         }
-        if owners.is_empty() && codes.is_empty() {
+        if owners.is_empty() && codes.is_empty() && !runs_workflows {
             return Err(Error::invalid(
                 "the engine has no handler and could run nothing; register one with `handle` or `register`",
             ));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use onward_store::{Claim, QueueChoice, QueueSelection, SessionId};
+use onward_store::{Claim, KindSelection, Name, QueueChoice, QueueSelection, ServedCode, SessionId};
 
 use super::app_state::AppState;
 use super::inner::Inner;
@@ -10,6 +10,7 @@ use super::registrations::HandlerTable;
 use crate::dispatch::{Outbox, RunState};
 use crate::observe::Hooks;
 use crate::orchestration::{CodeTable, InstanceCache};
+use crate::workflow::RUN_KIND_PREFIX;
 
 /// One run of an engine: its handlers and state as they were when it began, and the tasks that it
 /// holds.
@@ -21,6 +22,8 @@ pub(crate) struct Run {
     pub(crate) hooks: Hooks,
     /// The code of the orchestrations.
     pub(crate) orchestrations: CodeTable,
+    /// True if it runs workflows.
+    pub(crate) runs_workflows: bool,
     /// The orchestrations in memory.
     pub(crate) instances: InstanceCache,
     /// Signals that are sent with the next commit.
@@ -48,13 +51,34 @@ impl Run {
 }
 
 impl Run {
-    /// Returns a claim for the orchestrations whose code this run has.
+    /// Returns true if it runs turns: of orchestrations, or of runs of workflows.
+    pub(crate) fn has_turns(&self) -> bool {
+        self.runs_workflows || !self.orchestrations.is_empty()
+    }
+
+    /// Returns a claim for the orchestrations whose code this run has, and for runs of workflows.
     pub(crate) fn claim_of_turns(&self) -> Claim {
-        Claim { kinds: self.orchestrations.kinds(), orchestrations: true, ..self.claim() }
+        let kinds = if self.runs_workflows {
+            KindSelection::matching(self.orchestrations.names(), vec![RUN_KIND_PREFIX.to_owned()])
+        } else {
+            self.orchestrations.kinds()
+        };
+        Claim { kinds, orchestrations: true, ..self.claim() }
+    }
+
+    /// Returns the code that it has, for reports about why an orchestration or a run waits.
+    pub(crate) fn served_code(&self) -> Vec<ServedCode> {
+        let mut served = self.orchestrations.served();
+        if self.runs_workflows
+            && let Ok(kind) = Name::new(format!("{RUN_KIND_PREFIX}*"))
+        {
+            served.push(ServedCode { kind, since: 0, version: u32::MAX });
+        }
+        served
     }
 
     /// Returns the claims for everything that this run serves.
     pub(crate) fn claims(&self) -> Vec<Claim> {
-        if self.orchestrations.is_empty() { vec![self.claim()] } else { vec![self.claim(), self.claim_of_turns()] }
+        if self.has_turns() { vec![self.claim(), self.claim_of_turns()] } else { vec![self.claim()] }
     }
 }

@@ -134,13 +134,16 @@ impl Engine {
         store_guard::check()?;
         let app_state = lock(&self.inner.app_state).clone();
         let orchestrations = self.inner.codes()?;
+        let runs_workflows = self.inner.settings.runs_workflows || self.inner.templates.has_some();
         let run = Arc::new(Run {
             handlers: lock(&self.inner.registrations).table(
                 &app_state,
                 &orchestrations,
+                runs_workflows,
                 self.inner.settings.serves_reserved,
             )?,
             orchestrations,
+            runs_workflows,
             instances: InstanceCache::new(
                 self.inner.settings.orchestrations_cached,
                 self.inner.settings.turns,
@@ -164,7 +167,7 @@ impl Engine {
 /// Frees the memory of orchestrations that end, until the returned set is dropped.
 fn evict_ended(run: &Arc<Run>) -> JoinSet<()> {
     let mut evicting = JoinSet::new();
-    if !run.orchestrations.is_empty() {
+    if run.has_turns() {
         evicting.spawn(Evictor::new(run).run());
     }
     evicting

@@ -35,6 +35,7 @@ pub(crate) struct Settings {
     pub(crate) retention: Retention,
     pub(crate) turns: usize,
     pub(crate) orchestrations_cached: usize,
+    pub(crate) runs_workflows: bool,
     pub(crate) history_events: u64,
     pub(crate) history_bytes: u64,
     /// True if handlers may be of kinds that Onward reserves.
@@ -62,6 +63,7 @@ impl Default for Settings {
             retention: Retention::default(),
             turns: 256,
             orchestrations_cached: 10_000,
+            runs_workflows: false,
             history_events: 100_000,
             history_bytes: 64 << 20,
             serves_reserved: false,

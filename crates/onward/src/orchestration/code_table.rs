@@ -200,9 +200,15 @@ impl CodeTable {
         served
     }
 
-    pub(crate) fn kinds(&self) -> KindSelection {
+    /// Returns the kinds that it has, in order.
+    pub(crate) fn names(&self) -> Vec<Name> {
         let mut kinds: Vec<Name> = self.0.keys().cloned().collect();
         kinds.sort();
-        KindSelection::Only(kinds)
+        kinds
+    }
+
+    /// Selects the kinds that it has.
+    pub(crate) fn kinds(&self) -> KindSelection {
+        KindSelection::Only(self.names())
     }
 }

@@ -71,4 +71,7 @@ pub use code_table::OrchestrationOptions;
 pub(crate) use code_table::{CodeTable, Registered};
 pub(crate) use replay::GuardedStore;
 pub use replay::{CodeEnd, CompatibilityFlags, HistoryEvent, Nondeterminism, StepEnd, TaskEnd, decode_history};
-pub(crate) use turn::{Evictor, InstanceCache, OrchestrationTelemetry, TurnWrite};
+pub(crate) use turn::{
+    CheckIn, Evictor, InstanceCache, OrchestrationTelemetry, Positioned, TurnAbort, TurnOutcome, TurnSlot, TurnWrite,
+    apply_turn,
+};

@@ -159,3 +159,5 @@ mod virtual_time;
 mod waits;
 #[cfg(test)]
 mod weak_handles;
+#[cfg(test)]
+mod workflow_runs;

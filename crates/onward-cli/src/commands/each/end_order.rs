@@ -18,7 +18,7 @@ pub(super) struct EndOrder(Option<Notified>);
 
 #[derive(Debug)]
 struct Notified {
-    news: NotificationReceiver,
+    notifications: NotificationReceiver,
     /// The lines that have not ended, by task. Lines of the same content can share a task.
     unfinished: BTreeSet<(TaskId, u64)>,
 }
@@ -27,7 +27,7 @@ impl EndOrder {
     /// Creates an order without lines. Called before the first line is submitted, so that no end is
     /// missed.
     pub(super) fn new(order: Order, store: &dyn Store) -> Self {
-        let notified = || Notified { news: store.news(), unfinished: BTreeSet::new() };
+        let notified = || Notified { notifications: store.notifications(), unfinished: BTreeSet::new() };
         Self((order == Order::Finish).then(notified))
     }
 
@@ -56,7 +56,7 @@ impl EndOrder {
 impl Notified {
     fn take_notified(&mut self) -> Vec<u64> {
         let mut positions = Vec::new();
-        while let Some(Some(received)) = self.news.next().now_or_never() {
+        while let Some(Some(received)) = self.notifications.next().now_or_never() {
             let Notification::Tasks(ends) = received else { continue };
             for end in &*ends {
                 if let TaskNotification::Completed { task, .. } | TaskNotification::Ended { task } = end {
@@ -89,9 +89,9 @@ mod tests {
     fn notified(ends: [i64; 3]) -> EndOrder {
         let (sender, store) = (onward_store::NotificationSender::new(), MemoryStore::new());
         let mut order = EndOrder::new(Order::Finish, &store);
-        order.0.as_mut().unwrap().news = sender.subscribe();
+        order.0.as_mut().unwrap().notifications = sender.subscribe();
         (1..=3).for_each(|number| order.add(line(number)));
-        ends.into_iter().for_each(|task| sender.tell(vec![TaskNotification::Ended { task: TaskId(task) }]));
+        ends.into_iter().for_each(|task| sender.notify(vec![TaskNotification::Ended { task: TaskId(task) }]));
         order
     }
 

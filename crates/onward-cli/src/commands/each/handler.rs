@@ -48,8 +48,8 @@ impl LineWork {
 
     fn invocation(&self, context: &Context) -> Invocation {
         let environment = vec![
-            ("ONWARD_TASK_ID", OsString::from(context.id().to_string())),
-            ("ONWARD_ATTEMPT", context.attempt().to_string().into()),
+            ("ONWARD_TASK_ID".into(), OsString::from(context.id().to_string())),
+            ("ONWARD_ATTEMPT".into(), context.attempt().to_string().into()),
         ];
         self.template.fill(context.payload(), environment)
     }

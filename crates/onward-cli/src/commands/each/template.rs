@@ -1,5 +1,6 @@
 //! The command template of a run.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
@@ -83,7 +84,7 @@ impl Template {
     }
 
     /// Returns the invocation for one line.
-    pub(super) fn fill(&self, line: &Bytes, environment: Vec<(&'static str, OsString)>) -> Invocation {
+    pub(super) fn fill(&self, line: &Bytes, environment: Vec<(Cow<'static, str>, OsString)>) -> Invocation {
         let mut arguments = self.arguments.clone();
         let columns = self.separator.as_ref().map(|separator| columns(line, separator));
         match (self.place, columns) {

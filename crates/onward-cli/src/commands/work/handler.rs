@@ -108,18 +108,18 @@ impl TaskWork {
 
     fn invocation(&self, context: &Context, report_pipe: &ReportPipe, stdin: Bytes) -> Invocation {
         let mut environment = vec![
-            ("ONWARD_TASK_ID", context.id().to_string().into()),
-            ("ONWARD_KIND", context.kind().as_str().into()),
-            ("ONWARD_QUEUE", context.queue().as_str().into()),
-            ("ONWARD_ATTEMPT", context.attempt().to_string().into()),
-            ("ONWARD_TOKEN", context.completion_token().to_string().into()),
-            ("ONWARD_REPORT", report_pipe.path().as_os_str().to_owned()),
+            ("ONWARD_TASK_ID".into(), context.id().to_string().into()),
+            ("ONWARD_KIND".into(), context.kind().as_str().into()),
+            ("ONWARD_QUEUE".into(), context.queue().as_str().into()),
+            ("ONWARD_ATTEMPT".into(), context.attempt().to_string().into()),
+            ("ONWARD_TOKEN".into(), context.completion_token().to_string().into()),
+            ("ONWARD_REPORT".into(), report_pipe.path().as_os_str().to_owned()),
         ];
         if let Some(at) = context.scheduled_at() {
-            environment.push(("ONWARD_SCHEDULED_AT", at.to_string().into()));
+            environment.push(("ONWARD_SCHEDULED_AT".into(), at.to_string().into()));
         }
         if context.item_count() > 0 {
-            environment.push(("ONWARD_BATCH_ITEMS", context.item_count().to_string().into()));
+            environment.push(("ONWARD_BATCH_ITEMS".into(), context.item_count().to_string().into()));
         }
         let (program, arguments) = (self.program.clone(), self.arguments.clone());
         Invocation { program, arguments, environment, stdin: Some(stdin) }

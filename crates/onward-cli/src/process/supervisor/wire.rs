@@ -68,7 +68,7 @@ pub(super) fn start(job: JobId, invocation: &Invocation, streams: u8) -> io::Res
         push(&mut text, word)?;
     }
     for (name, value) in &invocation.environment {
-        push(&mut text, OsStr::new(name))?;
+        push(&mut text, OsStr::new(&**name))?;
         push(&mut text, value)?;
     }
     framed(0, job, &text)
@@ -169,7 +169,7 @@ mod tests {
         Invocation {
             program: "sh".into(),
             arguments: vec![argument.into(), OsString::new()],
-            environment: vec![("ONWARD_ATTEMPT", "1".into())],
+            environment: vec![("ONWARD_ATTEMPT".into(), "1".into())],
             stdin: None,
         }
     }

@@ -43,13 +43,18 @@ impl Evictor {
             let next = self.is_behind().then_some(self.next);
             tokio::select! {
                 received = self.notifications.next() => match received {
-                    Some(Notification::Tasks(notifications)) => self.run.instances.orchestrations.evict(notifications.iter().filter_map(ended)),
+                    Some(Notification::Tasks(notifications)) => self.evict(notifications.iter().filter_map(ended)),
                     Some(Notification::Missed) => self.missed = true,
                     None => return,
                 },
                 () = reached(next) => self.look_up().await,
             }
         }
+    }
+
+    fn evict(&self, ended: impl Iterator<Item = TaskId> + Clone) {
+        self.run.instances.orchestrations.evict(ended.clone());
+        self.run.instances.workflows.evict(ended);
     }
 
     fn is_behind(&self) -> bool {
@@ -61,6 +66,7 @@ impl Evictor {
         if self.unchecked.is_empty() {
             self.missed = false;
             self.unchecked = self.run.instances.orchestrations.parked();
+            self.unchecked.extend(self.run.instances.workflows.parked());
         }
         let Some(newest) = self.unchecked.last().copied() else { return };
         let began = Instant::now();
@@ -76,7 +82,7 @@ impl Evictor {
                 None => std::mem::take(&mut self.unchecked),
             };
             let live: BTreeSet<TaskId> = live.tasks.into_iter().collect();
-            self.run.instances.orchestrations.evict(checked.difference(&live).copied());
+            self.evict(checked.difference(&live).copied());
         }
         self.next = Instant::now() + pause(began.elapsed());
     }

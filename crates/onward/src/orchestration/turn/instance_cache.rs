@@ -16,12 +16,15 @@ use super::run_turn::{release, run_turn};
 use super::telemetry::OrchestrationTelemetry;
 use crate::engine::Run;
 use crate::observe::DrainSummary;
+use crate::workflow::RunInstance;
 use crate::{bounds, timer};
 
 /// The instance cache: parked orchestrations, up to a limit, and the counters of running turns.
 pub(crate) struct InstanceCache {
     /// The parked orchestrations.
     pub(super) orchestrations: ParkedInstances<Instance>,
+    /// The parked runs of workflows.
+    pub(crate) workflows: ParkedInstances<RunInstance>,
     /// The turns that were claimed and are not written yet.
     running: AtomicUsize,
     /// The running turns whose code may still run: they have a slot, or wait for one.
@@ -34,7 +37,7 @@ pub(crate) struct InstanceCache {
     /// The turns that the dispatcher writes with its next batch.
     unwritten: Mutex<Vec<TurnWrite>>,
     summary: Mutex<DrainSummary>,
-    pub(super) missing_code: MissingCode,
+    pub(crate) missing_code: MissingCode,
     /// Aborts steps where they await.
     pub(super) abort: CancellationToken,
 }
@@ -57,6 +60,7 @@ impl InstanceCache {
     pub(crate) fn new(cached: usize, slots: usize, telemetry: &OrchestrationTelemetry) -> Self {
         Self {
             orchestrations: ParkedInstances::new(cached, telemetry.cached.clone()),
+            workflows: ParkedInstances::new(cached, telemetry.cached_runs.clone()),
             running: AtomicUsize::new(0),
             executing: AtomicUsize::new(0),
             executed: AtomicUsize::new(0),
@@ -126,7 +130,7 @@ impl InstanceCache {
         std::mem::take(&mut self.unwritten.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(super) fn count(&self, state: TaskState) {
+    pub(crate) fn count(&self, state: TaskState) {
         self.summary.lock().unwrap_or_else(PoisonError::into_inner).count(state);
     }
 
@@ -162,7 +166,7 @@ impl Drop for TurnGuard {
 }
 
 /// The slot of a turn, or its position among the turns that wait for one.
-pub(super) struct TurnSlot {
+pub(crate) struct TurnSlot {
     run: Arc<Run>,
     permit: Option<OwnedSemaphorePermit>,
 }

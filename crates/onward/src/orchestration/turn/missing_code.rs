@@ -11,7 +11,7 @@ use onward_store::TaskId;
 use crate::bounds;
 
 /// The last pause of each orchestration.
-pub(super) struct MissingCode(Mutex<LruCache<TaskId, Duration>>);
+pub(crate) struct MissingCode(Mutex<LruCache<TaskId, Duration>>);
 
 impl Default for MissingCode {
     fn default() -> Self {
@@ -25,7 +25,7 @@ impl Default for MissingCode {
 
 impl MissingCode {
     /// Returns the pause of an orchestration: twice the last one, up to a limit.
-    pub(super) fn pause(&self, task: TaskId) -> Duration {
+    pub(crate) fn pause(&self, task: TaskId) -> Duration {
         let mut pauses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let last = pauses.get(&task).copied();
         let pause = last.map_or(bounds::UNKNOWN_CODE_PAUSE, |last| last.saturating_mul(2));

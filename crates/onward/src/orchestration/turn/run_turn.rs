@@ -17,11 +17,12 @@ use super::steps::{EndedStep, Steps};
 use super::telemetry::{TurnOutcome, TurnTelemetry};
 use crate::engine::Run;
 use crate::orchestration::replay::{CodeOutcome, CompatibilityFlags, HistoryEvent, encode};
+use crate::workflow::{RUN_KIND_PREFIX, run_workflow_turn};
 use crate::{bounds, timer};
 
 /// The reason why a turn ends without a complete write.
 #[derive(Debug)]
-pub(super) enum TurnAbort {
+pub(crate) enum TurnAbort {
     /// The store rejected the end because messages wait that the code was not offered.
     Unread,
     /// The lease is lost, or the store knows of more than this process: another engine continues.
@@ -36,6 +37,14 @@ pub(super) enum TurnAbort {
 pub(super) async fn run_turn(run: &Arc<Run>, task: ClaimedTask, slot: TurnSlot) {
     let (lease, began) = (task.lease, run.inner.clock.steady());
     let telemetry = run.inner.telemetry.orchestrations.kind(&task.kind);
+    if task.kind.starts_with(RUN_KIND_PREFIX) {
+        let outcome = match run_workflow_turn(run, task, slot).await {
+            Ok(outcome) => outcome,
+            Err(abort) => abandon_turn(run, lease, abort).await,
+        };
+        telemetry.turned(outcome, run.inner.clock.steady().saturating_sub(began));
+        return;
+    }
     let outcome = match TurnRun::begin(run, task, slot, Arc::clone(&telemetry)).await {
         Ok(mut turn_run) => match turn_run.run().await {
             Ok((outcome, check_in)) => {
@@ -296,7 +305,7 @@ impl<'a> TurnRun<'a> {
     async fn close(&mut self) -> Result<Option<ClosedTurn<'a>>, TurnAbort> {
         self.instance.machine.notice_if_stuck();
         let next = self.next()?;
-        let outcome = outcome_of(&next);
+        let outcome = TurnOutcome::of(&next);
         let ends = self.instance.machine.outcome().is_some_and(CodeOutcome::is_end);
         // The code is offered messages that are already here before its end is written.
         if ends && !self.messages.is_empty() && !self.leaves_unread() {
@@ -376,7 +385,7 @@ impl<'a> TurnRun<'a> {
         let turn = Turn { status: published.status, values: published.values, version, awaits, leaves_unread, ..turn };
         let (events, bytes, cancels) = (turn.events, turn.chunk.len() as u64, turn.cancels.clone());
         self.instance.bytes += bytes;
-        let turned = match apply(self.run, turn).await {
+        let turned = match apply_turn(self.run, turn).await {
             Err(TurnAbort::Unread) => {
                 // The code is run again from these events, which brings back the submits and tags.
                 self.pending = pending;
@@ -431,17 +440,6 @@ impl<'a> TurnRun<'a> {
             self.instance.forget_task(operation);
         }
         Ok(cancels)
-    }
-}
-
-fn outcome_of(next: &AfterTurn) -> TurnOutcome {
-    match next {
-        AfterTurn::Continue | AfterTurn::Park { .. } => TurnOutcome::Parked,
-        AfterTurn::Complete { .. } => TurnOutcome::Completed,
-        AfterTurn::Fail { .. } => TurnOutcome::Failed,
-        AfterTurn::Dead { .. } => TurnOutcome::Dead,
-        AfterTurn::Cancelled { .. } => TurnOutcome::Cancelled,
-        AfterTurn::ContinueAsNew { .. } => TurnOutcome::ContinuedAsNew,
     }
 }
 
@@ -501,7 +499,7 @@ async fn try_apply(run: &Run, write: &Write) -> Option<onward_store::Result<Outc
     }
 }
 
-async fn apply(run: &Run, turn: Turn) -> Result<Turned, TurnAbort> {
+pub(crate) async fn apply_turn(run: &Run, turn: Turn) -> Result<Turned, TurnAbort> {
     match apply_with_retries(run, Write::Turn(Box::new(turn))).await {
         Some(Outcome::Turned(turned)) => Ok(turned),
         Some(Outcome::Refused(Refusal::Invalid(text))) => Err(TurnAbort::Dead(text)),

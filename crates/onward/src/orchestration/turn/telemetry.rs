@@ -5,11 +5,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use metrics::{Counter, Gauge, Histogram, SharedString, counter, gauge, histogram};
-use onward_store::Name;
+use onward_store::{AfterTurn, Name};
 
 /// The outcome of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TurnOutcome {
+pub(crate) enum TurnOutcome {
     Parked,
     Completed,
     Failed,
@@ -32,6 +32,18 @@ impl TurnOutcome {
         Self::Lost,
     ];
 
+    /// Returns the outcome of a turn that is followed by this.
+    pub(crate) fn of(next: &AfterTurn) -> Self {
+        match next {
+            AfterTurn::Continue | AfterTurn::Park { .. } => Self::Parked,
+            AfterTurn::Complete { .. } => Self::Completed,
+            AfterTurn::Fail { .. } => Self::Failed,
+            AfterTurn::Dead { .. } => Self::Dead,
+            AfterTurn::Cancelled { .. } => Self::Cancelled,
+            AfterTurn::ContinueAsNew { .. } => Self::ContinuedAsNew,
+        }
+    }
+
     fn as_str(self) -> &'static str {
         match self {
             Self::Parked => "parked",
@@ -51,11 +63,16 @@ impl TurnOutcome {
 pub(crate) struct OrchestrationTelemetry {
     kinds: RwLock<HashMap<Name, Arc<TurnTelemetry>>>,
     pub(super) cached: Gauge,
+    pub(super) cached_runs: Gauge,
 }
 
 impl OrchestrationTelemetry {
     pub(crate) fn new() -> Self {
-        Self { kinds: RwLock::default(), cached: gauge!("onward_orchestrations_cached") }
+        Self {
+            kinds: RwLock::default(),
+            cached: gauge!("onward_orchestrations_cached"),
+            cached_runs: gauge!("onward_workflow_runs_cached"),
+        }
     }
 
     /// Returns the metrics of a kind, created at its first turn.

@@ -1,19 +1,20 @@
-//! `\d`, `\s`, `\w` and `\b` of patterns, which stand for ASCII characters alone.
+//! `\d`, `\s`, `\w`, `\b` and the like of patterns, which know ASCII characters alone.
 //!
 //! So they are defined for the language, and a pattern such as `^\w{64}$` stays small.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 
 use regex_syntax::ast::{self, AssertionKind, Ast, ClassPerl, ClassPerlKind, ClassSetItem, Visitor, visit};
 
 /// Returns a pattern with its classes written out.
 pub(super) fn with_ascii_classes(source: &str, tree: &Ast) -> String {
-    let Ok(found) = visit(tree, Found::default());
+    let Ok(found) = visit(tree, Found { source, places: Vec::new() });
     let mut pattern = String::with_capacity(source.len());
     let mut at = 0;
     for (span, replacement) in found {
         pattern.push_str(&source[at..span.start.offset]);
-        pattern.push_str(replacement);
+        pattern.push_str(&replacement);
         at = span.end.offset;
     }
     pattern.push_str(&source[at..]);
@@ -21,31 +22,38 @@ pub(super) fn with_ascii_classes(source: &str, tree: &Ast) -> String {
 }
 
 /// Places in a pattern, in their order, with what they are replaced by.
-#[derive(Default)]
-struct Found(Vec<(ast::Span, &'static str)>);
+struct Found<'a> {
+    source: &'a str,
+    places: Vec<(ast::Span, Cow<'static, str>)>,
+}
 
-impl Found {
+impl Found<'_> {
     fn class(&mut self, class: &ClassPerl) {
-        self.0.push((class.span, written_out(class)));
+        self.places.push((class.span, written_out(class).into()));
+    }
+
+    /// Adds the end of a word, which is one of ASCII as the classes are.
+    fn boundary(&mut self, span: ast::Span) {
+        let boundary = &self.source[span.start.offset..span.end.offset];
+        self.places.push((span, format!("(?-u:{boundary})").into()));
     }
 }
 
-impl Visitor for Found {
-    type Output = Vec<(ast::Span, &'static str)>;
+impl Visitor for Found<'_> {
+    type Output = Vec<(ast::Span, Cow<'static, str>)>;
     type Err = Infallible;
 
     fn finish(self) -> Result<Self::Output, Infallible> {
-        Ok(self.0)
+        Ok(self.places)
     }
 
     fn visit_pre(&mut self, ast: &Ast) -> Result<(), Infallible> {
+        use AssertionKind::{EndLine, EndText, StartLine, StartText};
         match ast {
             Ast::ClassPerl(class) => self.class(class),
-            Ast::Assertion(assertion) => match assertion.kind {
-                AssertionKind::WordBoundary => self.0.push((assertion.span, r"(?-u:\b)")),
-                AssertionKind::NotWordBoundary => self.0.push((assertion.span, r"(?-u:\B)")),
-                _ => {}
-            },
+            Ast::Assertion(assertion) if !matches!(assertion.kind, StartLine | EndLine | StartText | EndText) => {
+                self.boundary(assertion.span);
+            }
             _ => {}
         }
         Ok(())

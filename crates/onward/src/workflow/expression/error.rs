@@ -6,9 +6,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::names::StepField;
-use super::nearest::did_you_mean;
 use super::path::Path;
 use super::value::Map;
+use crate::workflow::nearest::did_you_mean;
 
 /// An error in the source of an expression or a template.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! Numbers and texts that stand in a source.
 
+use std::ops::Range;
+
 use super::error::{ExpressionError, Parsed};
 use super::span::Span;
 use super::tokens::starts_template;
@@ -19,11 +21,7 @@ pub(super) enum Number {
 pub(super) fn read_number(source: &str, start: usize) -> Parsed<(Number, usize)> {
     let bytes = source.as_bytes();
     let whole = skip_digits(bytes, start);
-    let fraction = match bytes.get(whole..) {
-        Some([b'.', digit, ..]) if digit.is_ascii_digit() => skip_digits(bytes, whole + 1),
-        _ => whole,
-    };
-    let end = skip_exponent(bytes, fraction);
+    let end = skip_exponent(bytes, skip_fraction(bytes, whole));
     let is_unsigned = end == whole && matches!(bytes.get(end), Some(b'u' | b'U'));
     let after = if is_unsigned { end + 1 } else { end };
     let span = Span::new(start, after);
@@ -36,14 +34,24 @@ pub(super) fn read_number(source: &str, start: usize) -> Parsed<(Number, usize)>
     if bytes[start] == b'0' && whole > start + 1 {
         return Err(ExpressionError::new(span, "a number does not start with a zero; a text stands in quotes"));
     }
-    let text = &source[start..end];
-    let number = match (end == whole, is_unsigned) {
+    let number = number(&source[start..end], end == whole, is_unsigned);
+    Ok((number.ok_or_else(|| ExpressionError::new(span, "the number is beyond 64 bits"))?, after))
+}
+
+/// Returns the number of a text, if it is in the range of its type.
+fn number(text: &str, is_whole: bool, is_unsigned: bool) -> Option<Number> {
+    match (is_whole, is_unsigned) {
         (true, false) => text.parse().ok().map(Number::Whole),
         (true, true) => text.parse().ok().map(Number::Unsigned),
         (false, _) => text.parse().ok().filter(|double: &f64| double.is_finite()).map(Number::Double),
-    };
-    let number = number.ok_or_else(|| ExpressionError::new(span, "the number is beyond 64 bits"))?;
-    Ok((number, after))
+    }
+}
+
+fn skip_fraction(bytes: &[u8], start: usize) -> usize {
+    match bytes.get(start..) {
+        Some([b'.', digit, ..]) if digit.is_ascii_digit() => skip_digits(bytes, start + 1),
+        _ => start,
+    }
 }
 
 fn skip_digits(bytes: &[u8], start: usize) -> usize {
@@ -66,10 +74,7 @@ pub(super) fn read_text(source: &str, start: usize) -> Parsed<(String, usize)> {
     let mut at = start + 1;
     loop {
         let rest = &source[at..];
-        let Some(character) = rest.chars().next() else {
-            let message = format!("the text has no end; it needs another {}", char::from(quote));
-            return Err(ExpressionError::new(start..source.len(), message));
-        };
+        let Some(character) = rest.chars().next() else { return Err(without_end(start..source.len(), quote)) };
         match character {
             '\\' => {
                 let (character, end) = read_escape(source, at)?;
@@ -85,6 +90,10 @@ pub(super) fn read_text(source: &str, start: usize) -> Parsed<(String, usize)> {
             }
         }
     }
+}
+
+fn without_end(span: Range<usize>, quote: u8) -> Box<ExpressionError> {
+    ExpressionError::new(span, format!("the text has no end; it needs another {}", char::from(quote)))
 }
 
 fn nested_template(at: usize) -> Box<ExpressionError> {

@@ -45,7 +45,6 @@ mod json;
 mod literal;
 mod methods;
 mod names;
-mod nearest;
 mod number;
 mod operators;
 mod parser;

@@ -16,11 +16,10 @@ use super::value::Value;
 impl Evaluator<'_> {
     /// Evaluates `&&` or `||`. One operand that decides is enough, whatever becomes of the others:
     /// `false && error` is false either way round.
-    pub(super) fn junction(&mut self, operands: &[Node], sign: &str, decisive: bool) -> Evaluated {
-        let what = format_args!("a side of `{sign}`").to_string();
+    pub(super) fn junction(&mut self, operands: &[Node], what: &str, decisive: bool) -> Evaluated {
         let mut pending = Pending::default();
         for operand in operands {
-            let value = self.value(operand).and_then(|value| self.bool(&value, &what, operand.span));
+            let value = self.value(operand).and_then(|value| self.bool(&value, what, operand.span));
             if pending.put_off(value)? == Some(decisive) {
                 return Ok(Value::Bool(decisive));
             }

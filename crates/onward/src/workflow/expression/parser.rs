@@ -191,30 +191,29 @@ fn join_last(operands: &mut Vec<Node>, waiting: &mut Vec<Infix>) {
 /// Joins two operands. A chain of one operator stays one list.
 fn join(left: Node, infix: Infix, right: Node) -> Node {
     let span = left.span.to(right.span.end);
-    let start = left.span;
-    let kind = match (infix, left.kind) {
-        (Infix::All, Kind::All(mut operands)) => {
-            operands.push(right);
-            Kind::All(operands)
-        }
-        (Infix::All, left) => Kind::All(vec![Node { kind: left, span: start }, right]),
-        (Infix::Any, Kind::Any(mut operands)) => {
-            operands.push(right);
-            Kind::Any(operands)
-        }
-        (Infix::Any, left) => Kind::Any(vec![Node { kind: left, span: start }, right]),
-        (Infix::Compute(operator), Kind::Arithmetic(first, mut rest)) if rest[0].0.is_like(operator) => {
-            rest.push((operator, right));
-            Kind::Arithmetic(first, rest)
-        }
-        (Infix::Compute(operator), left) => {
-            Kind::Arithmetic(Box::new(Node { kind: left, span: start }), vec![(operator, right)])
-        }
-        (Infix::Compare(comparison), left) => {
-            Kind::Compare(comparison, Box::new(Node { kind: left, span: start }), Box::new(right))
-        }
+    let kind = match infix {
+        Infix::All => Kind::All(match left {
+            Node { kind: Kind::All(operands), .. } => extended(operands, right),
+            left => vec![left, right],
+        }),
+        Infix::Any => Kind::Any(match left {
+            Node { kind: Kind::Any(operands), .. } => extended(operands, right),
+            left => vec![left, right],
+        }),
+        Infix::Compute(operator) => match left.kind {
+            Kind::Arithmetic(first, rest) if rest.first().is_some_and(|(other, _)| other.is_like(operator)) => {
+                Kind::Arithmetic(first, extended(rest, (operator, right)))
+            }
+            _ => Kind::Arithmetic(Box::new(left), vec![(operator, right)]),
+        },
+        Infix::Compare(comparison) => Kind::Compare(comparison, Box::new(left), Box::new(right)),
     };
     Node { kind, span }
+}
+
+fn extended<T>(mut list: Vec<T>, last: T) -> Vec<T> {
+    list.push(last);
+    list
 }
 
 /// Returns the value of a number. One that no int can hold is a uint, as in JSON.

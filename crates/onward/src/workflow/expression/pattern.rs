@@ -8,10 +8,10 @@
 
 use std::sync::OnceLock;
 
+use regex_automata::Input;
 use regex_automata::hybrid::dfa::{self, DFA};
 use regex_automata::nfa::thompson::pikevm::{self, PikeVM};
 use regex_automata::nfa::thompson::{Compiler, Config, NFA, WhichCaptures};
-use regex_automata::{Anchored, Input};
 use regex_syntax::ast::parse::ParserBuilder;
 
 use super::bounds::{EXPRESSION_DEPTH, OPERATIONS_PER_PATTERN_BYTE, PATTERN_BYTES, PATTERN_COMPILED, PATTERN_STATES};
@@ -93,7 +93,7 @@ impl Pattern {
 
 impl Compiled {
     fn search(&self, text: &str, cache: &mut dfa::Cache, meter: &mut Meter<'_>) -> Result<bool, Exhausted> {
-        let input = Input::new(text).anchored(Anchored::No).earliest(true);
+        let input = Input::new(text).earliest(true);
         let before = cache.memory_usage();
         let found = self.automaton.try_search_fwd(cache, &input);
         meter.charge_elements(cache.memory_usage().saturating_sub(before) / BUILT_BYTES_PER_OPERATION)?;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::error::{ExpressionError, Parsed};
 use super::functions::{Function, HAS, Macro, Method, function_names, method_names};
 use super::names::{RUN_FIELDS, Reference, Root, StepField};
-use super::nearest::{did_you_mean, nearest};
 use super::parser::{Parser, positive};
 use super::pattern::Pattern;
 use super::shown::Brief;
@@ -14,9 +13,13 @@ use super::span::Span;
 use super::syntax::{Kind, Link, LinkKind, Node};
 use super::tokens::Token;
 use super::value::Value;
+use crate::workflow::nearest::{did_you_mean, nearest};
 
 /// Names that are no names of variables.
 const RESERVED: [&str; 8] = ["true", "false", "null", "in", "input", "vars", "run", "steps"];
+
+/// The error of `steps` alone.
+const WITHOUT_STEP: &str = "`steps` needs the name of one step behind it, as in steps.build.result";
 
 impl<'a> Parser<'a> {
     /// Parses a value with what is read of it.
@@ -159,8 +162,7 @@ impl<'a> Parser<'a> {
     /// Parses `.S` or `.S.field` behind `steps`.
     fn step(&mut self, steps: Span) -> Parsed<Node> {
         if !self.take(".")? {
-            let message = "`steps` needs the name of one step behind it, as in steps.build.result";
-            return Err(ExpressionError::new(steps, message));
+            return Err(ExpressionError::new(steps, WITHOUT_STEP));
         }
         let (step, _) = self.field_name()?;
         let step: Arc<str> = step.into();
@@ -200,12 +202,7 @@ impl<'a> Parser<'a> {
         loop {
             let start = self.span;
             let kind = if self.take(".")? {
-                let (name, span) = self.field_name()?;
-                match Macro::named(name) {
-                    _ if !self.take("(")? => self.field(name, span, &base, links.is_empty())?,
-                    Some(each) => self.each(each)?,
-                    None => self.method(name, span)?,
-                }
+                self.named_link(&base, links.is_empty())?
             } else if self.take("[")? {
                 let index = self.expression()?;
                 self.expect("]")?;
@@ -220,6 +217,16 @@ impl<'a> Parser<'a> {
         }
         let span = base.span.to(self.end);
         Ok(Node { kind: Kind::Chain(Box::new(base), links), span })
+    }
+
+    /// Parses a field or a call, behind its `.`.
+    fn named_link(&mut self, base: &Node, is_first: bool) -> Parsed<LinkKind> {
+        let (name, span) = self.field_name()?;
+        match Macro::named(name) {
+            _ if !self.take("(")? => self.field(name, span, base, is_first),
+            Some(each) => self.each(each),
+            None => self.method(name, span),
+        }
     }
 
     fn field(&mut self, name: &str, span: Span, base: &Node, is_first: bool) -> Parsed<LinkKind> {

@@ -17,8 +17,8 @@ use super::span::Span;
 use super::tokens::OPEN;
 use super::value::Value;
 
-/// A `$` before [`OPEN`]: together they are the text of [`OPEN`].
-const ESCAPE: &str = "$${{";
+/// A sign before [`OPEN`], which then is a text.
+const ESCAPE: char = '$';
 
 /// A text in which each `${{ e }}` stands for the value of `e`, and `$${{` for `${{`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,22 +43,18 @@ impl TextTemplate {
         let mut parts = Vec::new();
         let mut text = String::new();
         let mut at = 0;
-        while let Some(dollar) = source[at..].find('$') {
-            let start = at + dollar;
-            text.push_str(&source[at..start]);
-            let rest = &source[start..];
-            if rest.starts_with(ESCAPE) {
-                text.push_str(OPEN);
-                at = start + ESCAPE.len();
-            } else if rest.starts_with(OPEN) {
-                push_text(&mut parts, &mut text);
-                let (expression, end) = parse_expression(&shared, start).map_err(|error| *error)?;
-                parts.push(Part::Expression(expression));
-                at = end;
-            } else {
-                text.push('$');
-                at = start + 1;
+        while let Some(found) = source[at..].find(OPEN) {
+            let open = at + found;
+            if let Some(before) = source[at..open].strip_suffix(ESCAPE) {
+                text.extend([before, OPEN]);
+                at = open + OPEN.len();
+                continue;
             }
+            text.push_str(&source[at..open]);
+            push_text(&mut parts, &mut text);
+            let (expression, end) = parse_expression(&shared, open).map_err(|error| *error)?;
+            parts.push(Part::Expression(expression));
+            at = end;
         }
         text.push_str(&source[at..]);
         push_text(&mut parts, &mut text);

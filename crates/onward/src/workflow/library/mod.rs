@@ -8,8 +8,10 @@ mod pretty;
 mod put;
 mod read;
 mod record;
+mod stored_file;
 
 pub use record::{StoredTemplate, TemplatePage, TemplateQuery, TemplateRecord};
+pub(crate) use stored_file::stored_file;
 
 /// The collection of the templates: the key is the hash, the content the canonical form.
 const TEMPLATES: &str = "onward.templates";

@@ -4,10 +4,10 @@ use super::errors::{Errors, Fault, shown};
 use super::expressions::{Reference, Root};
 use super::graph::Graph;
 use super::model::Condition;
-use super::nearest::nearest;
 use super::outline::{Outline, dependency};
 use super::shape::{Scope, Use};
 use super::yaml::{Node, written};
+use crate::workflow::nearest::nearest;
 
 /// Checks what the steps of a template say about each other.
 pub(super) struct Checks<'a, 'n> {

@@ -24,7 +24,6 @@ mod json_schema;
 mod mermaid;
 mod model;
 mod names;
-mod nearest;
 mod outline;
 mod overlay;
 mod shape;

@@ -53,6 +53,18 @@ impl Template {
         self.steps.binary_search_by(|step| step.name.as_str().cmp(name)).ok()
     }
 
+    /// Returns the name and the version of each template that a step or an undo runs.
+    pub fn workflows(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        let kinds = self.steps.iter().filter_map(|step| match &step.action {
+            StepAction::Work(work) => Some(std::iter::once(&work.kind).chain(work.undo.iter().map(|undo| &undo.kind))),
+            _ => None,
+        });
+        kinds.flatten().filter_map(|kind| match kind {
+            WorkKind::Workflow { name, version } => Some((name.as_str(), version.as_deref())),
+            _ => None,
+        })
+    }
+
     /// Returns a step.
     #[must_use]
     pub fn step(&self, name: &str) -> Option<&Step> {

@@ -7,9 +7,9 @@ use super::bounds::DEPENDENCIES_OF_STEP;
 use super::errors::{Errors, Fault, shown};
 use super::graph::Graph;
 use super::model::{Condition, Dependency};
-use super::nearest::nearest;
 use super::source::Span;
 use super::yaml::{Entry, Node, Value};
+use crate::workflow::nearest::nearest;
 
 /// The steps of a template, sorted by name, with their dependencies.
 #[derive(Debug)]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::errors::{Errors, Fault, shown};
 use super::fields::Place;
-use super::nearest::nearest;
 use super::yaml::{Entry, Node, Value};
+use crate::workflow::nearest::nearest;
 
 /// Returns a template as it is in an environment: maps are merged by key, all else is replaced, and
 /// null removes. Returns nothing if it cannot be changed so.

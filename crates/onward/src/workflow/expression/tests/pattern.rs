@@ -22,6 +22,8 @@ fn classes_stand_for_ascii() {
         r"'a b'.matches('\\bb\\b')",
         r"'ab'.matches('a\\Bb')",
         r"'éa'.matches('\\ba')",
+        r"'éa b'.matches('\\b{start}a\\b{end}')",
+        r"'a b'.matches('\\<b\\>')",
         r"'a b'.matches('(?x) a \\s b')",
         r"'É'.matches('(?i)^é$')",
         r"'日'.matches('^\\pL$')",

@@ -7,10 +7,10 @@ use super::super::bounds::{ENVIRONMENTS, STEPS};
 use super::super::errors::{Errors, Fault, shown};
 use super::super::fields::{Field, Place};
 use super::super::names;
-use super::super::nearest::nearest;
 use super::super::yaml::{Entry, Node, Value};
 use super::uses::{At, Use};
 use super::{rules, values};
+use crate::workflow::nearest::nearest;
 
 /// The most fields that an error lists.
 const LISTED: usize = 10;

@@ -3,10 +3,10 @@
 use super::super::bounds::ERRORS_REPORTED;
 use super::super::errors::{Errors, Fault};
 use super::super::fields::{Beside, Field};
-use super::super::nearest::nearest;
 use super::super::source::Span;
 use super::super::yaml::Node;
 use super::uses::At;
+use crate::workflow::nearest::nearest;
 
 /// Checks which fields of a map stand beside each other. Fields in `meant` count as present: they
 /// were misspelt, which is reported already.

@@ -10,12 +10,12 @@ use super::super::errors::{Fault, shown};
 use super::super::expressions::{Expression, ExpressionError, Reference, TextTemplate};
 use super::super::fields::{Field, FieldType, Place};
 use super::super::names;
-use super::super::nearest::nearest;
 use super::super::source::Span;
 use super::super::yaml::{Entry, Node, Value, quoted, written};
 use super::fields::Shape;
 use super::uses::{At, Use};
 use super::{rules, schema};
+use crate::workflow::nearest::nearest;
 
 type Checked = Result<(), Fault>;
 

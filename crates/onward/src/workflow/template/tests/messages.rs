@@ -17,7 +17,7 @@ steps:
   remind:
     task: send-reminder
     depends_on: [charge]
-    if: !paid
+    if: !input.paid
   ship:
     task: parcels.ship
     with:
@@ -29,7 +29,7 @@ steps:
     publishes:
       - name: joined
         when: completed
-        if: ${{ a }} && b
+        if: ${{ input.a }} && input.b
   mail:
     task: send-mail
     with: {to: "${{ steps.join.result }}"}
@@ -40,18 +40,18 @@ steps:
 #[test]
 fn all_faults_of_a_file_are_shown_together() {
     insta::assert_snapshot!(errors_of("shop.yaml", SHOP), @r#"
-    shop.yaml:9:9: `!paid` is a YAML tag, not an expression; put it in quotes: if: '!paid'
-    9 |     if: !paid
-      |         ^^^^^
+    shop.yaml:9:9: `!input.paid` is a YAML tag, not an expression; put it in quotes: if: '!input.paid'
+    9 |     if: !input.paid
+      |         ^^^^^^^^^^^
     shop.yaml:14:5: unknown field `depend_on` in step `ship`; did you mean `depends_on`?
     14 |     depend_on: [charge]
        |     ^^^^^^^^^
-    shop.yaml:21:22: expected an end after `${{ a }}`; write the whole condition without `${{ }}`: if: a && b
-    21 |         if: ${{ a }} && b
-       |                      ^^^^
+    shop.yaml:21:28: expected an end after `${{ input.a }}`; write the whole condition without `${{ }}`: if: input.a && input.b
+    21 |         if: ${{ input.a }} && input.b
+       |                            ^^^^^^^^^^
     shop.yaml:24:21: step `mail` uses steps.join, which it does not depend on; add `depends_on: [join]`
     24 |     with: {to: "${{ steps.join.result }}"}
-       |                     ^^^^^^^^^^
+       |                     ^^^^^^^^^^^^^^^^^
     shop.yaml:26:21: a script cannot hold `${{ }}`; pass the value by env: {DAY: "${{ input.day }}"} and use "$DAY"
     26 |     run: ./stock.sh ${{ input.day }}
        |                     ^^^^^^^^^^^^^^^^
@@ -96,9 +96,9 @@ fn every_correction_is_yaml_as_printed() {
 #[test]
 fn corrections_of_the_documentation_mend_the_file() {
     let mended = SHOP
-        .replace("if: !paid", "if: '!paid'")
+        .replace("if: !input.paid", "if: '!input.paid'")
         .replace("depend_on:", "depends_on:")
-        .replace("if: ${{ a }} && b", "if: a && b")
+        .replace("if: ${{ input.a }} && input.b", "if: input.a && input.b")
         .replace("    task: send-mail", "    depends_on: [join]\n    task: send-mail")
         .replace("./stock.sh ${{ input.day }}", "./stock.sh \"$DAY\"\n    env: {DAY: \"${{ input.day }}\"}");
     read(&mended);

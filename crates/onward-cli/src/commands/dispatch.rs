@@ -3,16 +3,17 @@
 #[cfg(feature = "top")]
 use super::top;
 use super::{
-    completions, doctor, each, events, generate, limit, man, orchestration, queue, schedule, stats, store, submit, tag,
-    task, work, workflow,
+    completions, doctor, each, events, generate, limit, man, orchestration, queue, run, schedule, stats, store, submit,
+    tag, task, work, workflow,
 };
 use crate::arguments::{Arguments, Command};
 use crate::exit_code::ExitCode;
 
 /// Runs the command that the user typed.
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let options = &arguments.options;
     match arguments.command {
+        Command::Run(arguments) => run::run(options, *arguments).await,
         Command::Each(arguments) => each::run(options, *arguments).await,
         Command::Work(arguments) => work::run(options, arguments).await,
         Command::Submit(arguments) => submit::run(options, *arguments).await,

@@ -1,0 +1,105 @@
+//! The input of a run, from the command line.
+
+use std::path::Path;
+
+use onward::workflow::template::Template;
+use serde_json::{Map, Value};
+
+use crate::commands::submit::read_payload;
+use crate::exit_code::wrong_usage;
+
+/// Returns the input that the `--input` options describe together: `null` without any.
+pub(super) fn read_input(given: &[String], template: &Template) -> anyhow::Result<Value> {
+    let mut input = Value::Null;
+    for text in given {
+        let part = part(text, template)?;
+        input = match (input, part) {
+            (Value::Null, part) => part,
+            (Value::Object(mut fields), Value::Object(more)) => {
+                fields.extend(more);
+                Value::Object(fields)
+            }
+            (_, _) => {
+                return Err(wrong_usage(format!(
+                    "--input {text:?}: it cannot be added to the input before it; only objects and NAME=VALUE can be combined"
+                )));
+            }
+        };
+    }
+    // A template that names fields expects an object, so that their defaults apply.
+    let names_fields = template.input_schema.as_ref().is_some_and(|schema| schema.get("properties").is_some());
+    Ok(if input.is_null() && names_fields { Value::Object(Map::new()) } else { input })
+}
+
+fn part(text: &str, template: &Template) -> anyhow::Result<Value> {
+    if let Some(file) = text.strip_prefix('@') {
+        let path = Path::new(file);
+        let bytes = read_payload("--input", (file != "-").then_some(path), Some("-"))?;
+        return serde_json::from_slice(&bytes)
+            .map_err(|error| wrong_usage(format!("--input {text}: the file is not JSON: {error}")));
+    }
+    if let Some((name, value)) = text.split_once('=').filter(|(name, _)| is_name(name)) {
+        return Ok(Value::Object(Map::from_iter([(name.to_owned(), field(name, value, template))])));
+    }
+    serde_json::from_str(text).map_err(|error| {
+        wrong_usage(format!("--input {text:?}: it is not JSON ({error}); write a JSON object, @FILE, or NAME=VALUE"))
+    })
+}
+
+/// Returns true for the name of a field. JSON never looks like one.
+fn is_name(text: &str) -> bool {
+    let mut characters = text.chars();
+    characters.next().is_some_and(|first| first.is_alphabetic() || first == '_')
+        && characters.all(|next| next.is_alphanumeric() || matches!(next, '_' | '-' | '.'))
+}
+
+/// Returns the value of a field. The schema decides whether `7` is a number or a text.
+fn field(name: &str, value: &str, template: &Template) -> Value {
+    let schema = template.input_schema.as_ref().and_then(|schema| schema.get("properties")?.get(name)?.get("type"));
+    match schema {
+        Some(Value::String(kind)) if kind == "string" => Value::String(value.to_owned()),
+        _ => serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onward::workflow::template::TemplateFile;
+    use serde_json::json;
+
+    use super::*;
+
+    const TEMPLATE: &str = "input_schema: {type: object, properties: {day: {type: string}, rows: {type: integer}}}\nsteps: {a: {value: 1}}";
+
+    fn input(given: &[&str]) -> anyhow::Result<Value> {
+        let file = TemplateFile::read("x.yaml", TEMPLATE).unwrap();
+        let given: Vec<String> = given.iter().map(ToString::to_string).collect();
+        read_input(&given, file.template())
+    }
+
+    #[test]
+    fn a_field_that_the_schema_makes_a_text_stays_one() {
+        assert_eq!(input(&["day=7", "rows=7"]).unwrap(), json!({"day": "7", "rows": 7}));
+    }
+
+    #[test]
+    fn a_value_that_is_not_json_is_a_text() {
+        assert_eq!(input(&["other=a b"]).unwrap(), json!({"other": "a b"}));
+    }
+
+    #[test]
+    fn a_later_field_replaces_an_earlier_one() {
+        assert_eq!(input(&[r#"{"rows": 1, "day": "x"}"#, "rows=2"]).unwrap(), json!({"rows": 2, "day": "x"}));
+    }
+
+    #[test]
+    fn a_template_with_fields_gets_an_object() {
+        assert_eq!(input(&[]).unwrap(), json!({}));
+    }
+
+    #[test]
+    fn a_text_that_is_no_input_is_refused_with_the_forms() {
+        let error = input(&["{day"]).unwrap_err().to_string();
+        assert!(error.contains("{day") && error.contains("NAME=VALUE"), "{error}");
+    }
+}

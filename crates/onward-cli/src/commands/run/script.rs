@@ -1,0 +1,149 @@
+//! The handler of `run` steps: scripts for `sh`.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use onward::{Context, Failure};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::view::View;
+use crate::process::{Captured, End, Finished, Invocation, Limits, NotRun, Runner};
+
+/// The shell of scripts. It stops at the first command that fails and at unset variables.
+const SHELL: &str = "sh";
+const SHELL_OPTIONS: [&str; 2] = ["-eu", "-c"];
+
+/// The exit status that means a permanent failure.
+const PERMANENT: i32 = 100;
+
+/// The bytes of stderr that are kept in the error of a failed script.
+const STDERR_BYTES: usize = 4096;
+
+/// The delay after which a stopped step is due again. It is not zero, so that this process does not
+/// claim the step again.
+const AFTER_STOP: Duration = Duration::from_millis(1);
+
+/// The delay after which a step is due again if the outcome of its script is unknown.
+const AFTER_LOSS: Duration = Duration::from_secs(1);
+
+/// The payload of a `run` step.
+#[derive(Debug, Deserialize)]
+struct Script {
+    step: String,
+    script: String,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    #[serde(default)]
+    stdin: Option<String>,
+}
+
+/// The shared state of all scripts of a process.
+#[derive(Debug)]
+pub(crate) struct ScriptWork {
+    pub(super) limits: Limits,
+    pub(super) runner: Runner,
+    pub(super) view: Arc<View>,
+}
+
+impl ScriptWork {
+    /// Runs one attempt.
+    pub(super) async fn attempt(self: Arc<Self>, context: Context) -> Result<Bytes, Failure> {
+        let script: Script = serde_json::from_slice(context.payload())
+            .map_err(|error| Failure::permanent(format!("the payload is not one of a script: {error}")))?;
+        let step = script.step.clone();
+        let stop = context.cancelled();
+        match self.runner.run(invocation(script, &context), self.limits, &stop).await {
+            Ok(finished) => {
+                self.view.output(&step, &finished);
+                outcome(&finished, self.limits.capture)
+            }
+            Err(NotRun::Stopped) => Err(stopped()),
+            Err(NotRun::Refused(error)) => Err(Failure::permanent(format!("the script cannot be started: {error}"))),
+            Err(NotRun::Lost(error)) => {
+                Err(Failure::not_counted(format!("the end of the script is unknown: {error}"), AFTER_LOSS))
+            }
+        }
+    }
+}
+
+fn invocation(script: Script, context: &Context) -> Invocation {
+    let Script { step, script, env, stdin } = script;
+    let mut environment: Vec<(Cow<'static, str>, OsString)> = vec![
+        ("ONWARD_STEP".into(), step.into()),
+        ("ONWARD_TASK_ID".into(), context.id().to_string().into()),
+        ("ONWARD_ATTEMPT".into(), context.attempt().to_string().into()),
+    ];
+    if let Some(run) = context.parent() {
+        environment.push(("ONWARD_RUN_ID".into(), run.to_string().into()));
+    }
+    environment.extend(env.into_iter().map(|(name, value)| (name.into(), value.into())));
+    let arguments = SHELL_OPTIONS.iter().map(OsString::from).chain([script.into()]).collect();
+    Invocation { program: SHELL.into(), arguments, environment, stdin: stdin.map(Bytes::from) }
+}
+
+fn stopped() -> Failure {
+    Failure::not_counted("stopped before it was done", AFTER_STOP)
+}
+
+fn outcome(finished: &Finished, limit: usize) -> Result<Bytes, Failure> {
+    let failed = |how: String| format!("{how}{}", last_words(&finished.stderr));
+    match finished.end {
+        End::Exited(0) if finished.stdout.cut => Err(Failure::permanent(format!(
+            "the result is larger than {limit} bytes, the limit of this store; write it to a file and print its path"
+        ))),
+        End::Exited(0) => Ok(result(&finished.stdout.bytes)),
+        End::Exited(PERMANENT) => Err(Failure::permanent(failed(format!("exit status {PERMANENT}")))),
+        End::Exited(status) => Err(Failure::retryable(failed(format!("exit status {status}")))),
+        End::Killed(signal) => Err(Failure::retryable(failed(format!("killed by signal {signal}")))),
+        End::TimedOut | End::Stopped => Err(stopped()),
+    }
+}
+
+/// Returns stdout as JSON: as it is if it is JSON, else as a text without its last newline. Bytes
+/// that are not UTF-8 are replaced.
+fn result(stdout: &[u8]) -> Bytes {
+    if serde_json::from_slice::<Value>(stdout).is_ok() {
+        return Bytes::copy_from_slice(stdout);
+    }
+    let text = String::from_utf8_lossy(stdout);
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    Value::String(text.to_owned()).to_string().into()
+}
+
+/// Returns the end of stderr after a colon.
+fn last_words(stderr: &Captured) -> String {
+    let text = String::from_utf8_lossy(&stderr.bytes);
+    let text = text.trim();
+    let from = text.ceil_char_boundary(text.len().saturating_sub(STDERR_BYTES));
+    if text.is_empty() { String::new() } else { format!(": {}", &text[from..]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_that_is_json_is_the_result() {
+        assert_eq!(result(b"{\"rows\": 3}\n"), "{\"rows\": 3}\n");
+    }
+
+    #[test]
+    fn other_output_is_a_text_without_its_last_newline() {
+        assert_eq!(result(b"one\ntwo\n"), "\"one\\ntwo\"");
+    }
+
+    #[test]
+    fn no_output_is_an_empty_text() {
+        assert_eq!(result(b""), "\"\"");
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf_8_are_replaced() {
+        assert_eq!(result(b"a\xffb"), "\"a\u{fffd}b\"");
+    }
+}

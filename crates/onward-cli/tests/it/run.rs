@@ -1,0 +1,149 @@
+//! `onward run`: the workflow of a file.
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::harness::{CommandResult, Sandbox};
+use crate::stores::on_every_store;
+
+on_every_store! {
+    a_list_of_commands_runs_in_order_and_prints_the_last_result,
+    the_same_command_again_prints_the_result_without_running_anything,
+    after_kill_9_the_same_command_resumes_and_repeats_no_finished_step,
+    ctrl_c_stops_the_scripts_and_prints_how_to_continue,
+    a_failed_step_is_shown_with_its_error_and_retried_on_request,
+    another_input_is_another_run,
+    the_option_again_starts_another_run,
+    a_value_reaches_a_script_by_its_environment_only,
+    json_has_one_object_for_each_event,
+    an_input_that_does_not_fit_is_wrong_usage_and_starts_nothing,
+    a_check_prints_the_plan_and_leaves_no_store not on postgres,
+}
+
+/// Three steps. The second waits until it is killed or stopped, unless the file `second` exists.
+const HELD: &str = "- echo one >> finished
+- if ! test -e second; then echo > reached; exec cat hold; fi; echo two >> finished
+- echo three >> finished; echo done
+";
+
+fn run(sandbox: &Sandbox, file: &str) -> CommandResult {
+    sandbox.onward(&["run", file])
+}
+
+fn held(sandbox: &Sandbox) -> crate::harness::Running {
+    sandbox.pipe("reached");
+    sandbox.pipe("hold");
+    sandbox.write("held.yaml", HELD);
+    let running = sandbox.start(&["run", "held.yaml"], "");
+    sandbox.await_writer("reached");
+    running
+}
+
+fn go_on(sandbox: &Sandbox) {
+    sandbox.write("second", "");
+    let ran = run(sandbox, "held.yaml");
+    assert_eq!((ran.code, &*ran.stdout), (Some(0), "done\n"), "{}", ran.stderr);
+    assert_eq!(sandbox.read("finished"), "one\ntwo\nthree\n");
+}
+
+/// Shows: B9, W1
+fn a_list_of_commands_runs_in_order_and_prints_the_last_result(sandbox: Sandbox) {
+    sandbox.write("build.yaml", "- echo one >> order\n- echo two >> order\n- cat order\n");
+    let ran = run(&sandbox, "build.yaml");
+    assert_eq!((ran.code, &*ran.stdout), (Some(0), "one\ntwo\n"), "{}", ran.stderr);
+}
+
+/// Shows: B9
+fn the_same_command_again_prints_the_result_without_running_anything(sandbox: Sandbox) {
+    sandbox.write("build.yaml", "- echo ran >> ran\n- echo done\n");
+    assert_eq!(run(&sandbox, "build.yaml").stdout, "done\n");
+    let again = run(&sandbox, "build.yaml");
+    assert_eq!((again.code, &*again.stdout), (Some(0), "done\n"), "{}", again.stderr);
+    assert_eq!(sandbox.read("ran"), "ran\n");
+}
+
+/// Shows: B9
+fn after_kill_9_the_same_command_resumes_and_repeats_no_finished_step(sandbox: Sandbox) {
+    let running = held(&sandbox);
+    running.signal(Signal::KILL);
+    assert_eq!(running.wait().code, None);
+    go_on(&sandbox);
+}
+
+/// Shows: B9
+fn ctrl_c_stops_the_scripts_and_prints_how_to_continue(sandbox: Sandbox) {
+    let running = held(&sandbox);
+    running.signal(Signal::INT);
+    let ran = running.wait();
+    assert_eq!(ran.code, Some(130), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the same command resumes where it stopped"), "{}", ran.stderr);
+    go_on(&sandbox);
+}
+
+/// Shows: W7
+fn a_failed_step_is_shown_with_its_error_and_retried_on_request(sandbox: Sandbox) {
+    let steps = "- echo one >> finished\n- test -e mended || { echo no such disk >&2; exit 3; }\n- echo done\n";
+    sandbox.write("copy.yaml", steps);
+    let failed = run(&sandbox, "copy.yaml");
+    assert_eq!(failed.code, Some(1));
+    assert!(failed.stderr.contains("`step_2`") && failed.stderr.contains("no such disk"), "{}", failed.stderr);
+    sandbox.write("mended", "");
+    let retried = sandbox.onward(&["run", "copy.yaml", "--retry"]);
+    assert_eq!((retried.code, &*retried.stdout), (Some(0), "done\n"), "{}", retried.stderr);
+    assert_eq!(sandbox.read("finished"), "one\n");
+}
+
+/// Shows: W6
+fn another_input_is_another_run(sandbox: Sandbox) {
+    sandbox.write("day.yaml", "steps: {day: {run: 'echo \"$DAY\"', env: {DAY: '${{ input.day }}'}}}");
+    let of = |day: &str| sandbox.onward(&["run", "day.yaml", "--input", day]).stdout;
+    assert_eq!((of("day=monday"), of("day=tuesday")), ("monday\n".to_owned(), "tuesday\n".to_owned()));
+}
+
+/// Shows: B9
+fn the_option_again_starts_another_run(sandbox: Sandbox) {
+    sandbox.write("build.yaml", "- echo ran >> ran\n");
+    run(&sandbox, "build.yaml");
+    assert_eq!(sandbox.onward(&["run", "build.yaml", "--again"]).code, Some(0));
+    assert_eq!(sandbox.read("ran"), "ran\nran\n");
+}
+
+/// Shows: W1
+fn a_value_reaches_a_script_by_its_environment_only(sandbox: Sandbox) {
+    sandbox.write("name.yaml", "steps: {a: {run: 'echo \"$NAME\"', env: {NAME: '${{ input.name }}'}}}");
+    let input = json!({"name": "$(touch harmed); `touch harmed`"}).to_string();
+    let ran = sandbox.onward(&["run", "name.yaml", "--input", &input]);
+    assert_eq!(ran.stdout, "$(touch harmed); `touch harmed`\n");
+    assert!(!sandbox.path("harmed").exists());
+}
+
+/// Shows: B9, T23
+fn json_has_one_object_for_each_event(sandbox: Sandbox) {
+    sandbox.write("build.yaml", "- echo one\n");
+    let events = sandbox.json(&["run", "build.yaml"]);
+    let names: Vec<&str> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!((names.first(), names.last()), (Some(&"run"), Some(&"ended")), "{events:?}");
+    let output = events.iter().find(|event| event["event"] == "output").unwrap();
+    assert_eq!((&output["step"], &output["text"]), (&json!("step_1"), &json!("one\n")));
+    assert_eq!(events.last().unwrap()["result"], "one");
+}
+
+/// Shows: W1
+fn an_input_that_does_not_fit_is_wrong_usage_and_starts_nothing(sandbox: Sandbox) {
+    let template =
+        "input_schema: {type: object, required: [day], properties: {day: {type: string}}}\nsteps: {a: {run: echo}}";
+    sandbox.write("day.yaml", template);
+    let ran = run(&sandbox, "day.yaml");
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("day"), "{}", ran.stderr);
+    assert_eq!(sandbox.onward(&["task", "list"]).stdout.lines().count(), 0);
+}
+
+/// Shows: W13
+fn a_check_prints_the_plan_and_leaves_no_store(sandbox: Sandbox) {
+    sandbox.write("build.yaml", "- echo one\n- echo two\n");
+    let checked = sandbox.onward(&["run", "build.yaml", "--check"]);
+    assert_eq!(checked.code, Some(0));
+    assert!(checked.stdout.contains("step_1 → step_2"), "{}", checked.stdout);
+    assert!(!sandbox.path("onward.db").exists());
+}

@@ -1,0 +1,137 @@
+//! Actions of people and programs on runs.
+
+use onward_store::{Name, Outcome, Recipient, Signal, TaskId, Write};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::workflow::run::{self, ActionKind};
+
+/// The name of the signals that carry actions. It is reserved, so no caller can send one by
+/// accident.
+pub(crate) const ACTION_SIGNAL: &str = "onward.action";
+
+/// An action on a run ([`Engine::act_on_run`]). Steps are named as in the template.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "action")]
+#[non_exhaustive]
+pub enum RunAction {
+    /// Runs steps again that are bad or cancelled: all such steps if none is named. In a run that
+    /// is held because an undo failed, it tries that undo again.
+    Retry {
+        /// The steps.
+        #[serde(default)]
+        steps: Vec<String>,
+    },
+    /// Runs a step again that ended in any way, and everything behind it.
+    Reset {
+        /// The step.
+        step: String,
+    },
+    /// Takes a bad step, or an undo that failed, as mended by hand.
+    Resolve {
+        /// The step.
+        step: String,
+    },
+    /// Completes a step with a result.
+    Complete {
+        /// The step.
+        step: String,
+        /// The result.
+        result: Value,
+    },
+    /// Skips a step.
+    Skip {
+        /// The step.
+        step: String,
+    },
+    /// Cancels the run, and undoes it then if `undo` is set.
+    Cancel {
+        /// True to undo.
+        #[serde(default)]
+        undo: bool,
+    },
+    /// Undoes a run that has stopped.
+    Undo,
+}
+
+/// An action as its message carries it.
+#[derive(Debug, Serialize, Deserialize)]
+struct ActionMessage {
+    #[serde(flatten)]
+    action: RunAction,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    actor: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+/// Reads the action of a message; `None` if it is none that this version knows.
+pub(crate) fn decode_action(payload: &[u8]) -> Option<run::Action> {
+    let message: ActionMessage = serde_json::from_slice(payload).ok()?;
+    Some(run::Action { kind: kind(message.action), actor: message.actor, reason: message.reason })
+}
+
+fn kind(action: RunAction) -> ActionKind {
+    match action {
+        RunAction::Retry { steps } => ActionKind::Retry { steps },
+        RunAction::Reset { step } => ActionKind::Reset { step },
+        RunAction::Resolve { step } => ActionKind::Resolve { step },
+        RunAction::Complete { step, result } => ActionKind::Complete { step, result: result.to_string().into() },
+        RunAction::Skip { step } => ActionKind::Skip { step },
+        RunAction::Cancel { undo } => ActionKind::Cancel { undo },
+        RunAction::Undo => ActionKind::Undo,
+    }
+}
+
+/// Signals for runs.
+impl Engine {
+    /// Sends a signal to a run whose step waits for it, or will wait for it. The payload is checked
+    /// against the schema of the step's question.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) if no step takes the signal or the payload does not fit;
+    /// the errors of [`signal`](Self::signal).
+    pub async fn signal_run(&self, run: TaskId, name: &str, payload: &Value) -> Result<()> {
+        self.follow_run(run).await?.at_end().await?.check_signal(name, payload)?;
+        self.signal(run, name, payload).await
+    }
+}
+
+/// Actions on runs. Each is a message: it takes effect in order with everything else that happens
+/// to the run, and the run refuses it where its state does not allow it.
+impl Engine {
+    /// Sends an action to a run. A run that has ended waits again first: both or neither. `actor`
+    /// and `reason` are kept in the history.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found); [`is_invalid`](Error::is_invalid) if the task is not
+    /// a run, or its state does not allow the action: the message says what is possible.
+    pub async fn act_on_run(
+        &self,
+        run: TaskId,
+        action: RunAction,
+        actor: Option<&str>,
+        reason: Option<&str>,
+    ) -> Result<()> {
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        let message = ActionMessage { action, actor: owned(actor), reason: owned(reason) };
+        let follower = self.follow_run(run).await?.at_end().await?;
+        follower.check(&kind(message.action.clone()))?;
+        let payload = serde_json::to_vec(&message)
+            .map_err(|error| Error::invalid(format!("the action cannot be written as JSON: {error}")))?;
+        let ended = follower.task_state().await?.is_ended();
+        let signal = Signal { to: Recipient::Task(run), name: Name::new(ACTION_SIGNAL)?, payload: payload.into() };
+        let write = Write::Signal(Box::new(signal));
+        let outcome = if ended {
+            self.apply_and_wake(Write::All(vec![Write::Retry { task: run }, write])).await?
+        } else {
+            self.apply_and_wake(write).await?
+        };
+        match outcome {
+            Outcome::Done | Outcome::All(_) => Ok(()),
+            _ => Err(Error::unexpected("an action on a run")),
+        }
+    }
+}

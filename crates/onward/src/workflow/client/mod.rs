@@ -1,0 +1,13 @@
+//! Runs as programs see them: started, followed and acted on.
+
+mod action;
+mod follow;
+mod start;
+mod view;
+
+pub use action::RunAction;
+pub(crate) use action::{ACTION_SIGNAL, decode_action};
+pub use follow::RunFollower;
+pub use start::{RunStart, StartedRun};
+pub(crate) use view::run_status;
+pub use view::{ItemCounts, RunView, StepView};

@@ -1,0 +1,268 @@
+//! Starting runs.
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use onward_store::{NewTask, OnDuplicate, Priority, Submitted, TaskId, TaskRecord, UniqueKey};
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::workflow::expression::{self, Budget, Lookup, Root, Scope, StepField, TextTemplate};
+use crate::workflow::template::{Identity, KeepFor, Template, TemplateFile, TemplateHash};
+use crate::workflow::turn::{RunPayload, compile, run_kind};
+
+/// The time for which a key is kept that is kept for ever: some 290 000 years.
+const FOREVER: Duration = Duration::from_secs(i64::MAX.unsigned_abs() / 1_000_000);
+
+/// Workflows: graphs of steps that a template describes ([`workflow`](crate::workflow)).
+impl Engine {
+    /// Adds a template, so that this engine starts and runs its workflow. It replaces the template
+    /// of the same name for new runs; a run keeps the template with which it started. It takes
+    /// effect from the next run of the engine.
+    pub fn add_workflow(&self, file: TemplateFile) -> &Self {
+        self.inner.templates.register(Arc::new(file));
+        self
+    }
+
+    /// Starts a run of the template with a name:
+    /// `engine.start_run("shop/order").input(&order).await?`.
+    pub fn start_run(&self, workflow: impl Into<String>) -> RunStart {
+        RunStart {
+            engine: self.clone(),
+            workflow: workflow.into(),
+            version: None,
+            environment: None,
+            input: Ok(Value::Null),
+            key: KeySource::Template,
+        }
+    }
+}
+
+impl Engine {
+    /// Puts a registered template into the store before the first run of it, so that any engine on
+    /// the store can continue the run.
+    async fn store_template(&self, hash: TemplateHash) -> Result<()> {
+        if let Some(file) = self.inner.templates.unstored(hash) {
+            self.put_template(&file).await?;
+            self.inner.templates.set_stored(hash);
+        }
+        Ok(())
+    }
+}
+
+/// A start of a run; `.await` starts it. Errors in the settings are reported then, before anything
+/// is written.
+#[derive(Debug)]
+#[must_use = "nothing is started until it is awaited"]
+pub struct RunStart {
+    engine: Engine,
+    workflow: String,
+    version: Option<String>,
+    environment: Option<String>,
+    input: Result<Value>,
+    key: KeySource,
+}
+
+/// The source of the unique key of a run.
+#[derive(Debug)]
+enum KeySource {
+    /// The template.
+    Template,
+    /// The template, else this key, kept for ever.
+    TemplateOr(String),
+    /// None, whatever the template says.
+    None,
+}
+
+/// The result of a start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StartedRun {
+    /// The task of the run.
+    pub id: TaskId,
+    /// False if a run with the same key exists: `id` is that run.
+    pub is_new: bool,
+    /// True if the existing run has another input.
+    pub has_other_input: bool,
+}
+
+impl RunStart {
+    /// Sets the input: whatever serializes to JSON. Default: null. The input schema of the template
+    /// checks it and fills in its defaults.
+    pub fn input<T: Serialize + ?Sized>(mut self, input: &T) -> Self {
+        self.input = serde_json::to_value(input)
+            .map_err(|error| Error::invalid(format!("the input of the run cannot be written as JSON: {error}")));
+        self
+    }
+
+    /// Selects the version of the template by its label. Default: the newest.
+    pub fn version(mut self, label: impl Into<String>) -> Self {
+        self.version = Some(label.into());
+        self
+    }
+
+    /// Selects an environment of the template. Default: none.
+    pub fn environment(mut self, name: impl Into<String>) -> Self {
+        self.environment = Some(name.into());
+        self
+    }
+
+    /// Sets the key of a run whose template has none, and keeps it for ever: a start with the same
+    /// key finds this run, also after its end.
+    pub fn key_if_none(mut self, key: impl Into<String>) -> Self {
+        self.key = KeySource::TemplateOr(key.into());
+        self
+    }
+
+    /// Starts a run without a key, although another one with the key of the template may exist.
+    pub fn without_key(mut self) -> Self {
+        self.key = KeySource::None;
+        self
+    }
+
+    async fn start(self) -> Result<StartedRun> {
+        let engine = self.engine.clone();
+        let (new, payload) = self.new_task()?;
+        let (kind, has_key) = (new.kind.clone(), new.unique.is_some());
+        for hash in std::iter::once(payload.template).chain(payload.workflows.values().copied()) {
+            engine.store_template(hash).await?;
+        }
+        let submitted = engine.submit_task(new).await?;
+        let is_new = matches!(submitted, Submitted::Inserted { .. });
+        let id = submitted.id();
+        tracing::debug!(task = id.0, %kind, is_new, "a run was started");
+        let has_other_input = !is_new && has_key && has_other_input(&engine.record(id).await?, &payload);
+        Ok(StartedRun { id, is_new, has_other_input })
+    }
+
+    /// Checks everything, and returns the task of the run.
+    fn new_task(self) -> Result<(NewTask, RunPayload)> {
+        let file = self.engine.inner.templates.named(&self.workflow, self.version.as_deref());
+        let file = file.ok_or_else(|| unknown(&self.workflow, self.version.as_deref()))?;
+        let program = compile(&file, self.environment.as_deref())?;
+        let input = program.check_input(self.input?)?;
+        let template = &*program.template;
+        let scope = StartScope::new(template, &input);
+        let (key, keep_for) = match self.key {
+            KeySource::None => (None, Duration::ZERO),
+            KeySource::Template => key(template, self.environment.as_deref(), &input, &scope)?,
+            KeySource::TemplateOr(otherwise) => match key(template, self.environment.as_deref(), &input, &scope)? {
+                (None, _) => (Some(otherwise), FOREVER),
+                known => known,
+            },
+        };
+        let mut new = NewTask::of(run_kind(&template.name)?);
+        new.orchestration = true;
+        if let Some(queue) = &template.queue {
+            new.queue = onward_store::Name::new(queue)?;
+        }
+        new.priority = template.priority.map_or(new.priority, Priority);
+        for (tag, value) in &template.tags {
+            new.tags.set(tag.as_str(), text("tags", value, &scope)?);
+        }
+        new.unique = key.clone().map(|key| UniqueKey { key, on_duplicate: OnDuplicate::Skip, keep_for });
+        let workflows = self.engine.inner.templates.pins(&file)?;
+        let payload =
+            RunPayload { template: file.hash(), workflows, environment: self.environment, key, depth: 0, input };
+        new.payload = payload.write()?.into();
+        Ok((new, payload))
+    }
+}
+
+impl IntoFuture for RunStart {
+    type Output = Result<StartedRun>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.start())
+    }
+}
+
+fn unknown(name: &str, version: Option<&str>) -> Error {
+    let version = version.map_or_else(String::new, |version| format!(" in version {version}"));
+    Error::invalid(format!("this engine has no workflow `{name}`{version}; add its template with `add_workflow`"))
+}
+
+fn has_other_input(record: &TaskRecord, payload: &RunPayload) -> bool {
+    let existing = record.payload.as_ref().and_then(|bytes| RunPayload::read(bytes).ok());
+    existing.is_some_and(|existing| existing.input != payload.input)
+}
+
+/// Returns the key that a template gives a run, and the time for which it is kept.
+fn key(
+    template: &Template,
+    environment: Option<&str>,
+    input: &Value,
+    scope: &StartScope<'_>,
+) -> Result<(Option<String>, Duration)> {
+    let time = |keep_for: &KeepFor| match keep_for {
+        KeepFor::Time(time) => *time,
+        KeepFor::Forever => FOREVER,
+    };
+    match &template.identity {
+        Identity::None => Ok((None, Duration::ZERO)),
+        Identity::Key { key, keep_for } => {
+            let key = text("key", key, scope)?;
+            if key.is_empty() {
+                let name = &template.name;
+                return Err(Error::invalid(format!(
+                    "the key of a run of `{name}` is empty for this input; have the template's `key` make a text"
+                )));
+            }
+            Ok((Some(key), time(keep_for)))
+        }
+        Identity::Strict { keep_for } => Ok((Some(strict_key(&template.name, environment, input)), time(keep_for))),
+    }
+}
+
+/// Returns the SHA-256 of name, environment and canonical input. The lengths in front keep apart
+/// what together has the same bytes. The keys of JSON objects are sorted, so the text is canonical.
+fn strict_key(name: &str, environment: Option<&str>, input: &Value) -> String {
+    let mut digest = Sha256::new();
+    for part in [name, environment.unwrap_or_default(), &input.to_string()] {
+        digest.update(part.len().to_le_bytes());
+        digest.update(part);
+    }
+    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn text(field: &str, template: &TextTemplate, scope: &StartScope<'_>) -> Result<String> {
+    template
+        .evaluate_text(scope, &mut Budget::default())
+        .map(|text| text.to_string())
+        .map_err(|error| Error::invalid(format!("`{field}` of the template has no value for this input: {error}")))
+}
+
+/// The names that exist before a run: its input and the constants.
+struct StartScope<'a> {
+    vars: &'a serde_json::Map<String, Value>,
+    input: &'a Value,
+}
+
+impl<'a> StartScope<'a> {
+    fn new(template: &'a Template, input: &'a Value) -> Self {
+        Self { vars: &template.vars, input }
+    }
+}
+
+impl Scope for StartScope<'_> {
+    fn root(&self, root: Root) -> Option<expression::Value> {
+        match root {
+            Root::Input => Some(self.input.into()),
+            Root::Vars => {
+                let constant = |(name, value): (&String, &Value)| (Arc::from(name.as_str()), value.into());
+                Some(self.vars.iter().map(constant).collect())
+            }
+            Root::Run | Root::Steps | Root::Item | Root::Index => None,
+        }
+    }
+
+    fn step(&self, _step: &str, _field: StepField) -> Lookup {
+        Lookup::Absent
+    }
+}

@@ -1,0 +1,60 @@
+//! The constants of a run.
+
+use std::sync::Arc;
+
+use onward_store::{Name, Timestamp};
+
+use super::schemas::Schemas;
+use crate::workflow::expression::Value;
+use crate::workflow::template::Template;
+
+/// The facts about a run that expressions read as `run`.
+#[derive(Debug, Clone)]
+pub(crate) struct RunFacts {
+    /// The number of the run's task.
+    pub(crate) id: i64,
+    /// The name of the template.
+    pub(crate) name: String,
+    /// The key of the run.
+    pub(crate) key: Option<String>,
+    /// The time at which the run was submitted.
+    pub(crate) started_at: Timestamp,
+    /// The environment of the template.
+    pub(crate) environment: Option<String>,
+}
+
+/// The constants of a run: its template, its input and the facts about it.
+#[derive(Debug, Clone)]
+pub(crate) struct RunContext {
+    pub(crate) template: Arc<Template>,
+    pub(crate) input: Value,
+    pub(crate) facts: RunFacts,
+    pub(in crate::workflow::run) schemas: Arc<Schemas>,
+    /// The constants of the template as a value.
+    pub(in crate::workflow::run) vars: Value,
+    /// The facts as a value.
+    pub(in crate::workflow::run) run: Value,
+    /// The affinity key of the steps.
+    pub(in crate::workflow::run) affinity: Option<Name>,
+}
+
+impl RunContext {
+    /// Creates the constants of a run.
+    pub(crate) fn new(template: Arc<Template>, schemas: Arc<Schemas>, input: Value, facts: RunFacts) -> Self {
+        let vars = template.vars.iter().map(|(key, value)| (key.as_str().into(), value.into())).collect();
+        let affinity = Name::new(format!("run-{}", facts.id)).ok();
+        Self { template, input, schemas, vars, run: run_value(&facts), affinity, facts }
+    }
+}
+
+fn run_value(facts: &RunFacts) -> Value {
+    let text = |text: &Option<String>| text.as_deref().map_or(Value::Null, Value::from);
+    let fields = [
+        ("id", Value::Int(facts.id)),
+        ("name", Value::from(facts.name.as_str())),
+        ("key", text(&facts.key)),
+        ("started_at", Value::from(facts.started_at)),
+        ("environment", text(&facts.environment)),
+    ];
+    fields.into_iter().map(|(name, value)| (Arc::from(name), value)).collect()
+}

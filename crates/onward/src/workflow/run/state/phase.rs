@@ -1,0 +1,68 @@
+//! The phases of a run.
+
+use minicbor::{Decode, Encode};
+
+/// The phase of a run. The numbers are part of the file format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Encode, Decode)]
+#[cbor(index_only)]
+#[non_exhaustive]
+pub enum Phase {
+    /// It has not begun.
+    #[default]
+    #[n(0)]
+    Waiting,
+    /// Steps start and end.
+    #[n(1)]
+    Running,
+    /// No step starts but those on a failure path, and what runs goes on to its end.
+    #[n(2)]
+    Stopping,
+    /// What was done is undone.
+    #[n(3)]
+    Undoing,
+    /// It needs a person.
+    #[n(4)]
+    Held,
+    /// It ended, and all that it needed came.
+    #[n(5)]
+    Completed,
+    /// It ended, and a step is bad or cancelled.
+    #[n(6)]
+    Failed,
+    /// It ended, and a step is dead.
+    #[n(7)]
+    Dead,
+    /// It was cancelled.
+    #[n(8)]
+    Cancelled,
+}
+
+impl Phase {
+    /// Returns the name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Running => "running",
+            Self::Stopping => "stopping",
+            Self::Undoing => "undoing",
+            Self::Held => "held",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Dead => "dead",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Returns true if the run has ended.
+    #[must_use]
+    pub fn is_ended(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Dead | Self::Cancelled)
+    }
+}
+
+impl serde::Serialize for Phase {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}

@@ -1,0 +1,14 @@
+//! Runs that are played without a store.
+
+mod actions;
+mod batches;
+mod ends;
+mod joins;
+mod oracle;
+mod play;
+mod properties;
+mod publications;
+mod random;
+mod steps;
+mod tasks;
+mod undos;

@@ -1,0 +1,16 @@
+//! Turns of runs: a claimed run is brought to the end of its history, advanced and written.
+//!
+//! The decisions are in [`run`](super::run); this folder has the reads and the writes around them.
+
+mod children;
+mod instance;
+mod payload;
+mod program;
+mod results;
+mod run_turn;
+mod templates;
+
+pub(crate) use instance::{RunInstance, run_context};
+pub(crate) use payload::{RunPayload, run_kind};
+pub(crate) use run_turn::run_turn;
+pub(crate) use templates::{Templates, compile};

@@ -1,0 +1,336 @@
+//! One turn of a run: arrivals are taken in, and what was decided is written at once.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use onward_store::{
+    AfterTurn, ClaimedTask, Lease, Message, MessageBody, Name, NewTask, Timestamp, Turn, Turned, bounds as store_bounds,
+};
+use serde::Deserialize;
+
+use super::instance::RunInstance;
+use super::payload::{RunPayload, run_kind};
+use super::results::ReadResults;
+use super::templates::reference;
+use crate::bounds;
+use crate::engine::Run;
+use crate::orchestration::{CheckIn, TurnAbort, TurnOutcome, TurnSlot, apply_turn};
+use crate::workflow::client::{ACTION_SIGNAL, decode_action, run_status};
+use crate::workflow::run::{
+    Advanced, Arrival, Decision, Effects, Published, RUN_KIND_PREFIX, ReportedResult, RunEvent, RunNext, StepState,
+    advance, encode,
+};
+use crate::workflow::template::{Delivery, StepAction};
+
+/// The beginning of the kinds of tasks that deliver events. The name of the event follows.
+const EVENT_KIND_PREFIX: &str = "event:";
+
+/// The outcome of a turn, and the check-in of its run if that is parked.
+type ClosedTurn = Result<TurnOutcome, (TurnAbort, u64)>;
+
+/// Runs a turn of a claimed run.
+///
+/// # Errors
+/// The reason why nothing was written, with the length of the history.
+pub(crate) async fn run_turn(run: &Arc<Run>, mut task: ClaimedTask, slot: TurnSlot) -> ClosedTurn {
+    let length = task.instance.as_ref().map_or(0, |it| it.length);
+    let messages = task.instance.as_mut().map_or_else(Vec::new, |it| std::mem::take(&mut it.messages));
+    // The store's clock may be ahead of this one: a task that it considers due is due.
+    let now = run.inner.clock.now().max(task.run_at);
+    let instance = load(run, &task).await.map_err(|abort| (abort, length))?;
+    let turn = RunTurn { run, lease: task.lease, instance, now, pending: Pending::default() };
+    turn.finish(messages, slot).await.map_err(|abort| (abort, length))
+}
+
+async fn load(run: &Run, task: &ClaimedTask) -> Result<Box<RunInstance>, TurnAbort> {
+    let (generation, length) = task.instance.as_ref().map_or((0, 0), |it| (it.generation, it.length));
+    if let Some(instance) = run.instances.workflows.check_out(task.lease.task, generation, length).await {
+        return Ok(instance);
+    }
+    let payload = RunPayload::read(&task.payload).map_err(|error| TurnAbort::Dead(error.to_string()))?;
+    let store = &*run.inner.store;
+    let program = run.inner.templates.program(store, payload.template, payload.environment.as_deref()).await;
+    let program = program.map_err(|error| give_back(&error))?.ok_or_else(|| {
+        TurnAbort::GiveBack(
+            run.instances.missing_code.pause(task.lease.task),
+            format!("this engine and its store do not have the template {} of the run", payload.template),
+        )
+    })?;
+    let mut instance = Box::new(RunInstance::new(task, payload, program));
+    match instance.replay(store, task.lease.task).await {
+        Ok(()) => Ok(instance),
+        Err(error) if error.is_invalid() => Err(TurnAbort::Dead(error.to_string())),
+        Err(error) => Err(give_back(&error)),
+    }
+}
+
+fn give_back(error: &crate::Error) -> TurnAbort {
+    TurnAbort::GiveBack(bounds::STORE_RETRY_LONGEST, error.to_string())
+}
+
+/// A running turn.
+struct RunTurn<'a> {
+    run: &'a Arc<Run>,
+    lease: Lease,
+    instance: Box<RunInstance>,
+    now: Timestamp,
+    pending: Pending,
+}
+
+/// Everything that the turn has decided so far.
+#[derive(Default)]
+struct Pending {
+    events: Vec<RunEvent>,
+    effects: Effects,
+    consumed: u64,
+    next: Option<RunNext>,
+}
+
+impl RunTurn<'_> {
+    async fn finish(mut self, messages: Vec<Message>, slot: TurnSlot) -> Result<TurnOutcome, TurnAbort> {
+        self.take_in(messages).await?;
+        let turn = self.turn().await?;
+        let outcome = TurnOutcome::of(&turn.next);
+        let references: Vec<u64> = self.pending.effects.submits.iter().map(|step| step.reference).collect();
+        // Announced before the write: the next turn may be claimed by the same commit, and waits
+        // for this instance.
+        let instances = &self.run.instances.workflows;
+        let check_in: Option<CheckIn<'_, RunInstance>> =
+            matches!(turn.next, AfterTurn::Park { .. }).then(|| instances.begin_check_in(self.lease.task));
+        // Other turns may run during this write, and the same commit claims them.
+        drop(slot);
+        self.instance.length += turn.events;
+        self.instance.bytes += turn.chunk.len() as u64;
+        let turned = apply_turn(self.run, turn).await?;
+        self.conclude(&turned, references, check_in);
+        Ok(outcome)
+    }
+
+    /// Takes in the start or the messages, and then the moments that have come.
+    async fn take_in(&mut self, messages: Vec<Message>) -> Result<(), TurnAbort> {
+        if self.instance.length == 0 {
+            self.advance(Arrival::Start).await?;
+        }
+        for message in messages {
+            // Messages behind the end stay in the store, where a retry of the run finds them.
+            if self.has_ended() {
+                return Ok(());
+            }
+            self.pending.consumed = message.number;
+            if let MessageBody::Ended { reference, .. } = &message.body {
+                self.instance.children.remove(*reference);
+            }
+            if let Some(arrival) = arrival_of(message.body) {
+                self.advance(arrival).await?;
+            }
+        }
+        while !self.has_ended()
+            && self.instance.state.next_moment(&self.instance.context.template).is_some_and(|moment| moment <= self.now)
+        {
+            self.advance(Arrival::Moment).await?;
+        }
+        if self.pending.next.is_none() {
+            // Nothing arrived, as behind a lost reply. A moment that has not come decides nothing.
+            self.advance(Arrival::Moment).await?;
+        }
+        Ok(())
+    }
+
+    /// Returns true if an arrival of this turn ended the run. The run may have ended before, too: it
+    /// was retried, and an action follows.
+    fn has_ended(&self) -> bool {
+        use RunNext::{Cancelled, Complete, Dead, Fail};
+        matches!(self.pending.next, Some(Complete { .. } | Fail { .. } | Dead { .. } | Cancelled { .. }))
+    }
+
+    /// Decides about one arrival. Reads the results that the decision needs.
+    async fn advance(&mut self, arrival: Arrival) -> Result<(), TurnAbort> {
+        let mut results = ReadResults::default();
+        loop {
+            let instance = &*self.instance;
+            match advance(&instance.context, &instance.state, self.now, arrival.clone(), &results) {
+                Advanced::Decided(decision) => {
+                    self.add(decision);
+                    return Ok(());
+                }
+                Advanced::Needs(tasks) => {
+                    let read = results.read(&*self.run.inner.store, tasks).await;
+                    read.map_err(|error| match error.is_invalid() {
+                        true => TurnAbort::Dead(error.to_string()),
+                        false => give_back(&error),
+                    })?;
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, decision: Decision) {
+        let instance = &mut *self.instance;
+        decision.events.iter().for_each(|event| instance.state.fold(&instance.context, event));
+        self.pending.events.extend(decision.events);
+        append(&mut self.pending.effects, decision.effects);
+        self.pending.next = Some(decision.next);
+    }
+}
+
+/// Writing.
+impl RunTurn<'_> {
+    /// Returns the write of everything that was decided.
+    async fn turn(&mut self) -> Result<Turn, TurnAbort> {
+        let moment = self.instance.state.next_moment(&self.instance.context.template);
+        let next = self.pending.next.take().unwrap_or(RunNext::Wait { until: moment });
+        let chunk = encode(&self.pending.events);
+        let cancels = self.cancels().await?;
+        let submits = self.submits()?;
+        let status = run_status(&self.instance.context, &self.instance.state);
+        Ok(Turn {
+            events: self.pending.events.len() as u64,
+            chunk: chunk.into(),
+            consumed: self.pending.consumed,
+            status: Some(status),
+            awaits: awaited_signals(&self.instance),
+            submits,
+            cancels,
+            leaves_unread: true,
+            ..Turn::new(self.lease, self.instance.length, after(next))
+        })
+    }
+
+    /// Returns the tasks of the steps that start, as children of the run.
+    fn submits(&mut self) -> Result<Vec<NewTask>, TurnAbort> {
+        let mut submits = Vec::with_capacity(self.pending.effects.submits.len());
+        for step in &self.pending.effects.submits {
+            let mut task = step.task.clone();
+            if task.kind.starts_with(RUN_KIND_PREFIX) {
+                self.start_below(&mut task)?;
+            }
+            task.parent = Some(self.lease.task);
+            task.report = Some(step.reference);
+            submits.push(task);
+        }
+        for event in &self.pending.effects.publishes {
+            submits.extend(event_task(event).map_err(|error| TurnAbort::Dead(error.to_string()))?);
+        }
+        Ok(submits)
+    }
+
+    /// Makes a task the run of a pinned template, whose input is the payload.
+    fn start_below(&self, task: &mut NewTask) -> Result<(), TurnAbort> {
+        let above = &self.instance.payload;
+        let below: Below = serde_json::from_slice(&task.payload)
+            .map_err(|error| TurnAbort::Dead(format!("the payload of a workflow step cannot be read: {error}")))?;
+        let workflow = reference(&below.workflow, below.version.as_deref());
+        let Some(template) = above.workflows.get(&workflow) else {
+            return Err(TurnAbort::Dead(format!("the run does not pin the template `{workflow}` of a step")));
+        };
+        let payload = RunPayload {
+            template: *template,
+            workflows: above.workflows.clone(),
+            environment: above.environment.clone(),
+            key: None,
+            depth: above.depth.saturating_add(1),
+            input: below.input,
+        };
+        task.payload = payload.write().map_err(|error| TurnAbort::Dead(error.to_string()))?.into();
+        Ok(())
+    }
+
+    /// Returns the tasks to cancel. A task that this turn would submit is not submitted instead.
+    async fn cancels(&mut self) -> Result<Vec<onward_store::TaskId>, TurnAbort> {
+        let effects = &mut self.pending.effects;
+        let unwanted = effects.cancels.drain(..).chain(effects.withdraws.drain(..)).collect::<Vec<_>>();
+        let mut cancels = Vec::with_capacity(unwanted.len());
+        for reference in unwanted {
+            if let Some(place) = effects.submits.iter().position(|step| step.reference == reference) {
+                effects.submits.remove(place);
+                continue;
+            }
+            let store = &*self.run.inner.store;
+            let task = self.instance.children.task(store, self.lease.task, reference).await;
+            cancels.extend(task.map_err(|error| give_back(&error))?);
+        }
+        Ok(cancels)
+    }
+
+    /// Takes in the reply of the store, and parks the run or forgets it.
+    fn conclude(mut self, turned: &Turned, references: Vec<u64>, check_in: Option<CheckIn<'_, RunInstance>>) {
+        for (reference, submitted) in references.into_iter().zip(&turned.submitted) {
+            self.instance.children.insert(reference, submitted.id());
+        }
+        if turned.state.is_ended() {
+            self.run.instances.count(turned.state);
+            let kind = run_kind(&self.instance.context.facts.name);
+            kind.iter().for_each(|kind| self.run.inner.telemetry.kind(kind).ended(turned.state));
+        } else if let Some(check_in) = check_in {
+            check_in.finish(self.instance);
+        }
+    }
+}
+
+/// Returns the arrival of a message, or `None` if the message is not for a run.
+fn arrival_of(body: MessageBody) -> Option<Arrival> {
+    match body {
+        MessageBody::Ended { reference, task, state, result, error } => {
+            let result = result.map_or(ReportedResult::None, ReportedResult::Value);
+            Some(Arrival::StepEnded { reference, task, state, result, error, attempts: 1 })
+        }
+        MessageBody::NotStarted { reference, existing } => Some(Arrival::NotStarted { reference, existing }),
+        MessageBody::Signal { name, payload } if *name == *ACTION_SIGNAL => {
+            decode_action(&payload).map(Arrival::Action)
+        }
+        MessageBody::Signal { name, payload } => Some(Arrival::Signal { name, payload }),
+        MessageBody::Cancel => Some(Arrival::Cancel),
+    }
+}
+
+fn after(next: RunNext) -> AfterTurn {
+    match next {
+        RunNext::Wait { until } => AfterTurn::Park { until },
+        RunNext::Held => AfterTurn::Park { until: None },
+        RunNext::Complete { result } => AfterTurn::Complete { result },
+        RunNext::Fail { error } => AfterTurn::Fail { error },
+        RunNext::Dead { error } => AfterTurn::Dead { error },
+        RunNext::Cancelled { reason } => AfterTurn::Cancelled { reason },
+    }
+}
+
+/// The payload of a `workflow` step.
+#[derive(Deserialize)]
+struct Below {
+    workflow: String,
+    #[serde(default)]
+    version: Option<String>,
+    input: serde_json::Value,
+}
+
+/// Returns the task of a published event, if the event is delivered as one. It outlives the run.
+fn event_task(event: &Published) -> crate::Result<Option<NewTask>> {
+    let Delivery::Task { queue } = &event.delivery else { return Ok(None) };
+    let mut task = NewTask::new(format!("{EVENT_KIND_PREFIX}{}", event.name))?;
+    if let Some(queue) = queue {
+        task.queue = Name::new(queue)?;
+    }
+    task.payload = event.payload.clone();
+    Ok(Some(task))
+}
+
+/// Adds the effects of a later arrival. What it withdraws or cancels may be submitted by this turn.
+fn append(effects: &mut Effects, later: Effects) {
+    effects.submits.extend(later.submits);
+    effects.withdraws.extend(later.withdraws);
+    effects.cancels.extend(later.cancels);
+    effects.publishes.extend(later.publishes);
+}
+
+/// Returns the signals for which steps wait, as far as a turn can state them.
+fn awaited_signals(instance: &RunInstance) -> Vec<Name> {
+    let (context, state) = (&instance.context, &instance.state);
+    let waiting = context.template.steps.iter().zip(state.steps(context));
+    let names =
+        waiting.filter(|(_, view)| view.state == StepState::Waiting).filter_map(|(step, _)| match &step.action {
+            StepAction::Signal(signal) => Name::new(&signal.name).ok(),
+            _ => None,
+        });
+    let names: BTreeSet<Name> = names.collect();
+    names.into_iter().take(store_bounds::AWAITED_NAMES).collect()
+}
