@@ -80,3 +80,7 @@ mod operating {
 mod orchestrations {
     #![doc = include_str!("../../../docs/guides/orchestrations.md")]
 }
+
+mod workflows {
+    #![doc = include_str!("../../../docs/guides/workflows.md")]
+}

@@ -11,6 +11,7 @@ on_every_store! {
     the_same_command_again_prints_the_result_without_running_anything,
     after_kill_9_the_same_command_resumes_and_repeats_no_finished_step,
     ctrl_c_stops_the_scripts_and_prints_how_to_continue,
+    output_is_shown_while_the_script_runs_and_kept_with_its_task,
     a_failed_step_is_shown_with_its_error_and_retried_on_request,
     another_input_is_another_run,
     the_option_again_starts_another_run,
@@ -80,6 +81,17 @@ fn ctrl_c_stops_the_scripts_and_prints_how_to_continue(sandbox: Sandbox) {
     go_on(&sandbox);
 }
 
+/// Shows: B9
+fn output_is_shown_while_the_script_runs_and_kept_with_its_task(sandbox: Sandbox) {
+    sandbox.pipe("hold");
+    sandbox.write("slow.yaml", "- echo halfway; cat hold; echo done\n");
+    let mut running = sandbox.start(&["run", "slow.yaml"], "");
+    running.await_said("step_1 | halfway");
+    sandbox.write("hold", "");
+    assert_eq!(running.wait().code, Some(0));
+    assert_eq!(sandbox.onward(&["task", "output", "2"]).stdout, "halfway\ndone\n");
+}
+
 /// Shows: W7
 fn a_failed_step_is_shown_with_its_error_and_retried_on_request(sandbox: Sandbox) {
     let steps = "- echo one >> finished\n- test -e mended || { echo no such disk >&2; exit 3; }\n- echo done\n";
@@ -124,7 +136,7 @@ fn json_has_one_object_for_each_event(sandbox: Sandbox) {
     let names: Vec<&str> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
     assert_eq!((names.first(), names.last()), (Some(&"run"), Some(&"ended")), "{events:?}");
     let output = events.iter().find(|event| event["event"] == "output").unwrap();
-    assert_eq!((&output["step"], &output["text"]), (&json!("step_1"), &json!("one\n")));
+    assert_eq!((&output["step"], &output["text"]), (&json!("step_1"), &json!("one")));
     assert_eq!(events.last().unwrap()["result"], "one");
 }
 

@@ -10,6 +10,7 @@
 mod arguments;
 mod execute;
 mod input;
+mod output_lines;
 mod script;
 mod view;
 

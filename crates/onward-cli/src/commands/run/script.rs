@@ -3,14 +3,16 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use onward::{Context, Failure};
+use onward::{Context, Failure, OutputStream};
 use serde::Deserialize;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
+use super::output_lines::OutputLines;
 use super::view::View;
 use crate::process::{Captured, End, Finished, Invocation, Limits, NotRun, Runner};
 
@@ -57,17 +59,38 @@ impl ScriptWork {
             .map_err(|error| Failure::permanent(format!("the payload is not one of a script: {error}")))?;
         let step = script.step.clone();
         let stop = context.cancelled();
-        match self.runner.run(invocation(script, &context), self.limits, &stop).await {
-            Ok(finished) => {
-                self.view.output(&step, &finished);
-                outcome(&finished, self.limits.capture)
-            }
+        match self.run(&context, &step, invocation(script, &context), &stop).await {
+            Ok(finished) => outcome(&finished, self.limits.capture),
             Err(NotRun::Stopped) => Err(stopped()),
             Err(NotRun::Refused(error)) => Err(Failure::permanent(format!("the script cannot be started: {error}"))),
             Err(NotRun::Lost(error)) => {
                 Err(Failure::not_counted(format!("the end of the script is unknown: {error}"), AFTER_LOSS))
             }
         }
+    }
+}
+
+impl ScriptWork {
+    /// Runs a script, and shows and keeps its output as it comes.
+    async fn run(
+        &self,
+        context: &Context,
+        step: &str,
+        invocation: Invocation,
+        stop: &CancellationToken,
+    ) -> Result<Finished, NotRun> {
+        let program = self.runner.begin(invocation, stop).await?;
+        // Both streams add to it.
+        let lines = Mutex::new(OutputLines::default());
+        let shown = |stream: OutputStream, bytes: &[u8]| {
+            context.output(stream, bytes);
+            let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+            lines.add(stream, bytes, |line| self.view.output(step, stream, line));
+        };
+        let finished = program.finish(self.limits, stop, shown).await;
+        let mut lines = lines.into_inner().unwrap_or_else(PoisonError::into_inner);
+        lines.rest(|stream, line| self.view.output(step, stream, line));
+        finished
     }
 }
 

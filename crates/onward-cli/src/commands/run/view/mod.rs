@@ -8,16 +8,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anstyle::{AnsiColor, Style};
 use onward::workflow::{RunView, StepState, StepView};
-use onward_store::TaskId;
+use onward_store::{OutputStream, TaskId};
 use serde_json::json;
 
 use self::tree::Tree;
 use crate::options::GlobalOptions;
 use crate::output::{one_line, print_json, remark};
-use crate::process::{Captured, Finished};
-
-/// The bytes that are shown of the end of each of a script's streams.
-const SHOWN_BYTES: usize = 64 * 1024;
 
 /// The columns that are shown of a reason.
 const REASON_COLUMNS: usize = 200;
@@ -102,27 +98,17 @@ impl View {
         Ok(())
     }
 
-    /// Shows the output of a script.
-    pub(super) fn output(&self, step: &str, finished: &Finished) {
-        for (stream, captured) in [("stdout", &finished.stdout), ("stderr", &finished.stderr)] {
-            let (text, is_cut) = shown(captured);
-            if text.is_empty() {
-                continue;
+    /// Shows a line of a script's output.
+    pub(super) fn output(&self, step: &str, stream: OutputStream, line: &str) {
+        match &self.form {
+            // The program may end for other reasons before this is read: an error of stdout is
+            // reported by the next event.
+            Form::Json => {
+                let _ = print_json(&json!({
+                    "event": "output", "step": step, "stream": stream.as_str(), "text": line
+                }));
             }
-            match &self.form {
-                // The program may end for other reasons before anybody reads this: an error of
-                // stdout is reported by the next event.
-                Form::Json => {
-                    let _ = print_json(&json!({
-                        "event": "output", "step": step, "stream": stream, "text": text, "cut": is_cut
-                    }));
-                }
-                Form::Lines | Form::Tree(_) => {
-                    let mark = is_cut.then(|| format!("{step} | […]"));
-                    let lines = text.lines().map(|line| format!("{step} | {}", one_line(line, usize::MAX)));
-                    mark.into_iter().chain(lines).for_each(|line| self.remark(&line));
-                }
-            }
+            Form::Lines | Form::Tree(_) => self.remark(&format!("{step} | {}", one_line(line, usize::MAX))),
         }
     }
 
@@ -141,11 +127,6 @@ impl View {
             tree.close();
         }
     }
-}
-
-fn shown(captured: &Captured) -> (String, bool) {
-    let from = captured.bytes.len().saturating_sub(SHOWN_BYTES);
-    (String::from_utf8_lossy(&captured.bytes[from..]).into_owned(), captured.cut || from > 0)
 }
 
 fn reason(step: &StepView) -> String {
