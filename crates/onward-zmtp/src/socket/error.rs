@@ -190,7 +190,8 @@ impl Error {
             || self.is_refusal_of_peer()
     }
 
-    /// Returns true if the peer or a proxy refused this socket, or the two are incompatible for good.
+    /// Returns true if the peer or a proxy refused this socket, or the two are incompatible for
+    /// good.
     pub(super) fn is_refusal_of_peer(&self) -> bool {
         self.kind == Kind::RefusedByProxy
             || self
