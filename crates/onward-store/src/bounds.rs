@@ -21,11 +21,12 @@ pub const ERROR_BYTES: usize = 8 * 1024;
 /// The longest message of a progress report, in bytes. A longer message is cut.
 pub const PROGRESS_BYTES: usize = 1024;
 
-/// The largest output that one [`Write::AppendOutput`](crate::Write::AppendOutput) appends, in bytes.
+/// The largest output that one [`Write::AppendOutput`](crate::Write::AppendOutput) appends, in
+/// bytes.
 pub const OUTPUT_APPEND_BYTES: usize = 64 * 1024;
 
-/// The largest size of such output after its encoding by a [`PayloadCodec`](crate::PayloadCodec), in
-/// bytes.
+/// The largest size of such output after its encoding by a [`PayloadCodec`](crate::PayloadCodec),
+/// in bytes.
 pub const OUTPUT_ENCODED_BYTES: usize = 2 * OUTPUT_APPEND_BYTES;
 
 /// The largest output of one stream of a task that a store keeps, in bytes. Of longer output the

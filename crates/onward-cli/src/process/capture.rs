@@ -38,8 +38,8 @@ impl Capture {
         Self { part, limit, kept: Captured::default() }
     }
 
-    /// Reads to the end of the stream, and passes all of it to `tap` as it comes. Bytes already read
-    /// are kept if the future is dropped.
+    /// Reads to the end of the stream, and passes all of it to `tap` as it comes. Bytes already
+    /// read are kept if the future is dropped.
     pub(super) async fn read(&mut self, stream: Option<impl AsyncRead + Unpin>, tap: impl Fn(&[u8])) {
         let Some(mut stream) = stream else { return };
         let mut chunk = vec![0; CHUNK];

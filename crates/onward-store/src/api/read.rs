@@ -163,9 +163,10 @@ reads! {
     InstanceHistory = fn instance_history(task: TaskId, from: u64, limit: usize) -> Vec<HistoryChunk>;
 
     /// Returns the output of a task on one stream, in pieces that end behind the offset `from`:
-    /// whole pieces, up to the one with which they reach `limit` bytes. Returns `None` if no attempt
-    /// of the task has written output, or the task is not there. An offset of `u64::MAX` returns no
-    /// pieces, only how much there is. Cost follows the output of the stream that is kept.
+    /// whole pieces, up to the one with which they reach `limit` bytes. Returns `None` if no
+    /// attempt of the task has written output, or the task is not there. An offset of `u64::MAX`
+    /// returns no pieces, only how much there is. Cost follows the output of the stream that is
+    /// kept.
     TaskOutput = fn task_output(task: TaskId, stream: OutputStream, from: u64, limit: usize) -> Option<TaskOutput>;
     /// Returns a document with its content, or `None` if it is not there.
     Document = fn document(collection: Name, key: String) -> Option<DocumentRecord>;

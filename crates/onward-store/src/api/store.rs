@@ -26,7 +26,7 @@ use crate::clock::Clock;
 /// The future of a store operation, boxed so that a store can be a trait object.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
-/// Where work is kept: one verb of change, a few reads, and hints.
+/// A store of work: one method for changes, one for reads, and hints.
 ///
 /// * **[`apply`](Self::apply)** takes writes, which act in list order; each gets its own outcome,
 ///   and all are durable, in the class with which the store was opened, when the future completes.
@@ -67,7 +67,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// [`bounds::CLAIM`](crate::bounds::CLAIM) where each claim costs a round trip.
     fn claim_size(&self) -> usize;
 
-    /// What this store is and promises.
+    /// Returns the properties of this store.
     fn info(&self) -> StoreInfo;
 
     /// The store itself, for what only stores of its sort can do, as inherent methods: taking part

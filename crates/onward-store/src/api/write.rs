@@ -196,10 +196,11 @@ pub enum Write {
     /// the end, together [`bounds::OUTPUT_BYTES`](crate::bounds::OUTPUT_BYTES); it drops whole
     /// pieces between them. Output stays on the ended task.
     ///
-    /// Requires a current lease, 1 to [`bounds::OUTPUT_APPEND_BYTES`](crate::bounds::OUTPUT_APPEND_BYTES)
-    /// bytes, and an offset that is not before the end of what the attempt appended to the stream.
-    /// Bytes between that end and the offset count as cut. A piece that was appended already is
-    /// accepted and changes nothing. Returns [`Done`](crate::Outcome::Done).
+    /// Requires a current lease, 1 to
+    /// [`bounds::OUTPUT_APPEND_BYTES`](crate::bounds::OUTPUT_APPEND_BYTES) bytes, and an offset
+    /// that is not before the end of what the attempt appended to the stream. Bytes between that
+    /// end and the offset count as cut. A piece that was appended already is accepted and changes
+    /// nothing. Returns [`Done`](crate::Outcome::Done).
     AppendOutput {
         /// The lease of the attempt.
         lease: Lease,

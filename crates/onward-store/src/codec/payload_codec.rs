@@ -9,8 +9,8 @@ use crate::api::error::Result;
 /// A codec for payloads, such as compression or encryption.
 ///
 /// A store with a codec passes payloads, results and checkpoints through it, and the status,
-/// values, history and messages of orchestrations, and the contents of documents. It does not pass names, keys, tags and errors.
-/// Empty values stay empty and are not passed.
+/// values, history and messages of orchestrations, and the contents of documents. It does not pass
+/// names, keys, tags and errors. Empty values stay empty and are not passed.
 ///
 /// [`decode`](Self::decode) must be able to read everything that [`encode`](Self::encode) ever
 /// returned, for as long as it is stored. Let the first byte identify the key or the method. Both

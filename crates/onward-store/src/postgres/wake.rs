@@ -177,7 +177,7 @@ fn received_from(shared: &Shared, message: &str) {
     {
         let hint = Hint { work, transitions, schedules, output };
         match [work, transitions, schedules] {
-            // Output ends no task, so nobody has missed an end.
+            // Output ends no task, so no receiver has missed an end.
             [0, 0, 0] if output > 0 => shared.hint(hint),
             [0, 0, 0] => {}
             _ => shared.others_wrote(hint),

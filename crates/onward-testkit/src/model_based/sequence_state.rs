@@ -47,9 +47,7 @@ impl SequenceState {
             Operation::AwaitChildren { lease, checkpoint, on_failure } => {
                 Write::AwaitChildren { lease: self.lease(lease), checkpoint, on_failure }
             }
-            Operation::ConfirmCancel(lease) => {
-                Write::ConfirmCancel { lease: self.lease(lease), reason: "stopped".into() }
-            }
+            Operation::ConfirmCancel(lease) => confirm_cancel(self.lease(lease)),
             Operation::AwaitCompletion { lease, wait } => Write::AwaitCompletion { lease: self.lease(lease), wait },
             Operation::CompleteExternally { lease, by_number, completion } => {
                 Write::CompleteExternally { token: self.token(lease, by_number), completion }
@@ -87,9 +85,7 @@ impl SequenceState {
             Operation::Sweep => Write::Sweep,
             Operation::Turn(turn) => Write::Turn(Box::new(self.turn(*turn, now))),
             Operation::Terminate(task) => Write::Terminate { task: self.task(task), reason: "enough".to_owned() },
-            Operation::SignalKeyOrStart { kind, key, keep_for } => {
-                signal(Recipient::KeyOrStart { kind, key, keep_for })
-            }
+            Operation::SignalKeyOrStart { kind, key, keep_for } => signal(key_or_start(kind, key, keep_for)),
             Operation::Document(write) => *write,
             Operation::PauseOrchestration(task) => Write::PauseOrchestration { task: self.task(task) },
             Operation::ResumeOrchestration(task) => Write::ResumeOrchestration { task: self.task(task) },
@@ -193,6 +189,14 @@ impl SequenceState {
             _ => {}
         }
     }
+}
+
+fn confirm_cancel(lease: Lease) -> Write {
+    Write::ConfirmCancel { lease, reason: "stopped".into() }
+}
+
+fn key_or_start(kind: Name, key: String, keep_for: Duration) -> Recipient {
+    Recipient::KeyOrStart { kind, key, keep_for }
 }
 
 fn signal(to: Recipient) -> Write {

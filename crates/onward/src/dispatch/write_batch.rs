@@ -60,8 +60,8 @@ impl WriteBatch {
         self.add(Write::OpenSession(open), PendingWrite::Open);
     }
 
-    /// Ends an attempt, after its last progress and output and the bytes that it has moved. Returns an attempt
-    /// whose end is already written.
+    /// Ends an attempt, after its last progress and output and the bytes that it has moved. Returns
+    /// an attempt whose end is already written.
     pub(crate) fn end(&mut self, ended: EndedAttempt) -> Option<EndedAttempt> {
         let Some(end) = write_of(&ended) else { return Some(ended) };
         self.report(&ended.attempt);

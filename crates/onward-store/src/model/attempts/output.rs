@@ -15,7 +15,7 @@ use crate::rules::output;
 pub(crate) struct Output {
     pub(crate) claim: u32,
     pub(crate) attempt: u32,
-    /// Where each stream ends.
+    /// The end of each stream.
     pub(crate) ends: [u64; 2],
     /// The pieces that are kept. Of a task that was loaded, those that were appended since.
     #[serde(skip)]

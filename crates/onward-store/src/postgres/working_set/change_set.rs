@@ -169,7 +169,7 @@ pub(crate) struct ChangeSet {
     pub(in crate::postgres) removed_small_state: Vec<(String, String)>,
     pub(crate) documents: Vec<DocumentRow>,
     pub(in crate::postgres) removed_documents: Vec<DocumentId>,
-    /// How many documents collections have, if that has changed.
+    /// The number of documents of collections whose number has changed.
     pub(in crate::postgres) collections: Vec<(String, i64)>,
     /// Entries of the log: the entry's number, the next task's number, and the changes.
     pub(crate) log: Vec<(i64, i64, String)>,
@@ -435,7 +435,7 @@ impl ChangeSet {
         let before = old.and_then(|old| old.output.as_deref());
         let is_of_another = before.is_some_and(|before| before.claim != output.claim);
         self.dropped_output.extend(is_of_another.then_some(task.id.0));
-        // What was loaded has no pieces: all there are were appended since.
+        // A loaded task has no pieces: all of them were appended since.
         self.output.extend(output.pieces.iter().map(|piece| OutputRow { task: task.id.0, piece: piece.clone() }));
         let before = before.filter(|_| !is_of_another);
         for stream in OutputStream::ALL {
@@ -596,7 +596,7 @@ fn has_same_instance(old: &Task, task: &Task) -> bool {
     }
 }
 
-/// Whether nothing was appended to the output of a task.
+/// Returns true if nothing was appended to the output of a task.
 fn has_same_output(old: &Task, task: &Task) -> bool {
     match (&old.output, &task.output) {
         (None, None) => true,

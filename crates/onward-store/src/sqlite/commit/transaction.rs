@@ -97,7 +97,7 @@ pub(in crate::sqlite) struct Transaction<'a> {
 pub(in crate::sqlite) struct StatisticsChange {
     /// Ended tasks.
     pub(in crate::sqlite) ended: i64,
-    /// Of these, the tasks in the history.
+    /// The ended tasks that are in the history.
     pub(in crate::sqlite) in_history: i64,
     /// Attempts of completed tasks.
     pub(in crate::sqlite) attempts: i64,

@@ -321,14 +321,14 @@ impl StoreFiles {
         self.raised_to = generation;
     }
 
-    /// Records the file's identity for a log that the transaction under way may begin. Called before
-    /// the commit, which gives the log its salts: a process that is killed after it has recorded
-    /// nothing else.
+    /// Records the file's identity for a log that the transaction under way may begin. Called
+    /// before the commit, which gives the log its salts: a process that is killed after it has
+    /// recorded nothing else.
     pub(in crate::sqlite) fn announce_log(&self) {
         let mut salts = Salts::default();
         // A log that was never written has no salts.
         let _ = self.log.read_exact_at(&mut salts.0, Salts::OFFSET);
-        // What holds for a record that fails in `record_log` holds here.
+        // A failure is ignored for the reason given in `record_log`.
         let _ = self.before.map(|before| self.owner.announce(salts, before));
     }
 

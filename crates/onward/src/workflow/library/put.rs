@@ -2,7 +2,7 @@
 
 use onward_store::{ExpectedVersion, Name, PutDocument, Refusal, StoreReads, Write};
 
-use super::{NAMES, TEMPLATES};
+use super::collections::{NAMES, TEMPLATES};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::workflow::template::{TemplateFile, TemplateHash};

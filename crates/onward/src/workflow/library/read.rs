@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use onward_store::{DocumentCursor, DocumentPage, DocumentQuery, DocumentRecord, DocumentSelection, Name, StoreReads};
 
+use super::collections::{NAMES, TEMPLATES};
 use super::record::{StoredTemplate, TemplatePage, TemplateQuery, TemplateRecord};
-use super::{NAMES, TEMPLATES};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::workflow::template::TemplateHash;

@@ -90,8 +90,8 @@ fn damaged(hash: TemplateHash) -> Error {
 /// A query for stored templates, in pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateQuery {
-    /// The template after which the page starts: [`TemplatePage::next`] of the previous page. `None`
-    /// starts with the first template.
+    /// The template after which the page starts: [`TemplatePage::next`] of the previous page.
+    /// `None` starts with the first template.
     pub after: Option<DocumentCursor>,
     /// The largest number of templates, clamped to 1 to 1000. Default: 50.
     pub limit: usize,

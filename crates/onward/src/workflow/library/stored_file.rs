@@ -2,7 +2,7 @@
 
 use onward_store::{Name, Store, StoreReads};
 
-use super::TEMPLATES;
+use super::collections::TEMPLATES;
 use crate::error::{Error, Result};
 use crate::workflow::template::{TemplateFile, TemplateHash};
 

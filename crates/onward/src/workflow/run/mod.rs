@@ -8,9 +8,9 @@
 //! A *reference* is a fresh number for each submission: of a step, an item, an undo, or another try
 //! of one. A report of a reference that is not open changes nothing.
 //!
-//! `state` has the state, its events and their fold. `turn` decides; in reading order: `verdict` (the
-//! join rule), `waves`, `start`, `ends`, `finish`; then `items`, `signals`, `moments`, `undo`, `cancel`
-//! and `actions`.
+//! `state` has the state, its events and their fold. `turn` decides; in reading order: `verdict`
+//! (the join rule), `waves`, `start`, `ends`, `finish`; then `items`, `signals`, `moments`, `undo`,
+//! `cancel` and `actions`.
 
 mod bounds;
 mod context;

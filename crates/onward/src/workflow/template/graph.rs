@@ -131,7 +131,7 @@ fn cycles(dependencies: &[Vec<Dependency>], order: &[usize]) -> Vec<Vec<usize>> 
 fn ancestors(dependencies: &[Vec<Dependency>], order: &[usize]) -> BitSets {
     let mut ancestors = BitSets::new(dependencies.len());
     for &step in order {
-        // From the last: often it has most of the others behind it.
+        // Starts at the last, because often it has most of the others behind it.
         for dependency in dependencies[step].iter().rev() {
             // A step that is an ancestor already brought its own ancestors with it.
             if !ancestors.contains(step, dependency.step) {

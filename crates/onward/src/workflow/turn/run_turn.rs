@@ -136,8 +136,8 @@ impl RunTurn<'_> {
         Ok(())
     }
 
-    /// Returns true if an arrival of this turn ended the run. The run may have ended before, too: it
-    /// was retried, and an action follows.
+    /// Returns true if an arrival of this turn ended the run. The run may have ended before, too:
+    /// it was retried, and an action follows.
     fn has_ended(&self) -> bool {
         use RunNext::{Cancelled, Complete, Dead, Fail};
         matches!(self.pending.next, Some(Complete { .. } | Fail { .. } | Dead { .. } | Cancelled { .. }))

@@ -7,7 +7,7 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use onward::workflow::{RunView, StepState, StepView};
 
-use super::colored;
+use super::output::colored;
 use crate::output::one_line;
 
 /// The steps that have a line of their own. Of a larger workflow only the open steps have one.

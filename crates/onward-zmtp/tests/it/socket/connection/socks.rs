@@ -194,7 +194,7 @@ fn a_user_name_that_does_not_fit_is_refused() {
 
 /// Shows: M3
 #[tokio::test]
-async fn a_host_that_a_proxy_cannot_be_told_is_refused() {
+async fn a_host_that_a_proxy_cannot_get_is_refused() {
     let push = PushSocket::with_options(through(SocksProxy::new("127.0.0.1:1080").unwrap()));
     let long = format!("tcp://{}:1", "a".repeat(256));
     for (endpoint, reason) in [(long.as_str(), "has 256 bytes"), ("tcp://[fe80::1%eth0]:1", "zone")] {

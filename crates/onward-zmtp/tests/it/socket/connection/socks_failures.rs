@@ -120,7 +120,7 @@ async fn a_proxy_that_closes_midway_is_tried_again() {
 
 /// Shows: M3
 #[tokio::test]
-async fn a_proxy_that_is_not_there_is_told_apart_from_a_destination_that_is_not() {
+async fn a_proxy_that_is_not_there_is_distinguished_from_a_destination_that_is_not() {
     let (listener, proxy) = listen().await;
     drop(listener);
     let (_push, mut monitor) = connect(through(proxy.clone()));

@@ -26,7 +26,7 @@ pub(in crate::workflow::run) struct Batch {
     pub(in crate::workflow::run) is_stopped: bool,
     pub(in crate::workflow::run) items: Pages<Item, 256>,
     /// The list of items, once it was evaluated.
-    pub(in crate::workflow::run) list: Memo,
+    pub(in crate::workflow::run) list: CachedValue,
 }
 
 /// An item of a step with `each`.
@@ -43,9 +43,9 @@ pub(in crate::workflow::run) struct Item {
 
 /// A value that is computed from the state alone. It is no part of the state, so all are equal.
 #[derive(Debug, Clone, Default)]
-pub(in crate::workflow::run) struct Memo(pub(in crate::workflow::run) Arc<OnceLock<Value>>);
+pub(in crate::workflow::run) struct CachedValue(pub(in crate::workflow::run) Arc<OnceLock<Value>>);
 
-impl PartialEq for Memo {
+impl PartialEq for CachedValue {
     fn eq(&self, _: &Self) -> bool {
         true
     }
@@ -54,7 +54,7 @@ impl PartialEq for Memo {
 impl Batch {
     pub(in crate::workflow::run) fn new(count: u32) -> Self {
         let items = Pages::new(count as usize);
-        let list = Memo::default();
+        let list = CachedValue::default();
         Self { count, next: 0, open: 0, completed: 0, bad: 0, cancelled: 0, is_stopped: false, items, list }
     }
 
@@ -85,7 +85,7 @@ impl Batch {
         if !keeps_completed {
             self.completed = 0;
         }
-        self.list = Memo::default();
+        self.list = CachedValue::default();
     }
 
     /// Returns a batch of another number of items, which may have happened as those before.

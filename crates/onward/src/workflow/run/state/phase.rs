@@ -17,7 +17,7 @@ pub enum Phase {
     /// No step starts but those on a failure path, and what runs goes on to its end.
     #[n(2)]
     Stopping,
-    /// What was done is undone.
+    /// The undos of its steps run.
     #[n(3)]
     Undoing,
     /// It needs a person.

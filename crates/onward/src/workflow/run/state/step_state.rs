@@ -36,7 +36,7 @@ pub enum StepState {
     /// The step was not wanted.
     #[n(8)]
     Skipped,
-    /// What the step needed did not come.
+    /// A step that it needed ended in another way.
     #[n(9)]
     Unreached,
 }

@@ -102,8 +102,8 @@ impl<'a> Turn<'a> {
 
     /// Returns the list of items; of a range, its start, its end and its width.
     fn source(&self, step: usize, each: &Each) -> Result<Value, Trouble> {
-        let memo = self.state.steps.get(step).and_then(|record| record.batch.as_ref()).map(|batch| &batch.list.0);
-        if let Some(source) = memo.and_then(|memo| memo.get()) {
+        let cached = self.state.steps.get(step).and_then(|record| record.batch.as_ref()).map(|batch| &batch.list.0);
+        if let Some(source) = cached.and_then(|cached| cached.get()) {
             return Ok(source.clone());
         }
         if self.budget.try_borrow_mut().is_err() {
@@ -112,7 +112,8 @@ impl<'a> Turn<'a> {
         let evaluate = |field: &str, expression: &Expression| {
             let value = match self.budget.try_borrow_mut() {
                 Ok(mut budget) => expression.evaluate(&self.names(), &mut budget),
-                // An expression that reads `failed` of a step needs its items while it is evaluated.
+                // An expression that reads `failed` of a step needs its items while it is
+                // evaluated.
                 Err(_) => expression.evaluate(&self.names(), &mut Budget::new(EXPRESSION_OPERATIONS)),
             };
             value.map_err(|error| Trouble::of(field, error))
@@ -124,14 +125,14 @@ impl<'a> Turn<'a> {
                 parts.into_iter().map(|(field, part)| evaluate(field, part)).collect::<Result<Value, Trouble>>()?
             }
         };
-        if let Some(memo) = memo {
-            return Ok(memo.get_or_init(|| source).clone());
+        if let Some(cached) = cached {
+            return Ok(cached.get_or_init(|| source).clone());
         }
         Ok(source)
     }
 
-    /// Evaluates the items of all steps before a step, the first ones first. So items that depend on
-    /// the items of other steps do not nest, however many there are.
+    /// Evaluates the items of all steps before a step, the first ones first. So items that depend
+    /// on the items of other steps do not nest, however many there are.
     fn prepare_sources(&self, step: usize) -> Result<(), NotRead> {
         let graph = &self.context.template.graph;
         for &before in graph.order().iter().filter(|before| graph.is_ancestor(**before, step)) {

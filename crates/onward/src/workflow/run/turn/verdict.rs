@@ -3,12 +3,12 @@
 use crate::workflow::run::state::step_state::StepState;
 use crate::workflow::template::Condition;
 
-/// What a dependency says about the step that has it.
+/// The verdict of a dependency on the step that has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// What is needed came.
+    /// The needed end came.
     Yes,
-    /// What is needed will never come.
+    /// The needed end will never come.
     Never,
     /// The step is not wanted.
     Skip,
