@@ -133,7 +133,7 @@ fn output_of_commands_is_json_on_request(sandbox: Sandbox) {
 /// Writes the files that the commands name.
 pub(crate) fn write_files(sandbox: &Sandbox) {
     sandbox.write("lines", "a\nb\n");
-    sandbox.write("build.yaml", "- echo one\n");
+    sandbox.write("build.yaml", "steps: {one: {value: 1}}\n");
     for (file, version) in [("order.yaml", 1), ("new.yaml", 2)] {
         sandbox.write(file, &format!("name: order\nversion: '{version}'\nsteps: {{mail: {{task: mail}}}}\n"));
     }

@@ -129,7 +129,7 @@ fn a_value_reaches_a_script_by_its_environment_only(sandbox: Sandbox) {
     assert!(!sandbox.path("harmed").exists());
 }
 
-/// Shows: B9, T23
+/// Shows: B9, B11
 fn json_has_one_object_for_each_event(sandbox: Sandbox) {
     sandbox.write("build.yaml", "- echo one\n");
     let events = sandbox.json(&["run", "build.yaml"]);

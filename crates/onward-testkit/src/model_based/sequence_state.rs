@@ -195,7 +195,7 @@ fn confirm_cancel(lease: Lease) -> Write {
     Write::ConfirmCancel { lease, reason: "stopped".into() }
 }
 
-fn key_or_start(kind: Name, key: String, keep_for: Duration) -> Recipient {
+fn key_or_start(kind: Name, key: String, keep_for: std::time::Duration) -> Recipient {
     Recipient::KeyOrStart { kind, key, keep_for }
 }
 
