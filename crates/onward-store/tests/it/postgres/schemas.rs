@@ -60,10 +60,11 @@ async fn empty(url: &str, statements: &str) {
 /// Returns the statements that empty a schema. They take the lock of the store, so that all calls
 /// of its last user are over.
 fn emptying(schema: &str) -> String {
-    const TABLES: [&str; 17] = [
+    const TABLES: [&str; 18] = [
         "task",
         "history",
         "turn",
+        "output_piece",
         "message",
         "task_tag",
         "unique_key",
