@@ -1,8 +1,8 @@
 //! The library: templates that a store keeps.
 //!
-//! A template is a document of [`TEMPLATES`](collections::TEMPLATES), under its hash. It never
-//! changes. A document of [`NAMES`](collections::NAMES) names the hash of each `NAME@LABEL`, and
-//! one the newest hash of each `NAME`.
+//! A template is a document of the collection `onward.templates`, under its hash. It never changes.
+//! A document of `onward.template-names` names the hash of each `NAME@LABEL`, and one the newest
+//! hash of each `NAME`.
 
 mod collections;
 mod diff;
