@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use onward::OutputStream::{Stderr, Stdout};
-use onward::{Context, Engine, Failure, OutputStream, StoreReads, TaskId, TaskState};
+use onward::{Backoff, Context, Engine, Failure, NewTask, OutputStream, RetryPolicy, StoreReads, TaskId, TaskState};
 
 use crate::fixture::{Gate, SECOND, TestStore, start, state, stop, submit};
 
@@ -65,9 +65,11 @@ async fn output_of_a_failed_attempt_is_replaced_by_that_of_the_next(store: TestS
     let engine = store.engine().await;
     engine.handle("write", |context: Context| async move {
         context.output(Stdout, format!("attempt {}", context.attempt()));
-        if context.attempt() == 1 { Err(Failure::retry_after("again", Duration::ZERO)) } else { Ok(()) }
+        if context.attempt() == 1 { Err(Failure::retryable("again")) } else { Ok(()) }
     });
-    let task = submit(&engine, "write").await;
+    let retry = RetryPolicy { attempts: 2, backoff: Backoff::Constant { delay: Duration::ZERO } };
+    let new = NewTask { retry: Some(retry), ..NewTask::new("write").unwrap() };
+    let task = engine.submit_task(new).await.unwrap().id();
     engine.run_until_idle().await.unwrap();
     assert_eq!(state(&store, task).await, TaskState::Completed);
     assert_eq!(text(&engine, task, Stdout).await, "attempt 2");
