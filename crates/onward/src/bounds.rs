@@ -195,3 +195,7 @@ pub const EVICTION_INTERVAL: Duration = Duration::from_millis(250);
 /// The number of connections for handlers' transactions that are kept open while idle. More may be
 /// open while they are in use.
 pub const IDLE_CONNECTIONS: usize = 8;
+
+/// The largest number of runs above a run of a workflow: a `workflow` step of a run this deep makes
+/// the run a dead letter. It ends a workflow that runs itself.
+pub const RUN_DEPTH: u32 = 16;

@@ -14,6 +14,25 @@ pub(crate) struct Captured {
     pub(crate) cut: bool,
 }
 
+/// The bytes of stderr that become part of an error.
+const LAST_WORDS_BYTES: usize = 4096;
+
+impl Captured {
+    /// Returns the end of a program's stderr after a colon, with a mark if its beginning was left
+    /// out. Returns an empty text for an empty stream.
+    pub(crate) fn last_words(&self) -> String {
+        let text = String::from_utf8_lossy(&self.bytes);
+        let text = text.trim();
+        let from = text.ceil_char_boundary(text.len().saturating_sub(LAST_WORDS_BYTES));
+        let end = &text[from..];
+        match (end.is_empty(), self.cut || from > 0) {
+            (true, _) => String::new(),
+            (false, false) => format!(": {end}"),
+            (false, true) => format!(" (the last {} bytes of stderr follow): {end}", end.len()),
+        }
+    }
+}
+
 /// The part of a stream that is kept if it is longer than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {

@@ -19,6 +19,9 @@ on_every_store! {
     json_has_one_object_for_each_event,
     an_input_that_does_not_fit_is_wrong_usage_and_starts_nothing,
     a_check_prints_the_plan_and_leaves_no_store not on postgres,
+    a_check_refuses_an_input_that_does_not_fit,
+    a_run_names_the_kinds_that_it_leaves_to_other_processes,
+    a_held_run_goes_on_with_the_option_retry,
 }
 
 /// Three steps. The second waits until it is killed or stopped, unless the file `second` exists.
@@ -158,4 +161,34 @@ fn a_check_prints_the_plan_and_leaves_no_store(sandbox: Sandbox) {
     assert_eq!(checked.code, Some(0));
     assert!(checked.stdout.contains("step_1 → step_2"), "{}", checked.stdout);
     assert!(!sandbox.path("onward.db").exists());
+}
+
+/// Shows: W13
+fn a_check_refuses_an_input_that_does_not_fit(sandbox: Sandbox) {
+    let template = "input_schema: {type: object, required: [day]}\nsteps: {a: {run: echo}}";
+    sandbox.write("day.yaml", template);
+    let ran = sandbox.onward(&["run", "day.yaml", "--check", "--input", "{}"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("day"), "{}", ran.stderr);
+}
+
+/// Shows: B9
+fn a_run_names_the_kinds_that_it_leaves_to_other_processes(sandbox: Sandbox) {
+    sandbox.write("mail.yaml", "steps: {a: {task: send-mail}}");
+    let mut running = sandbox.start(&["run", "mail.yaml"], "");
+    running.await_said("send-mail");
+    running.signal(Signal::INT);
+    assert_eq!(running.wait().code, Some(130));
+}
+
+/// Shows: W7
+fn a_held_run_goes_on_with_the_option_retry(sandbox: Sandbox) {
+    sandbox.write("copy.yaml", "on_failure: hold\nsteps: {a: {run: 'test -e mended && echo done'}}");
+    let mut running = sandbox.start(&["run", "copy.yaml"], "");
+    running.await_said("is held");
+    running.signal(Signal::INT);
+    assert_eq!(running.wait().code, Some(130));
+    sandbox.write("mended", "");
+    let retried = sandbox.onward(&["run", "copy.yaml", "--retry"]);
+    assert_eq!((retried.code, &*retried.stdout), (Some(0), "done\n"), "{}", retried.stderr);
 }

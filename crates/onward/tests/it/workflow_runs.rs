@@ -31,6 +31,11 @@ on_every_store! {
     a_start_with_input_that_does_not_fit_writes_nothing,
     a_result_that_the_history_does_not_keep_is_read_with_its_task,
     a_run_that_takes_too_long_fails_and_cancels_what_runs,
+    a_stored_template_is_started_by_its_name,
+    a_workflow_that_runs_itself_ends_at_the_bound,
+    the_input_of_a_run_below_is_checked_and_gets_its_defaults,
+    a_step_that_was_withdrawn_before_it_started_is_not_undone,
+    a_step_that_runs_goes_on_while_the_run_stops,
 }
 
 /// The payloads that handlers got, by kind, in the order of their starts.
@@ -340,5 +345,81 @@ async fn a_run_that_takes_too_long_fails_and_cancels_what_runs(store: TestStore)
     engine.wait(started.id).await.unwrap();
     let view = engine.run_view(started.id).await.unwrap();
     assert_eq!((view.phase, step(&view, "one")), (RunPhase::Failed, StepState::Cancelled));
+    stop(&engine, background).await;
+}
+
+/// Shows: W1
+async fn a_stored_template_is_started_by_its_name(store: TestStore) {
+    let engine = Engine::builder().store(store.shared()).runs_workflows().open().await.unwrap();
+    engine.put_template(&TemplateFile::read("seven.yaml", "steps: {a: {value: 7}}").unwrap()).await.unwrap();
+    let run = engine.start_run("seven").await.unwrap().id;
+    engine.run_until_idle().await.unwrap();
+    assert_eq!(result(&store, run).await, json!(7));
+}
+
+/// Shows: W5
+async fn a_workflow_that_runs_itself_ends_at_the_bound(store: TestStore) {
+    let (engine, _) = engine(&store, "steps: {again: {workflow: test, with: 1}}").await;
+    run(&engine, &json!(1)).await;
+    let runs = engine.tasks().kind("run:test").count().await.unwrap();
+    assert_eq!(runs, u64::from(onward::bounds::RUN_DEPTH) + 1);
+}
+
+/// Shows: W5
+async fn the_input_of_a_run_below_is_checked_and_gets_its_defaults(store: TestStore) {
+    let template = "steps: {below: {workflow: add, with: '${{ input }}'}}";
+    let (engine, _) = engine(&store, template).await;
+    let below = r"
+name: add
+input_schema: {type: object, required: [a], properties: {a: {type: integer}, b: {type: integer, default: 2}}}
+steps: {sum: {value: '${{ input.a + input.b }}'}}";
+    engine.add_workflow(TemplateFile::read("add.yaml", below).unwrap());
+    let good = run(&engine, &json!({"a": 5})).await;
+    assert_eq!(result(&store, good).await, json!(7));
+    let bad = run(&engine, &json!({})).await;
+    assert_eq!(states(&engine, bad).await["below"], StepState::Failed);
+}
+
+/// Shows: W5
+async fn a_step_that_was_withdrawn_before_it_started_is_not_undone(store: TestStore) {
+    let template = r"
+on_failure: undo
+steps:
+  waits: {task: elsewhere, undo: {task: undo, with: 1}}
+  fails: {task: fail}";
+    let (engine, seen) = engine(&store, template).await;
+    let run = run(&engine, &Value::Null).await;
+    assert_eq!(record(&store, run).await.state, TaskState::Failed);
+    assert_eq!(seen.kinds(), ["fail"]);
+}
+
+/// Shows: W7
+async fn a_step_that_runs_goes_on_while_the_run_stops(store: TestStore) {
+    let template = "steps: {one: {task: held}, two: {task: late}}";
+    let (engine, _) = engine(&store, template).await;
+    let (one, two) = (crate::fixture::Gate::new(), crate::fixture::Gate::new());
+    engine.handle("held", one.stoppable());
+    let fails = two.clone();
+    engine.handle("late", move |_| {
+        let gate = fails.clone();
+        async move {
+            gate.pass().await;
+            Err::<(), _>(Failure::permanent("no"))
+        }
+    });
+    let started = engine.start_run("test").await.unwrap();
+    let background = start(&engine);
+    one.entered(1).await;
+    two.entered(1).await;
+    let mut follower = engine.follow_run(started.id).await.unwrap();
+    two.open(1);
+    while let Some(view) = follower.next().await.unwrap() {
+        if view.phase == RunPhase::Stopping {
+            break;
+        }
+    }
+    one.open(1);
+    engine.wait(started.id).await.unwrap();
+    assert_eq!(states(&engine, started.id).await["one"], StepState::Completed);
     stop(&engine, background).await;
 }

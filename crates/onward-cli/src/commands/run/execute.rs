@@ -1,14 +1,14 @@
 //! The whole of `onward run`: the run is found or started, an engine works on it, and its result is
 //! printed.
 
-use std::path::Path;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use onward::workflow::template::TemplateFile;
-use onward::workflow::{RunAction, RunFollower, SCRIPT_KIND, StartedRun};
-use onward::{Engine, RetryPolicy};
+use onward::workflow::template::{StepAction, Template, TemplateFile, WorkKind};
+use onward::workflow::{RunAction, RunFollower, RunPhase, RunStart, SCRIPT_KIND};
+use onward::{Engine, MemoryStore, RetryPolicy};
 use onward_store::rules::retry::Backoff;
 use onward_store::{Store, StoreReads, TaskId, TaskRecord, TaskState};
 use serde_json::{Value, json};
@@ -18,7 +18,9 @@ use super::arguments::Arguments;
 use super::input::read_input;
 use super::script::ScriptWork;
 use super::view::View;
+use crate::commands::workflow::read_valid;
 use crate::exit_code::{ExitCode, wrong_usage};
+use crate::location::Location;
 use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
 use crate::process::{Interrupts, Limits, Runner, job_limit};
@@ -36,7 +38,7 @@ const RESUME_REMEDY: &str = "finished steps are kept, and the same command resum
 
 /// Runs the workflow of a file.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let file = read_template(&arguments.file)?;
+    let file = read_valid(&arguments.file)?;
     let template = match &arguments.env {
         None => file.template(),
         Some(name) => file.in_environment(name).ok_or_else(|| unknown_environment(&file, name))?,
@@ -47,7 +49,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         return Ok(ExitCode::Done);
     }
     if arguments.check {
-        return check(options, &file);
+        return check(options, file, &arguments, &input).await;
     }
     let store = store_file::open_or_create_to_stay(options).await?;
     let interrupts = Interrupts::listen()?;
@@ -61,18 +63,25 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         view: Arc::clone(&view),
     });
     let engine = engine(&store, &work, room.jobs, arguments.grace).await?;
-    let started = start(&engine, file, &arguments, &input).await?;
+    let elsewhere = kinds_elsewhere(template);
+    let started = start_of(&engine, file, &arguments, &input).await?;
     if started.has_other_input {
         return Err(wrong_usage(format!(
             "run {} has the same key and another input; change the input, or start another run with --again",
             started.id
         )));
     }
-    if arguments.retry && store.task(started.id).await?.is_some_and(|run| is_retried(run.state)) {
+    if arguments.retry && is_retried(engine.run_view(started.id).await?.phase) {
         engine.act_on_run(started.id, RunAction::Retry { steps: Vec::new() }, None, None).await?;
     }
     let follower = engine.follow_run(started.id).await?;
     view.started(started.id, follower.workflow(), started.is_new)?;
+    if !elsewhere.is_empty() {
+        view.remark(&format!(
+            "its steps of the kinds {} run in other processes on this store; start a worker for each, as with `onward work --kind`",
+            elsewhere.join(", ")
+        ));
+    }
     let ended = Execution { engine, store: Arc::clone(&store), work, view: Arc::clone(&view), follower };
     let record = ended.run(interrupts, started.id).await;
     view.close();
@@ -85,17 +94,21 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     }
 }
 
-/// Returns true if `--retry` has an effect on a run in a state.
-fn is_retried(state: TaskState) -> bool {
-    state.is_ended() && state != TaskState::Completed
+/// Returns the kinds of the tasks and orchestrations that this process leaves to others.
+fn kinds_elsewhere(template: &Template) -> Vec<String> {
+    let kinds = template.steps.iter().filter_map(|step| match &step.action {
+        StepAction::Work(work) => match &work.kind {
+            WorkKind::Task { kind } | WorkKind::Orchestration { kind } => Some(kind.clone()),
+            WorkKind::Run { .. } | WorkKind::Workflow { .. } => None,
+        },
+        _ => None,
+    });
+    kinds.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Reads a template. Its errors are wrong usage.
-pub(crate) fn read_template(path: &Path) -> anyhow::Result<TemplateFile> {
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| wrong_usage(format!("{name}: {error}; name a file with a workflow that can be read")))?;
-    TemplateFile::read(&name, &text).map_err(|errors| wrong_usage(errors.to_string()))
+/// Returns true if `--retry` has an effect on a run in a phase.
+fn is_retried(phase: RunPhase) -> bool {
+    phase == RunPhase::Held || phase.is_ended() && phase != RunPhase::Completed
 }
 
 fn unknown_environment(file: &TemplateFile, name: &str) -> anyhow::Error {
@@ -103,16 +116,28 @@ fn unknown_environment(file: &TemplateFile, name: &str) -> anyhow::Error {
     wrong_usage(format!("--env {name}: the template has no such environment; it has {}", known.join(", ")))
 }
 
-fn check(options: &GlobalOptions, file: &TemplateFile) -> anyhow::Result<ExitCode> {
+/// Checks everything that a start checks, and prints the plan. Templates of `workflow` steps come
+/// from the store, if there is one.
+async fn check(
+    options: &GlobalOptions,
+    file: TemplateFile,
+    arguments: &Arguments,
+    input: &Value,
+) -> anyhow::Result<ExitCode> {
+    let store: Arc<dyn Store> = match &options.store {
+        Location::File(path) if !path.exists() => Arc::new(MemoryStore::new()),
+        _ => store_file::open_to_read(options).await?,
+    };
+    let engine = Engine::builder().store(store).open().await?;
     let template = file.template();
     let order = template.graph.order().iter().filter_map(|step| template.steps.get(*step));
-    let plan: Vec<&str> = order.map(|step| step.name.as_str()).collect();
+    let plan: Vec<String> = order.map(|step| step.name.clone()).collect();
+    let (name, label, hash) = (template.name.clone(), file.label(), file.hash());
+    start_of(&engine, file, arguments, input).check().await?;
     if options.json {
-        print_json(&json!({
-            "workflow": template.name, "version": file.label(), "hash": file.hash().to_string(), "steps": plan
-        }))?;
+        print_json(&json!({ "workflow": name, "version": label, "hash": hash, "steps": plan }))?;
     } else {
-        print_line(format_args!("{} {}: {}", template.name, file.label(), plan.join(" → ")))?;
+        print_line(format_args!("{name} {label}: {}", plan.join(" → ")))?;
     }
     Ok(ExitCode::Done)
 }
@@ -142,13 +167,8 @@ async fn engine(
     Ok(engine)
 }
 
-/// Starts the run, or finds the one that the same command started.
-async fn start(
-    engine: &Engine,
-    file: TemplateFile,
-    arguments: &Arguments,
-    input: &Value,
-) -> anyhow::Result<StartedRun> {
+/// Describes the start of the run. The same command describes the same run, unless `--again`.
+fn start_of(engine: &Engine, file: TemplateFile, arguments: &Arguments, input: &Value) -> RunStart {
     let name = file.template().name.clone();
     let key = identity(&file, arguments, input);
     engine.add_workflow(file);
@@ -157,8 +177,7 @@ async fn start(
         Some(environment) => start.environment(environment),
         None => start,
     };
-    let start = if arguments.again { start.without_key() } else { start.key_if_none(key) };
-    Ok(start.await?)
+    if arguments.again { start.without_key() } else { start.key_if_none(key) }
 }
 
 /// Returns the digest of template, environment and input.

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::output_lines::OutputLines;
 use super::view::View;
-use crate::process::{Captured, End, Finished, Invocation, Limits, NotRun, Runner};
+use crate::process::{End, Finished, Invocation, Limits, NotRun, Runner};
 
 /// The shell of scripts. It stops at the first command that fails and at unset variables.
 const SHELL: &str = "sh";
@@ -22,9 +22,6 @@ const SHELL_OPTIONS: [&str; 2] = ["-eu", "-c"];
 
 /// The exit status that means a permanent failure.
 const PERMANENT: i32 = 100;
-
-/// The bytes of stderr that are kept in the error of a failed script.
-const STDERR_BYTES: usize = 4096;
 
 /// The delay after which a stopped step is due again. It is not zero, so that this process does not
 /// claim the step again.
@@ -114,7 +111,7 @@ fn stopped() -> Failure {
 }
 
 fn outcome(finished: &Finished, limit: usize) -> Result<Bytes, Failure> {
-    let failed = |how: String| format!("{how}{}", last_words(&finished.stderr));
+    let failed = |how: String| format!("{how}{}", finished.stderr.last_words());
     match finished.end {
         End::Exited(0) if finished.stdout.cut => Err(Failure::permanent(format!(
             "the result is larger than {limit} bytes, the limit of this store; write it to a file and print its path"
@@ -136,14 +133,6 @@ fn result(stdout: &[u8]) -> Bytes {
     let text = String::from_utf8_lossy(stdout);
     let text = text.strip_suffix('\n').unwrap_or(&text);
     Value::String(text.to_owned()).to_string().into()
-}
-
-/// Returns the end of stderr after a colon.
-fn last_words(stderr: &Captured) -> String {
-    let text = String::from_utf8_lossy(&stderr.bytes);
-    let text = text.trim();
-    let from = text.ceil_char_boundary(text.len().saturating_sub(STDERR_BYTES));
-    if text.is_empty() { String::new() } else { format!(": {}", &text[from..]) }
 }
 
 #[cfg(test)]

@@ -5,13 +5,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward::Failure;
 
-use crate::process::{Captured, End, Finished};
+use crate::process::{End, Finished};
 
 /// The exit status that means a permanent failure.
 const PERMANENT: i32 = 100;
-
-/// The bytes that are kept of the end of stderr after a failure.
-const STDERR_BYTES: usize = 4096;
 
 /// The delay after which a stopped task is due again. It is not zero, so that this worker does not
 /// claim the task again.
@@ -34,7 +31,7 @@ pub(super) fn outcome(finished: Finished, reported: Reported, limit: usize) -> R
     if let Some(message) = reported.fail {
         return Err(Failure::permanent(message));
     }
-    let failed = |how: String| format!("{how}{}", last_words(&finished.stderr));
+    let failed = |how: String| format!("{how}{}", finished.stderr.last_words());
     let retried = |message: String| match reported.retry_after {
         Some(after) => Failure::retry_after(message, after),
         None => Failure::retryable(message),
@@ -52,24 +49,12 @@ pub(super) fn outcome(finished: Finished, reported: Reported, limit: usize) -> R
     }
 }
 
-/// Returns the end of stderr after a colon, with a mark if its beginning was left out.
-fn last_words(stderr: &Captured) -> String {
-    let text = String::from_utf8_lossy(&stderr.bytes);
-    let text = text.trim();
-    let from = text.ceil_char_boundary(text.len().saturating_sub(STDERR_BYTES));
-    let end = &text[from..];
-    match (end.is_empty(), stderr.cut || from > 0) {
-        (true, _) => String::new(),
-        (false, false) => format!(": {end}"),
-        (false, true) => format!(" (the last {} bytes of stderr follow): {end}", end.len()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use onward_store::rules::retry::FailureClass;
 
     use super::*;
+    use crate::process::Captured;
 
     fn class(end: End, reported: Reported) -> FailureClass {
         let stream = |text: &str| Captured { bytes: text.into(), cut: false };
@@ -108,7 +93,7 @@ mod tests {
 
     #[test]
     fn an_error_whose_beginning_was_left_out_is_marked() {
-        let stderr = Captured { bytes: vec![b'x'; STDERR_BYTES + 1], cut: false };
+        let stderr = Captured { bytes: vec![b'x'; 4097], cut: false };
         let finished = Finished { end: End::Exited(3), stdout: Captured::default(), stderr };
         let failure = outcome(finished, Reported::default(), 1024).unwrap_err();
         assert!(failure.message().starts_with("exit status 3 (the last 4096 bytes of stderr follow): xx"));

@@ -23,7 +23,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Read> {
 ///
 /// # Errors
 /// Wrong usage with every error of the template.
-pub(super) fn read_valid(path: &Path) -> anyhow::Result<TemplateFile> {
+pub(crate) fn read_valid(path: &Path) -> anyhow::Result<TemplateFile> {
     let (_, read) = read(path)?;
-    read.map_err(|errors| wrong_usage(format!("the template cannot be used:\n{errors}")))
+    read.map_err(|errors| wrong_usage(format!("the workflow cannot be used:\n{errors}")))
 }

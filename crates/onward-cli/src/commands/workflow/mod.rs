@@ -11,3 +11,4 @@ mod reference;
 mod show;
 
 pub(crate) use command::{Command, run};
+pub(crate) use files::read_valid;

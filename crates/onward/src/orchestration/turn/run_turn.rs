@@ -31,6 +31,8 @@ pub(crate) enum TurnAbort {
     GiveBack(Duration, String),
     /// The orchestration cannot continue until a person has fixed something.
     Dead(String),
+    /// The run of a workflow cannot begin with its input: it fails without an effect.
+    Fail(String),
 }
 
 /// Runs a turn, whatever its outcome.
@@ -78,6 +80,9 @@ async fn abandon_turn(run: &Run, lease: Lease, (abort, length): (TurnAbort, u64)
         TurnAbort::GiveBack(after, reason) => {
             tracing::warn!(task, reason, ?after, "an orchestration is released and retried later");
             (Write::Release { lease, after }, TurnOutcome::GivenBack)
+        }
+        TurnAbort::Fail(error) => {
+            (Write::Turn(Box::new(Turn::new(lease, length, AfterTurn::Fail { error }))), TurnOutcome::Failed)
         }
         TurnAbort::Dead(error) => {
             tracing::error!(task, error, "an orchestration cannot continue and is now a dead letter");

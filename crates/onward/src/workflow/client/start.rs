@@ -1,5 +1,6 @@
 //! Starting runs.
 
+use std::collections::BTreeMap;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::workflow::expression::{self, Budget, Lookup, Root, Scope, StepField, TextTemplate};
 use crate::workflow::template::{Identity, KeepFor, Template, TemplateFile, TemplateHash};
-use crate::workflow::turn::{RunPayload, compile, run_kind};
+use crate::workflow::turn::{RunPayload, reference, run_kind};
 
 /// The time for which a key is kept that is kept for ever: some 290 000 years.
 const FOREVER: Duration = Duration::from_secs(i64::MAX.unsigned_abs() / 1_000_000);
@@ -29,7 +30,7 @@ impl Engine {
         self
     }
 
-    /// Starts a run of the template with a name:
+    /// Starts a run of the template with a name, which was added to this engine or is stored:
     /// `engine.start_run("shop/order").input(&order).await?`.
     pub fn start_run(&self, workflow: impl Into<String>) -> RunStart {
         RunStart {
@@ -52,6 +53,36 @@ impl Engine {
             self.inner.templates.set_stored(hash);
         }
         Ok(())
+    }
+
+    /// Returns the template of a name: the registered one, else the stored one.
+    async fn workflow_file(&self, name: &str, version: Option<&str>) -> Result<Option<Arc<TemplateFile>>> {
+        let (store, templates) = (&*self.inner.store, &self.inner.templates);
+        if let Some(file) = templates.named(name, version) {
+            return Ok(Some(file));
+        }
+        match self.named_hash(&reference(name, version)).await? {
+            Some(hash) => templates.file(store, hash).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the templates that a run pins: those of its `workflow` steps, and of the runs below.
+    async fn pins(&self, file: &Arc<TemplateFile>) -> Result<BTreeMap<String, TemplateHash>> {
+        let mut pins = BTreeMap::new();
+        let mut unread = vec![Arc::clone(file)];
+        while let Some(file) = unread.pop() {
+            for (name, version) in file.template().workflows() {
+                let reference = reference(name, version);
+                if pins.contains_key(&reference) {
+                    continue;
+                }
+                let found = self.workflow_file(name, version).await?.ok_or_else(|| unknown(&reference))?;
+                pins.insert(reference, found.hash());
+                unread.push(found);
+            }
+        }
+        Ok(pins)
     }
 }
 
@@ -125,37 +156,39 @@ impl RunStart {
         self
     }
 
+    /// Checks everything that a start checks, and starts nothing: the template, those of its
+    /// `workflow` steps, the environment, the input, and the key and tags that they make.
+    ///
+    /// # Errors
+    /// As the start: [`is_invalid`](Error::is_invalid) with the fault and the remedy.
+    pub async fn check(self) -> Result<()> {
+        self.new_task().await.map(drop)
+    }
+
     async fn start(self) -> Result<StartedRun> {
         let engine = self.engine.clone();
-        let (new, payload) = self.new_task()?;
-        let (kind, has_key) = (new.kind.clone(), new.unique.is_some());
+        let (new, payload) = self.new_task().await?;
         for hash in std::iter::once(payload.template).chain(payload.workflows.values().copied()) {
             engine.store_template(hash).await?;
         }
         let submitted = engine.submit_task(new).await?;
-        let is_new = matches!(submitted, Submitted::Inserted { .. });
-        let id = submitted.id();
-        tracing::debug!(task = id.0, %kind, is_new, "a run was started");
-        let has_other_input = !is_new && has_key && has_other_input(&engine.record(id).await?, &payload);
+        let (id, is_new) = (submitted.id(), matches!(submitted, Submitted::Inserted { .. }));
+        let has_other_input = !is_new && has_other_input(&engine.record(id).await?, &payload);
         Ok(StartedRun { id, is_new, has_other_input })
     }
 
     /// Checks everything, and returns the task of the run.
-    fn new_task(self) -> Result<(NewTask, RunPayload)> {
-        let file = self.engine.inner.templates.named(&self.workflow, self.version.as_deref());
-        let file = file.ok_or_else(|| unknown(&self.workflow, self.version.as_deref()))?;
-        let program = compile(&file, self.environment.as_deref())?;
+    async fn new_task(self) -> Result<(NewTask, RunPayload)> {
+        let (engine, environment) = (self.engine, self.environment);
+        let file = engine.workflow_file(&self.workflow, self.version.as_deref()).await?;
+        let file = file.ok_or_else(|| unknown(&reference(&self.workflow, self.version.as_deref())))?;
+        let (store, templates) = (&*engine.inner.store, &engine.inner.templates);
+        let program = templates.program(store, file.hash(), environment.as_deref()).await?;
+        let program = program.ok_or_else(|| unknown(&self.workflow))?;
         let input = program.check_input(self.input?)?;
         let template = &*program.template;
         let scope = StartScope::new(template, &input);
-        let (key, keep_for) = match self.key {
-            KeySource::None => (None, Duration::ZERO),
-            KeySource::Template => key(template, self.environment.as_deref(), &input, &scope)?,
-            KeySource::TemplateOr(otherwise) => match key(template, self.environment.as_deref(), &input, &scope)? {
-                (None, _) => (Some(otherwise), FOREVER),
-                known => known,
-            },
-        };
+        let (key, keep_for) = self.key.key(template, environment.as_deref(), &input, &scope)?;
         let mut new = NewTask::of(run_kind(&template.name)?);
         new.orchestration = true;
         if let Some(queue) = &template.queue {
@@ -166,11 +199,30 @@ impl RunStart {
             new.tags.set(tag.as_str(), text("tags", value, &scope)?);
         }
         new.unique = key.clone().map(|key| UniqueKey { key, on_duplicate: OnDuplicate::Skip, keep_for });
-        let workflows = self.engine.inner.templates.pins(&file)?;
-        let payload =
-            RunPayload { template: file.hash(), workflows, environment: self.environment, key, depth: 0, input };
+        let workflows = engine.pins(&file).await?;
+        let payload = RunPayload { template: file.hash(), workflows, environment, key, depth: 0, input };
         new.payload = payload.write()?.into();
         Ok((new, payload))
+    }
+}
+
+impl KeySource {
+    /// Returns the key of a run, and the time for which it is kept.
+    fn key(
+        self,
+        template: &Template,
+        environment: Option<&str>,
+        input: &Value,
+        scope: &StartScope<'_>,
+    ) -> Result<(Option<String>, Duration)> {
+        match self {
+            Self::None => Ok((None, Duration::ZERO)),
+            Self::Template => key(template, environment, input, scope),
+            Self::TemplateOr(otherwise) => match key(template, environment, input, scope)? {
+                (None, _) => Ok((Some(otherwise), FOREVER)),
+                known => Ok(known),
+            },
+        }
     }
 }
 
@@ -183,9 +235,11 @@ impl IntoFuture for RunStart {
     }
 }
 
-fn unknown(name: &str, version: Option<&str>) -> Error {
-    let version = version.map_or_else(String::new, |version| format!(" in version {version}"));
-    Error::invalid(format!("this engine has no workflow `{name}`{version}; add its template with `add_workflow`"))
+fn unknown(reference: &str) -> Error {
+    Error::invalid(format!(
+        "neither this engine nor its store has the workflow `{reference}`; add its template with `add_workflow`, or store it with \
+         `onward workflow put`"
+    ))
 }
 
 fn has_other_input(record: &TaskRecord, payload: &RunPayload) -> bool {

@@ -72,7 +72,7 @@ impl Engine {
     }
 
     /// Returns the hash of a `NAME` or a `NAME@LABEL`.
-    pub(super) async fn named_hash(&self, key: &str) -> Result<Option<TemplateHash>> {
+    pub(in crate::workflow) async fn named_hash(&self, key: &str) -> Result<Option<TemplateHash>> {
         let document = self.inner.store.document(Name::new(NAMES)?, key.to_owned()).await?;
         document.as_ref().map(hash_in).transpose()
     }

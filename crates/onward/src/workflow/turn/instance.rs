@@ -35,9 +35,9 @@ impl Positioned for RunInstance {
 
 impl RunInstance {
     /// Returns the instance of a claimed run before its history was read.
-    pub(super) fn new(task: &ClaimedTask, payload: RunPayload, program: Arc<Program>) -> Self {
+    pub(super) fn new(task: &ClaimedTask, payload: RunPayload, program: &Program) -> Self {
         let (generation, length) = task.instance.as_ref().map_or((0, 0), |it| (it.generation, it.length));
-        let context = run_context(task.lease.task, task.submitted_at, &payload, &program);
+        let context = run_context(task.lease.task, task.submitted_at, &payload, program);
         let state = RunState::new(&context.template);
         let children = if length > 0 { Children::unknown() } else { Children::default() };
         Self { context, state, payload, children, generation, length, bytes: 0 }
@@ -78,6 +78,8 @@ pub(crate) fn run_context(
         started_at: submitted_at,
         environment: payload.environment.clone(),
     };
+    // A run below another one gets the defaults of its schema here.
+    let input = program.check_input(payload.input.clone()).unwrap_or_else(|_| payload.input.clone());
     let (template, schemas) = (Arc::clone(&program.template), Arc::clone(&program.schemas));
-    RunContext::new(template, schemas, Value::from(&payload.input), facts)
+    RunContext::new(template, schemas, Value::from(&input), facts)
 }

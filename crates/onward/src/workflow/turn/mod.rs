@@ -13,4 +13,4 @@ mod templates;
 pub(crate) use instance::{RunInstance, run_context};
 pub(crate) use payload::{RunPayload, run_kind};
 pub(crate) use run_turn::run_turn;
-pub(crate) use templates::{Templates, compile};
+pub(crate) use templates::{Templates, reference};

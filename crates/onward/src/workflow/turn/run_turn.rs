@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use onward_store::{
-    AfterTurn, ClaimedTask, Lease, Message, MessageBody, Name, NewTask, Timestamp, Turn, Turned, bounds as store_bounds,
+    AfterTurn, ClaimedTask, Lease, Message, MessageBody, Name, NewTask, Store, StoreReads, TaskId, TaskState,
+    Timestamp, Turn, Turned, bounds as store_bounds,
 };
 use serde::Deserialize;
 
@@ -50,18 +51,26 @@ async fn load(run: &Run, task: &ClaimedTask) -> Result<Box<RunInstance>, TurnAbo
     let payload = RunPayload::read(&task.payload).map_err(|error| TurnAbort::Dead(error.to_string()))?;
     let store = &*run.inner.store;
     let program = run.inner.templates.program(store, payload.template, payload.environment.as_deref()).await;
-    let program = program.map_err(|error| give_back(&error))?.ok_or_else(|| {
+    let program = program.map_err(|error| unless_invalid(&error))?.ok_or_else(|| {
         TurnAbort::GiveBack(
             run.instances.missing_code.pause(task.lease.task),
             format!("this engine and its store do not have the template {} of the run", payload.template),
         )
     })?;
-    let mut instance = Box::new(RunInstance::new(task, payload, program));
+    if length == 0 {
+        // The input of a run below another one was not checked before.
+        program.check_input(payload.input.clone()).map_err(|error| TurnAbort::Fail(error.to_string()))?;
+    }
+    let mut instance = Box::new(RunInstance::new(task, payload, &program));
     match instance.replay(store, task.lease.task).await {
         Ok(()) => Ok(instance),
-        Err(error) if error.is_invalid() => Err(TurnAbort::Dead(error.to_string())),
-        Err(error) => Err(give_back(&error)),
+        Err(error) => Err(unless_invalid(&error)),
     }
+}
+
+/// Gives the run back after a fault of the store. Any other fault would come again.
+fn unless_invalid(error: &crate::Error) -> TurnAbort {
+    if error.is_invalid() { TurnAbort::Dead(error.to_string()) } else { give_back(error) }
 }
 
 fn give_back(error: &crate::Error) -> TurnAbort {
@@ -120,8 +129,10 @@ impl RunTurn<'_> {
             if let MessageBody::Ended { reference, .. } = &message.body {
                 self.instance.children.remove(*reference);
             }
-            if let Some(arrival) = arrival_of(message.body) {
-                self.advance(arrival).await?;
+            let attempts = self.attempts(&message.body).await?;
+            match arrival_of(message.body, attempts) {
+                Some(arrival) => self.advance(arrival).await?,
+                None => tracing::warn!(run = self.lease.task.0, "an action that this version does not know is dropped"),
             }
         }
         while !self.has_ended()
@@ -134,6 +145,15 @@ impl RunTurn<'_> {
             self.advance(Arrival::Moment).await?;
         }
         Ok(())
+    }
+
+    /// Returns the attempts that began of a task that a message reports. A task that ended by itself
+    /// had one at least. A cancelled task may have had none, and then its step had no effect.
+    async fn attempts(&self, body: &MessageBody) -> Result<u32, TurnAbort> {
+        let MessageBody::Ended { task, state: TaskState::Cancelled, .. } = body else { return Ok(1) };
+        let record = self.run.inner.store.task(*task).await.map_err(|error| give_back(&error.into()))?;
+        // Of a deleted task nothing is known, so it may have had an effect.
+        Ok(record.map_or(1, |record| record.attempts))
     }
 
     /// Returns true if an arrival of this turn ended the run. The run may have ended before, too:
@@ -155,10 +175,7 @@ impl RunTurn<'_> {
                 }
                 Advanced::Needs(tasks) => {
                     let read = results.read(&*self.run.inner.store, tasks).await;
-                    read.map_err(|error| match error.is_invalid() {
-                        true => TurnAbort::Dead(error.to_string()),
-                        false => give_back(&error),
-                    })?;
+                    read.map_err(|error| unless_invalid(&error))?;
                 }
             }
         }
@@ -223,6 +240,14 @@ impl RunTurn<'_> {
         let Some(template) = above.workflows.get(&workflow) else {
             return Err(TurnAbort::Dead(format!("the run does not pin the template `{workflow}` of a step")));
         };
+        if above.depth >= bounds::RUN_DEPTH {
+            return Err(TurnAbort::Dead(format!(
+                "the run is {} levels below the first one, and a step runs `{workflow}` below it; the limit is {}: end the recursion \
+                 with an `if`",
+                above.depth,
+                bounds::RUN_DEPTH
+            )));
+        }
         let payload = RunPayload {
             template: *template,
             workflows: above.workflows.clone(),
@@ -236,18 +261,23 @@ impl RunTurn<'_> {
     }
 
     /// Returns the tasks to cancel. A task that this turn would submit is not submitted instead.
-    async fn cancels(&mut self) -> Result<Vec<onward_store::TaskId>, TurnAbort> {
+    async fn cancels(&mut self) -> Result<Vec<TaskId>, TurnAbort> {
         let effects = &mut self.pending.effects;
-        let unwanted = effects.cancels.drain(..).chain(effects.withdraws.drain(..)).collect::<Vec<_>>();
+        let cancelled = effects.cancels.drain(..).map(|reference| (reference, true));
+        let unwanted: Vec<_> =
+            cancelled.chain(effects.withdraws.drain(..).map(|reference| (reference, false))).collect();
         let mut cancels = Vec::with_capacity(unwanted.len());
-        for reference in unwanted {
+        for (reference, even_if_started) in unwanted {
             if let Some(place) = effects.submits.iter().position(|step| step.reference == reference) {
                 effects.submits.remove(place);
                 continue;
             }
             let store = &*self.run.inner.store;
             let task = self.instance.children.task(store, self.lease.task, reference).await;
-            cancels.extend(task.map_err(|error| give_back(&error))?);
+            let Some(task) = task.map_err(|error| give_back(&error))? else { continue };
+            if even_if_started || has_not_started(store, task).await? {
+                cancels.push(task);
+            }
         }
         Ok(cancels)
     }
@@ -268,11 +298,11 @@ impl RunTurn<'_> {
 }
 
 /// Returns the arrival of a message, or `None` if the message is not for a run.
-fn arrival_of(body: MessageBody) -> Option<Arrival> {
+fn arrival_of(body: MessageBody, attempts: u32) -> Option<Arrival> {
     match body {
         MessageBody::Ended { reference, task, state, result, error } => {
             let result = result.map_or(ReportedResult::None, ReportedResult::Value);
-            Some(Arrival::StepEnded { reference, task, state, result, error, attempts: 1 })
+            Some(Arrival::StepEnded { reference, task, state, result, error, attempts })
         }
         MessageBody::NotStarted { reference, existing } => Some(Arrival::NotStarted { reference, existing }),
         MessageBody::Signal { name, payload } if *name == *ACTION_SIGNAL => {
@@ -281,6 +311,13 @@ fn arrival_of(body: MessageBody) -> Option<Arrival> {
         MessageBody::Signal { name, payload } => Some(Arrival::Signal { name, payload }),
         MessageBody::Cancel => Some(Arrival::Cancel),
     }
+}
+
+/// Returns true if no attempt of a task has begun. One may begin before the turn is written; it is
+/// then cancelled.
+async fn has_not_started(store: &dyn Store, task: TaskId) -> Result<bool, TurnAbort> {
+    let record = store.task(task).await.map_err(|error| give_back(&error.into()))?;
+    Ok(record.is_some_and(|record| record.attempts == 0 && record.state != TaskState::Running))
 }
 
 fn after(next: RunNext) -> AfterTurn {

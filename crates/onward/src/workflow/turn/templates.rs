@@ -12,8 +12,9 @@ use crate::error::{Error, Result};
 use crate::workflow::library::stored_file;
 use crate::workflow::template::{TemplateFile, TemplateHash};
 
-/// The number of programs that stay compiled: templates in one environment each.
-const COMPILED: usize = 256;
+/// The number of templates from the store that stay read, and of programs that stay compiled:
+/// templates in one environment each.
+const CACHED: usize = 256;
 
 /// The templates of an engine: those that the program registered, and those that runs needed last.
 pub(crate) struct Templates(Mutex<Known>);
@@ -26,14 +27,22 @@ struct Known {
     files: HashMap<TemplateHash, Arc<TemplateFile>>,
     /// The registered files that the store has.
     stored: HashSet<TemplateHash>,
+    /// The templates from the store that were needed last.
+    read: LruCache<TemplateHash, Arc<TemplateFile>>,
     programs: LruCache<(TemplateHash, Option<String>), Arc<Program>>,
 }
 
 impl Default for Templates {
     fn default() -> Self {
-        let compiled = NonZeroUsize::new(COMPILED).unwrap_or(NonZeroUsize::MIN);
-        let programs = LruCache::new(compiled);
-        Self(Mutex::new(Known { registered: BTreeMap::new(), files: HashMap::new(), stored: HashSet::new(), programs }))
+        let cached = NonZeroUsize::new(CACHED).unwrap_or(NonZeroUsize::MIN);
+        let (read, programs) = (LruCache::new(cached), LruCache::new(cached));
+        Self(Mutex::new(Known {
+            registered: BTreeMap::new(),
+            files: HashMap::new(),
+            stored: HashSet::new(),
+            read,
+            programs,
+        }))
     }
 }
 
@@ -77,25 +86,24 @@ impl Templates {
         version.is_none_or(|version| file.label() == version).then_some(file)
     }
 
-    /// Returns the templates that a run pins: those of its `workflow` steps, and of the runs below.
+    /// Returns the file of a hash, from the engine or from the store; `None` if neither has it.
     ///
     /// # Errors
-    /// `is_invalid` if the engine does not have one of them.
-    pub(crate) fn pins(&self, file: &TemplateFile) -> Result<BTreeMap<String, TemplateHash>> {
-        let mut pins = BTreeMap::new();
-        let mut unread = vec![Arc::new(file.clone())];
-        while let Some(file) = unread.pop() {
-            for (name, version) in file.template().workflows() {
-                let reference = reference(name, version);
-                if pins.contains_key(&reference) {
-                    continue;
-                }
-                let found = self.named(name, version).ok_or_else(|| missing(&reference, &file.template().name))?;
-                pins.insert(reference, found.hash());
-                unread.push(found);
-            }
+    /// The store's error; `is_invalid` if this version cannot read a stored template.
+    pub(crate) async fn file(&self, store: &dyn Store, hash: TemplateHash) -> Result<Option<Arc<TemplateFile>>> {
+        let known = {
+            let mut known = self.known();
+            let registered = known.files.get(&hash).cloned();
+            registered.or_else(|| known.read.get(&hash).cloned())
+        };
+        if known.is_some() {
+            return Ok(known);
         }
-        Ok(pins)
+        let file = stored_file(store, hash).await?.map(Arc::new);
+        if let Some(file) = &file {
+            self.known().read.put(hash, Arc::clone(file));
+        }
+        Ok(file)
     }
 
     /// Returns the program of a template in an environment, or `None` if neither the engine nor the
@@ -113,14 +121,7 @@ impl Templates {
         if let Some(program) = self.known().programs.get(&key) {
             return Ok(Some(Arc::clone(program)));
         }
-        let registered = self.known().files.get(&hash).cloned();
-        let file = match registered {
-            Some(file) => file,
-            None => match stored_file(store, hash).await? {
-                Some(file) => Arc::new(file),
-                None => return Ok(None),
-            },
-        };
+        let Some(file) = self.file(store, hash).await? else { return Ok(None) };
         let program = Arc::new(compile(&file, environment)?);
         self.known().programs.put(key, Arc::clone(&program));
         Ok(Some(program))
@@ -131,7 +132,7 @@ impl Templates {
 ///
 /// # Errors
 /// `is_invalid` if there is no such environment, or a schema cannot be compiled.
-pub(crate) fn compile(file: &TemplateFile, environment: Option<&str>) -> Result<Program> {
+fn compile(file: &TemplateFile, environment: Option<&str>) -> Result<Program> {
     let template = match environment {
         None => file.template(),
         Some(name) => file.in_environment(name).ok_or_else(|| no_environment(file, name))?,
@@ -140,14 +141,8 @@ pub(crate) fn compile(file: &TemplateFile, environment: Option<&str>) -> Result<
 }
 
 /// Returns the name of a template as a step refers to it.
-pub(super) fn reference(name: &str, version: Option<&str>) -> String {
+pub(crate) fn reference(name: &str, version: Option<&str>) -> String {
     version.map_or_else(|| name.to_owned(), |version| format!("{name}@{version}"))
-}
-
-fn missing(reference: &str, above: &str) -> Error {
-    Error::invalid(format!(
-        "this engine has no workflow `{reference}`, which a step of `{above}` runs; add its template with `add_workflow`"
-    ))
 }
 
 fn no_environment(file: &TemplateFile, name: &str) -> Error {

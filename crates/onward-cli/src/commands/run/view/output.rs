@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anstyle::{AnsiColor, Style};
-use onward::workflow::{RunView, StepState, StepView};
+use onward::workflow::{RunPhase, RunView, StepState, StepView};
 use onward_store::{OutputStream, TaskId};
 use serde_json::json;
 
@@ -20,8 +20,14 @@ const REASON_COLUMNS: usize = 200;
 #[derive(Debug)]
 pub(crate) struct View {
     form: Form,
-    /// The last known state of each step.
-    seen: Mutex<BTreeMap<String, StepState>>,
+    seen: Mutex<Seen>,
+}
+
+/// The states that were shown last.
+#[derive(Debug, Default)]
+struct Seen {
+    steps: BTreeMap<String, StepState>,
+    phase: Option<RunPhase>,
 }
 
 #[derive(Debug)]
@@ -47,7 +53,7 @@ impl View {
         Self { form, seen: Mutex::default() }
     }
 
-    fn seen(&self) -> MutexGuard<'_, BTreeMap<String, StepState>> {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -69,21 +75,29 @@ impl View {
             tree.update(view);
         }
         for step in &view.steps {
-            let before = self.seen().insert(step.name.clone(), step.state);
+            let before = self.seen().steps.insert(step.name.clone(), step.state);
             if before != Some(step.state) && step.state != StepState::Pending {
-                self.step(step)?;
+                self.step(view.id, step)?;
             }
+        }
+        let before = self.seen().phase.replace(view.phase);
+        if before != Some(view.phase) && view.phase == RunPhase::Held {
+            self.remark(&format!(
+                "run {} is held and waits for a person; correct the cause, and run the same command with --retry",
+                view.id
+            ));
         }
         Ok(())
     }
 
-    fn step(&self, step: &StepView) -> anyhow::Result<()> {
+    fn step(&self, run: TaskId, step: &StepView) -> anyhow::Result<()> {
         match &self.form {
             Form::Json => print_json(&json!({
                 "event": "step",
                 "step": step.name,
                 "state": step.state,
                 "reason": step.reason,
+                "question": step.question,
                 "items": step.items,
             }))?,
             Form::Lines => self.remark(&format!("{}: {}{}", step.name, colored(step.state), reason(step))),
@@ -92,6 +106,10 @@ impl View {
                 self.remark(&format!("{}: {}{}", step.name, colored(step.state), reason(step)));
             }
             Form::Tree(_) => {}
+        }
+        if let Some(question) = step.question.as_deref().filter(|_| !matches!(self.form, Form::Json)) {
+            let question = one_line(question, REASON_COLUMNS);
+            self.remark(&format!("{}: {question} (reply with `onward orchestration signal {run}`)", step.name));
         }
         Ok(())
     }
