@@ -113,7 +113,10 @@ fn is_retried(phase: RunPhase) -> bool {
 
 fn unknown_environment(file: &TemplateFile, name: &str) -> anyhow::Error {
     let known: Vec<&str> = file.environments().collect();
-    wrong_usage(format!("--env {name}: the template has no such environment; it has {}", known.join(", ")))
+    wrong_usage(match &known[..] {
+        [] => format!("--env {name}: the workflow has no environments; leave the option out"),
+        known => format!("--env {name}: the workflow has no such environment; it has {}", known.join(", ")),
+    })
 }
 
 /// Checks everything that a start checks, and prints the plan. Templates of `workflow` steps come

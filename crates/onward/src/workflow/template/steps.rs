@@ -66,6 +66,13 @@ fn listed(items: &[Node], errors: &mut Errors<'_>) -> Vec<Entry> {
 }
 
 fn listed_step(index: usize, item: &Node, errors: &mut Errors<'_>) -> Option<Entry> {
+    if let Some(command) = split_command(item) {
+        errors.add(item.span, || {
+            let fault = Fault::new("YAML reads a command with `: ` in it as a map");
+            fault.fix("put the command in quotes", format!("- '{}'", command.replace('\'', "''")))
+        });
+        return None;
+    }
     let (named, entries) = match &item.value {
         Value::Text(_) => {
             let script = Entry { key: "run".into(), span: item.span, value: item.clone() };
@@ -90,6 +97,17 @@ fn listed_step(index: usize, item: &Node, errors: &mut Errors<'_>) -> Option<Ent
         }
     };
     Some(Entry { key, span, value: Node::new(item.span, Value::Map(Arc::new(entries))) })
+}
+
+/// Returns the command that YAML split at its `: `: no field of a step has a space in its name.
+fn split_command(item: &Node) -> Option<String> {
+    let Value::Map(entries) = &item.value else { return None };
+    match &entries[..] {
+        [Entry { key, value: Node { value: Value::Text(rest), .. }, .. }] if key.contains(' ') => {
+            Some(format!("{key}: {rest}"))
+        }
+        _ => None,
+    }
 }
 
 /// Adds `depends_on` to a step that has none.

@@ -147,12 +147,12 @@ impl RunTurn<'_> {
         Ok(())
     }
 
-    /// Returns the attempts that began of a task that a message reports. A task that ended by itself
-    /// had one at least. A cancelled task may have had none, and then its step had no effect.
+    /// Returns how many attempts of a reported task began. A task that ended by itself had at least
+    /// one. A cancelled task may have had none, and then its step had no effect.
     async fn attempts(&self, body: &MessageBody) -> Result<u32, TurnAbort> {
         let MessageBody::Ended { task, state: TaskState::Cancelled, .. } = body else { return Ok(1) };
         let record = self.run.inner.store.task(*task).await.map_err(|error| give_back(&error.into()))?;
-        // Of a deleted task nothing is known, so it may have had an effect.
+        // The attempts of a deleted task are unknown. It may have had an effect.
         Ok(record.map_or(1, |record| record.attempts))
     }
 

@@ -63,3 +63,13 @@ fn a_file_whose_name_is_no_name_of_a_template_needs_one() {
     assert!(errors.to_string().contains("add one: name: my-shop"), "{errors}");
     assert_eq!(TemplateFile::read("dir/my-shop.yml", "- a\n").unwrap().template().name, "my-shop");
 }
+
+#[test]
+fn a_command_that_yaml_splits_is_to_be_quoted() {
+    let error = error_of("- echo \"it's: done\"\n").to_string();
+    let correction = r#"- 'echo "it''s: done"'"#;
+    assert!(error.contains("put the command in quotes") && error.contains(correction), "{error}");
+    let template = read(correction);
+    let StepAction::Work(work) = &template.steps[0].action else { panic!() };
+    assert!(matches!(&work.kind, WorkKind::Run { script, .. } if script == r#"echo "it's: done""#));
+}
