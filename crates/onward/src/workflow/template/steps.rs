@@ -22,7 +22,10 @@ pub(super) fn normalise(root: Node, errors: &mut Errors<'_>) -> Option<Node> {
     for entry in entries.iter_mut().filter(|entry| &*entry.key == "steps") {
         if let Value::List(items) = &entry.value.value {
             let steps = listed(items, errors);
-            entry.value = Node::new(entry.value.span, Value::Map(Arc::new(steps)));
+            // Each item had an error of its own, so the lack of steps is no further one.
+            let all_broken = steps.is_empty() && !items.is_empty();
+            let value = if all_broken { Value::Broken } else { Value::Map(Arc::new(steps)) };
+            entry.value = Node::new(entry.value.span, value);
         }
     }
     if !entries.iter().any(|entry| &*entry.key == "name") {
