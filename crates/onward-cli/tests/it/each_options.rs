@@ -25,6 +25,8 @@ on_every_store! {
     what_a_command_that_succeeds_writes_to_standard_error_is_passed_on,
     the_position_at_which_output_was_cut_is_reported,
     parts_of_a_path_and_columns_have_placeholders_of_their_own,
+    the_number_of_a_line_has_a_placeholder,
+    a_job_log_has_the_columns_of_gnu_parallel,
     a_dry_run_shows_the_commands_and_leaves_no_store not on postgres,
     jobs_may_be_a_share_of_the_cores,
     a_run_that_halts_soon_lets_what_runs_come_to_its_end,
@@ -148,6 +150,33 @@ fn parts_of_a_path_and_columns_have_placeholders_of_their_own(sandbox: Sandbox) 
     assert_eq!(ran.stdout, "a/b b.png a b\n");
     let ran = sandbox.onward_with(&["each", "--colsep", ",", "--", "echo", "{2}", "{1}"], "x,y\n");
     assert_eq!(ran.stdout, "y x\n");
+}
+
+/// The second run is continued by a command of another process, which did not submit the lines.
+///
+/// Shows: B9
+fn the_number_of_a_line_has_a_placeholder(sandbox: Sandbox) {
+    let ran = sandbox.onward_with(&["each", "--", "echo", "{#}:{}"], "a\n\nb\n");
+    assert_eq!(ran.stdout, "1:a\n3:b\n");
+    sandbox.onward_with(&["each", "--name", "n", "--", "false"], "a\nb\n");
+    let again = ["each", "--name", "n", "--changed-command", "--retry-failed", "--", "echo", "{#}:{}"];
+    assert_eq!(sandbox.onward_with(&again, "a\nb\n").stdout, "1:a\n2:b\n");
+}
+
+/// Shows: B9
+fn a_job_log_has_the_columns_of_gnu_parallel(sandbox: Sandbox) {
+    let script = "case $0 in kill) kill -9 $$;; *) exit $0;; esac";
+    sandbox.onward_with(&["each", "--job-log", "log", "--", "sh", "-c", script], "0\n3\nkill\n");
+    let log = sandbox.read("log");
+    let rows: Vec<Vec<&str>> = log.lines().map(|row| row.split('\t').collect()).collect();
+    let header = ["Seq", "Host", "Starttime", "JobRuntime", "Send", "Receive", "Exitval", "Signal", "Command"];
+    assert_eq!(rows[0], header);
+    let ends: Vec<_> = rows[1..].iter().map(|row| (row[0], row[6], row[7])).collect();
+    assert_eq!(ends, [("1", "0", "0"), ("2", "3", "0"), ("3", "-1", "9")]);
+    assert_eq!(rows[2][8], format!("sh -c '{script}' 3"));
+    let now = SystemClock.now().as_microseconds() / 1_000_000;
+    let started: i64 = rows[1][2].split_once('.').unwrap().0.parse().unwrap();
+    assert!((0..600).contains(&(now - started)) && rows[1][3].parse::<f64>().unwrap() < 600.0, "{log}");
 }
 
 /// Shows: B9

@@ -94,6 +94,9 @@ pub(crate) struct Arguments {
     /// Write stdout and stderr of each line to files 000001.out and 000001.err in this directory
     #[arg(long, value_name = "DIRECTORY")]
     pub(super) output_dir: Option<PathBuf>,
+    /// Write one row per ended line to this file, in the columns of GNU parallel's job log
+    #[arg(long, value_name = "FILE")]
+    pub(super) job_log: Option<PathBuf>,
     /// Write the lines that failed after all retries to this file
     #[arg(long, value_name = "FILE")]
     pub(super) failures: Option<PathBuf>,
@@ -137,8 +140,9 @@ If a command fails, at most the first 2 KiB of its stdout and the last 5 KiB of 
 stderr is passed on to the stderr of onward each wherever its stdout is passed on.
 
 In the arguments, {} stands for the line, {.} for the line without its extension, {/} for the part after its last
-slash, {//} for the part before that slash, and {/.} for {/} without its extension. With --colsep, {1} stands for the
-first column, and so on; without any of these placeholders the columns come last, one by one.
+slash, {//} for the part before that slash, {/.} for {/} without its extension, and {#} for the number of the line.
+With --colsep, {1} stands for the first column, and so on; without any of these placeholders the columns come last,
+one by one.
 
 The environment of the command has ONWARD_ATTEMPT (1 for the first) and ONWARD_TASK_ID.
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::arguments::Arguments;
 use super::template::Template;
 use crate::exit_code::ExitCode;
-use crate::input::{self, Line, Lines};
+use crate::input::{self, Lines};
 use crate::options::GlobalOptions;
 use crate::output::{print_json, print_raw};
 use crate::process::Invocation;
@@ -18,11 +18,11 @@ pub(super) fn run(options: &GlobalOptions, arguments: &Arguments, template: &Tem
     let input = input::open("--input", arguments.input.as_deref())?;
     let mut lines = Lines::new(input, arguments.delimiter());
     while let Some(line) = lines.next()? {
-        let invocation = template.fill(&line.text, Vec::new());
+        let invocation = template.fill(&line.text, &line.number.to_string(), Vec::new());
         if options.json {
             print_json(&json!({ "line": line.number, "command": words(&invocation) }))?;
         } else {
-            print_raw(&shell_line(&invocation, &line))?;
+            print_raw(&[&shell_words(&invocation)[..], b"\n"].concat())?;
         }
     }
     Ok(ExitCode::Done)
@@ -33,17 +33,17 @@ fn words(invocation: &Invocation) -> Vec<String> {
     words.map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-fn shell_line(invocation: &Invocation, line: &Line) -> Vec<u8> {
+/// Returns a command in shell syntax, without a line feed at the end.
+pub(super) fn shell_words(invocation: &Invocation) -> Vec<u8> {
     let mut text = quoted(&invocation.program);
     for argument in &invocation.arguments {
         text.push(b' ');
         text.extend(quoted(argument));
     }
-    if invocation.stdin.is_some() {
+    if let Some(stdin) = &invocation.stdin {
         text.extend_from_slice(b" <<< ");
-        text.extend(quoted(OsStr::from_bytes(&line.text)));
+        text.extend(quoted(OsStr::from_bytes(stdin)));
     }
-    text.push(b'\n');
     text
 }
 

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward::{Context, Failure};
+use onward_store::{Store, StoreReads, TaskId};
 
 use super::halt::FailureCount;
+use super::identity::line_number;
 use super::record;
 use super::template::Template;
 use super::token_bucket::TokenBucket;
@@ -23,6 +25,7 @@ const AFTER_LOSS: Duration = Duration::from_secs(1);
 /// The shared state of all lines of a run.
 #[derive(Debug)]
 pub(super) struct LineWork {
+    pub(super) store: Arc<dyn Store>,
     pub(super) template: Template,
     pub(super) limits: Limits,
     pub(super) bucket: Option<TokenBucket>,
@@ -40,18 +43,31 @@ impl LineWork {
                 () = stop.cancelled() => return Err(stopped()),
             }
         }
-        match self.runner.run(self.invocation(&context), self.limits, &stop).await {
+        let invocation = self.invocation(&context).await?;
+        match self.runner.run(invocation, self.limits, &stop).await {
             Ok(finished) => judged(&finished),
             Err(why) => Err(not_run(&self.template, why)),
         }
     }
 
-    fn invocation(&self, context: &Context) -> Invocation {
+    async fn invocation(&self, context: &Context) -> Result<Invocation, Failure> {
         let environment = vec![
             ("ONWARD_TASK_ID".into(), OsString::from(context.id().to_string())),
             ("ONWARD_ATTEMPT".into(), context.attempt().to_string().into()),
         ];
-        self.template.fill(context.payload(), environment)
+        let number = if self.template.has_number() { self.number(context.id()).await? } else { String::new() };
+        Ok(self.template.fill(context.payload(), &number, environment))
+    }
+
+    /// Returns the number of a line. It is in the key of its task, which a handler does not receive.
+    /// Another process may have submitted the line.
+    async fn number(&self, task: TaskId) -> Result<String, Failure> {
+        let unknown =
+            |why: String| Failure::not_counted(format!("the number of the line is unknown: {why}"), AFTER_LOSS);
+        let record = self.store.task(task).await.map_err(|error| unknown(error.to_string()))?;
+        let key = record.and_then(|record| record.key);
+        let number = key.as_deref().and_then(line_number).ok_or_else(|| unknown("its task has no key".to_owned()))?;
+        Ok(number.to_owned())
     }
 }
 

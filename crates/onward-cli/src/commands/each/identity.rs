@@ -100,6 +100,12 @@ impl Identity {
     }
 }
 
+/// Returns the number of the line in the key of its task.
+pub(super) fn line_number(key: &str) -> Option<&str> {
+    let (rest, _digest) = key.rsplit_once(':')?;
+    rest.rsplit_once(':').map(|(_run, number)| number)
+}
+
 /// Returns the program in the tag of a command.
 pub(super) fn program_of(tag: &str) -> &str {
     tag.split_once(' ').map_or(tag, |(_digest, program)| program)

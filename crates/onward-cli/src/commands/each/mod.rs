@@ -9,7 +9,7 @@
 //! In reading order: [`arguments`]; [`identity`] (the identity of a run); [`template`] (the command
 //! for a line); [`handler`] (running the command, as a handler of the engine); [`record`] (the
 //! stored result); [`feed`] (from lines to tasks); [`report`] (from ended tasks to output);
-//! [`halt`] (early end); [`run`] (the whole); [`dry_run`] (showing the commands only); [`runs`]
+//! [`job_log`] (the rows of `--job-log`); [`halt`] (early end); [`run`] (the whole); [`dry_run`] (showing the commands only); [`runs`]
 //! (the runs in a store).
 
 mod arguments;
@@ -20,6 +20,7 @@ mod feed;
 mod halt;
 mod handler;
 mod identity;
+mod job_log;
 mod open_run;
 mod record;
 mod report;

@@ -5,7 +5,7 @@
 //! people with the lengths of the kept parts of the streams, then these parts.
 
 use bytes::Bytes;
-use onward_store::{TaskRecord, TaskState, bounds};
+use onward_store::{TaskRecord, TaskState, Timestamp, bounds};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -17,6 +17,9 @@ const FAILED_STDERR_BYTES: usize = 5 * 1024;
 
 /// The bytes that are kept of the beginning of stdout after a failed attempt.
 const FAILED_STDOUT_BYTES: usize = 2 * 1024;
+
+/// The beginning of the error of a command that a signal killed.
+const KILLED: &str = "killed by signal ";
 
 /// The mark in the first line of an error whose stderr was cut.
 const LAST: &str = "the last ";
@@ -75,7 +78,7 @@ pub(super) fn error(finished: &Finished) -> String {
 pub(super) fn how(end: End) -> String {
     match end {
         End::Exited(status) => format!("exit status {status}"),
-        End::Killed(signal) => format!("killed by signal {signal}"),
+        End::Killed(signal) => format!("{KILLED}{signal}"),
         End::TimedOut => "stopped because it took longer than --timeout allows".to_owned(),
         End::Stopped => "stopped before it was done".to_owned(),
     }
@@ -94,6 +97,10 @@ pub(super) struct LineResult {
     pub(super) attempts: u32,
     /// The exit status of the last attempt, if it ended by itself.
     pub(super) exit: Option<i32>,
+    /// The time at which the last attempt began.
+    pub(super) started_at: Option<Timestamp>,
+    /// The time at which the line ended.
+    pub(super) finished_at: Option<Timestamp>,
     /// The captured stdout of the command.
     pub(super) stdout: Captured,
     /// The captured stderr of the command.
@@ -111,6 +118,8 @@ impl LineResult {
             input: task.payload.unwrap_or_default(),
             state: Some(task.state),
             attempts: task.attempts,
+            started_at: task.started_at,
+            finished_at: task.finished_at,
             ..Self::default()
         };
         if task.state == TaskState::Completed {
@@ -125,6 +134,11 @@ impl LineResult {
     /// a failed task can no longer be distinguished from it.
     pub(super) fn is_done(&self) -> bool {
         matches!(self.state, Some(TaskState::Completed) | None)
+    }
+
+    /// Returns the signal that killed the command in its last attempt.
+    pub(super) fn signal(&self) -> Option<i32> {
+        self.error.as_deref()?.strip_prefix(KILLED)?.parse().ok()
     }
 
     /// Returns true if the command wrote more than was kept.
@@ -197,7 +211,7 @@ fn halves(bytes: &[u8], first: usize, second: usize) -> (Vec<u8>, Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use onward_store::{AttemptError, Name, Priority, Tags, TaskId, Timestamp};
+    use onward_store::{AttemptError, Name, Priority, Tags, TaskId};
 
     use super::*;
 

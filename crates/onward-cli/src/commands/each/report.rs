@@ -4,6 +4,7 @@ use super::arguments::Arguments;
 use super::record::LineResult;
 use super::sinks::Sinks;
 use super::summary::Tally;
+use super::template::Template;
 use crate::options::GlobalOptions;
 use crate::output::{ProgressBar, Unit, counted, one_line, remark};
 
@@ -29,8 +30,13 @@ pub(super) struct Report {
 
 impl Report {
     /// Opens the destinations of the results.
-    pub(super) fn open(options: &GlobalOptions, arguments: &Arguments, total: Option<u64>) -> anyhow::Result<Self> {
-        let sinks = Sinks::open(arguments, options.json)?;
+    pub(super) fn open(
+        options: &GlobalOptions,
+        arguments: &Arguments,
+        template: &Template,
+        total: Option<u64>,
+    ) -> anyhow::Result<Self> {
+        let sinks = Sinks::open(arguments, template, options.json)?;
         Ok(Self { sinks, bar: ProgressBar::new(options, Unit::Lines, total), tally: Tally::default() })
     }
 

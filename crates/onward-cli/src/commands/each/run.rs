@@ -84,8 +84,9 @@ async fn run_lines(options: &GlobalOptions, arguments: Arguments) -> anyhow::Res
         open_run::check_command(&*store, &opened.identity).await?;
     }
     let interrupts = Interrupts::listen()?;
-    let report = Report::open(options, &arguments, opened.total)?;
+    let report = Report::open(options, &arguments, &template, opened.total)?;
     let work = Arc::new(LineWork {
+        store: Arc::clone(&store),
         template,
         limits: arguments.limits(),
         bucket: arguments.rate.map(|rate| TokenBucket::new(rate, store.clock())),

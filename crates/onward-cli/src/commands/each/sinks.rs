@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::arguments::Arguments;
+use super::job_log;
 use super::record::LineResult;
+use super::template::Template;
 use crate::exit_code::wrong_usage;
 use crate::output::{pass_on, print_json, print_raw};
 
@@ -18,6 +20,7 @@ pub(super) struct Sinks {
     results: Option<Sink>,
     output_directory: Option<PathBuf>,
     failures: Option<Sink>,
+    job_log: Option<(Sink, Template)>,
     delimiter: u8,
 }
 
@@ -43,7 +46,7 @@ enum Stdout {
 impl Sinks {
     /// Opens the destinations. Files are truncated, because a continued run reports its lines from
     /// the first.
-    pub(super) fn open(arguments: &Arguments, json: bool) -> anyhow::Result<Self> {
+    pub(super) fn open(arguments: &Arguments, template: &Template, json: bool) -> anyhow::Result<Self> {
         let results_to_stdout = arguments.results.as_deref() == Some(Path::new("-"));
         let stdout = match &arguments.results {
             None if json => Stdout::Results,
@@ -60,6 +63,7 @@ impl Sinks {
             results: results.map(|path| Sink::create("--results", path)).transpose()?,
             output_directory: arguments.output_dir.clone(),
             failures: arguments.failures.as_deref().map(|path| Sink::create("--failures", path)).transpose()?,
+            job_log: arguments.job_log.as_deref().map(|path| open_job_log(path, template)).transpose()?,
             delimiter: arguments.delimiter().byte(),
         })
     }
@@ -85,11 +89,22 @@ impl Sinks {
         if let Some(directory) = &self.output_directory {
             write_streams(directory, result).with_context(|| stopped_writing("--output-dir", directory))?;
         }
+        if let Some((job_log, template)) = &mut self.job_log
+            && let Some(row) = job_log::row(template, result)
+        {
+            job_log.write(&row)?;
+        }
         if let Some(failures) = self.failures.as_mut().filter(|_| !result.is_done()) {
             failures.write(&[&result.input[..], &[self.delimiter]].concat())?;
         }
         Ok(())
     }
+}
+
+fn open_job_log(path: &Path, template: &Template) -> anyhow::Result<(Sink, Template)> {
+    let mut sink = Sink::create("--job-log", path)?;
+    sink.write(job_log::HEADER.as_bytes())?;
+    Ok((sink, template.clone()))
 }
 
 impl Sink {

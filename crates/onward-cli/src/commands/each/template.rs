@@ -9,19 +9,25 @@ use bytes::Bytes;
 use crate::process::Invocation;
 
 /// The placeholders in an argument for the line, or for a part of it.
-const PLACEHOLDERS: [(&[u8], Part); 5] = [
+const PLACEHOLDERS: [(&[u8], Part); 6] = [
     (b"{}", Part::Line),
+    (NUMBER, Part::Number),
     (b"{.}", Part::WithoutExtension),
     (b"{/}", Part::Name),
     (b"{//}", Part::Directory),
     (b"{/.}", Part::NameWithoutExtension),
 ];
 
+/// The placeholder for the number of the line.
+const NUMBER: &[u8] = b"{#}";
+
 /// A part of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     /// The whole line.
     Line,
+    /// The number of the line.
+    Number,
     /// The path without its extension.
     WithoutExtension,
     /// The part of the path after its last slash.
@@ -83,13 +89,25 @@ impl Template {
         &self.program
     }
 
-    /// Returns the invocation for one line.
-    pub(super) fn fill(&self, line: &Bytes, environment: Vec<(Cow<'static, str>, OsString)>) -> Invocation {
+    /// Returns true if an argument contains the placeholder for the number of the line.
+    pub(super) fn has_number(&self) -> bool {
+        let contains = |argument: &OsString| argument.as_bytes().windows(NUMBER.len()).any(|text| text == NUMBER);
+        self.place == LinePosition::Placeholder && self.arguments.iter().any(contains)
+    }
+
+    /// Returns the invocation for one line. `number` is the number of the line as text.
+    pub(super) fn fill(
+        &self,
+        line: &Bytes,
+        number: &str,
+        environment: Vec<(Cow<'static, str>, OsString)>,
+    ) -> Invocation {
         let mut arguments = self.arguments.clone();
         let columns = self.separator.as_ref().map(|separator| columns(line, separator));
         match (self.place, columns) {
             (LinePosition::Placeholder, columns) => {
-                arguments.iter_mut().for_each(|argument| *argument = replaced(argument, line, columns.as_deref()));
+                let parts = Parts { line, number: number.as_bytes(), columns: columns.as_deref() };
+                arguments.iter_mut().for_each(|argument| *argument = replaced(argument, parts));
             }
             (LinePosition::Last, None) => arguments.push(OsStr::from_bytes(line).to_owned()),
             (LinePosition::Last, Some(columns)) => {
@@ -102,12 +120,22 @@ impl Template {
     }
 }
 
+/// A line and its parts.
+#[derive(Debug, Clone, Copy)]
+struct Parts<'l> {
+    line: &'l [u8],
+    number: &'l [u8],
+    columns: Option<&'l [&'l [u8]]>,
+}
+
 impl Part {
-    fn of<'l>(self, line: &'l [u8], columns: Option<&[&'l [u8]]>) -> &'l [u8] {
+    fn of(self, parts: Parts<'_>) -> &[u8] {
+        let Parts { line, number, columns } = parts;
         let slash = line.iter().rposition(|byte| *byte == b'/');
         let name = slash.map_or(line, |at| &line[at + 1..]);
         match self {
             Self::Line => line,
+            Self::Number => number,
             Self::WithoutExtension => &line[..line.len() - extension(name)],
             Self::Name => name,
             Self::NameWithoutExtension => &name[..name.len() - extension(name)],
@@ -116,8 +144,8 @@ impl Part {
                 Some(0) => b"/",
                 Some(at) => &line[..at],
             },
-            Self::Column(number) => {
-                columns.and_then(|columns| columns.get(number.wrapping_sub(1)).copied()).unwrap_or_default()
+            Self::Column(column) => {
+                columns.and_then(|columns| columns.get(column.wrapping_sub(1)).copied()).unwrap_or_default()
             }
         }
     }
@@ -164,11 +192,11 @@ fn column(text: &[u8]) -> Option<(usize, Part)> {
 
 /// Returns the argument with every placeholder replaced. Placeholders within the line itself are
 /// not replaced.
-fn replaced(argument: &OsStr, line: &[u8], columns: Option<&[&[u8]]>) -> OsString {
+fn replaced(argument: &OsStr, parts: Parts<'_>) -> OsString {
     let (mut rest, mut filled) = (argument.as_bytes(), Vec::new());
-    while let Some((at, length, part)) = find(rest, columns.is_some()) {
+    while let Some((at, length, part)) = find(rest, parts.columns.is_some()) {
         filled.extend_from_slice(&rest[..at]);
-        filled.extend_from_slice(part.of(line, columns));
+        filled.extend_from_slice(part.of(parts));
         rest = &rest[at + length..];
     }
     filled.extend_from_slice(rest);
@@ -181,7 +209,7 @@ mod tests {
 
     fn filled_by(command: &[&str], way: LineInput, line: &'static str) -> Invocation {
         let command: Vec<OsString> = command.iter().map(Into::into).collect();
-        Template::new(&command, way).unwrap().fill(&line.into(), vec![])
+        Template::new(&command, way).unwrap().fill(&line.into(), "7", vec![])
     }
 
     fn filled(command: &[&str], stdin: bool, line: &'static str) -> Invocation {
@@ -204,6 +232,11 @@ mod tests {
         assert_eq!(filled(&parts, false, "a.d/b").arguments, ["a.d/b", "b", "a.d", "b"]);
         assert_eq!(filled(&parts, false, ".rc").arguments, [".rc", ".rc", ".", ".rc"]);
         assert_eq!(filled(&parts, false, "/b.c").arguments, ["/b", "b.c", "/", "b"]);
+    }
+
+    #[test]
+    fn the_number_of_a_line_has_a_placeholder() {
+        assert_eq!(filled(&["x", "{#}-{}", "{#}"], false, "a{#}").arguments, ["7-a{#}", "7"]);
     }
 
     #[test]
