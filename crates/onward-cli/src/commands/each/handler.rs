@@ -59,8 +59,8 @@ impl LineWork {
         Ok(self.template.fill(context.payload(), &number, environment))
     }
 
-    /// Returns the number of a line. It is in the key of its task, which a handler does not receive.
-    /// Another process may have submitted the line.
+    /// Returns the number of a line, which is in the key of its task. A handler does not receive
+    /// the key, and another process may have submitted the line.
     async fn number(&self, task: TaskId) -> Result<String, Failure> {
         let unknown =
             |why: String| Failure::not_counted(format!("the number of the line is unknown: {why}"), AFTER_LOSS);

@@ -9,8 +9,8 @@
 //! In reading order: [`arguments`]; [`identity`] (the identity of a run); [`template`] (the command
 //! for a line); [`handler`] (running the command, as a handler of the engine); [`record`] (the
 //! stored result); [`feed`] (from lines to tasks); [`report`] (from ended tasks to output);
-//! [`job_log`] (the rows of `--job-log`); [`halt`] (early end); [`run`] (the whole); [`dry_run`] (showing the commands only); [`runs`]
-//! (the runs in a store).
+//! [`job_log`] (the rows of `--job-log`); [`halt`] (early end); [`run`] (the whole); [`dry_run`]
+//! (showing the commands only); [`runs`] (the runs in a store).
 
 mod arguments;
 mod dry_run;
