@@ -119,7 +119,7 @@ fn fmt(project: &Project) -> Result<Verdict> {
 }
 
 fn clippy(project: &Project) -> Result<Verdict> {
-    for what in [&["--workspace", "--all-targets"][..], WITHOUT_RUNTIME, WITHOUT_FEATURES] {
+    for what in [&["--workspace", "--all-targets"][..], WITHOUT_RUNTIME, WITHOUT_FEATURES, WITHOUT_SQLITE] {
         let mut clippy = cargo(project, &["clippy"]);
         command::run(clippy.args(what).args(["--", "-D", "warnings"]))?;
     }
@@ -131,6 +131,9 @@ const WITHOUT_RUNTIME: &[&str] = &["-p", "onward-zmtp", "--lib", "--no-default-f
 
 /// The program must build without PostgreSQL, `onward top` and metrics.
 const WITHOUT_FEATURES: &[&str] = &["-p", "onward-cli", "--bins", "--no-default-features"];
+
+/// The store must build without SQLite.
+const WITHOUT_SQLITE: &[&str] = &["-p", "onward-store", "--lib", "--no-default-features", "--features", "postgres"];
 
 fn docs(project: &Project) -> Result<Verdict> {
     let mut doc = cargo(project, &["doc", "--workspace", "--no-deps", "--lib"]);

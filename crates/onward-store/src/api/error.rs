@@ -120,7 +120,7 @@ impl Error {
     }
 
     /// Creates an error from a refusal that cannot be an outcome, in a transaction of the caller.
-    #[cfg(feature = "sqlite")]
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     #[cold]
     pub(crate) fn refused(refusal: Refusal) -> Self {
         let message = refusal.to_string();
