@@ -73,5 +73,5 @@ pub(crate) use replay::GuardedStore;
 pub use replay::{CodeEnd, CompatibilityFlags, HistoryEvent, Nondeterminism, StepEnd, TaskEnd, decode_history};
 pub(crate) use turn::{
     CheckIn, Evictor, InstanceCache, OrchestrationTelemetry, Positioned, TurnAbort, TurnOutcome, TurnSlot, TurnWrite,
-    apply_turn,
+    apply_turn, cancel_here,
 };

@@ -102,7 +102,8 @@ fn outcome_of(error: DriverError, applied: Applied, commit_id: CommitId) -> Comm
 /// affects such a write.
 fn only_appends(write: &Write) -> bool {
     let Write::Turn(turn) = write else { return false };
-    turn.next == AfterTurn::Continue && turn.submits.is_empty() && turn.cancels.is_empty() && turn.tags.is_empty()
+    let has_children = !(turn.submits.is_empty() && turn.cancels.is_empty() && turn.withdraws.is_empty());
+    turn.next == AfterTurn::Continue && !has_children && turn.tags.is_empty()
 }
 
 /// Decides the calls over the row cache. Returns `None` if the cache does not cover them, or if

@@ -208,6 +208,7 @@ impl WorkingSet {
         self.change_loaded(|loaded| match request {
             LoadRequest::Key(kind, key) => drop(loaded.keys.insert((kind, key))),
             LoadRequest::Children(parent) => drop(loaded.children.insert(parent)),
+            LoadRequest::LiveChildren(parent) => drop(loaded.live_children.insert(parent)),
             LoadRequest::HeldBy(session) => drop(loaded.held.insert(session)),
             LoadRequest::CancelRequested(session) => drop(loaded.to_cancel.insert(session)),
             LoadRequest::IdRange(from, before) => drop(loaded.between.insert((from, before))),

@@ -289,9 +289,14 @@ impl Transaction<'_> {
     /// half-way, and undoes what it did.
     fn verb(&mut self, write: &Write) -> VerbResult<Outcome> {
         let outcome = self.act(write)?;
-        self.propagate_ends()?;
-        self.refresh_affinity_lists()?;
+        self.settle()?;
         Ok(outcome)
+    }
+
+    /// Settles what follows from a write.
+    pub(in crate::sqlite) fn settle(&mut self) -> Result<()> {
+        self.propagate_ends()?;
+        self.refresh_affinity_lists()
     }
 
     /// Runs the verb of a write.
@@ -345,6 +350,7 @@ impl Transaction<'_> {
             Write::Move { task, queue } => self.move_task(*task, queue),
             Write::Retire { session } => self.retire(*session),
             Write::Turn(turn) => self.turn(turn),
+            Write::EndWithTurn(write) => self.end_with_turn(write),
             Write::Signal(signal) => self.signal(signal),
             Write::Terminate { task, reason } => self.terminate(*task, reason),
             Write::PauseOrchestration { task } => self.pause_orchestration(*task),

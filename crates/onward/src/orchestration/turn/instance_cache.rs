@@ -22,9 +22,9 @@ use crate::{bounds, timer};
 /// The instance cache: parked orchestrations, up to a limit, and the counters of running turns.
 pub(crate) struct InstanceCache {
     /// The parked orchestrations.
-    pub(super) orchestrations: ParkedInstances<Instance>,
+    pub(super) orchestrations: Arc<ParkedInstances<Instance>>,
     /// The parked runs of workflows.
-    pub(crate) workflows: ParkedInstances<RunInstance>,
+    pub(crate) workflows: Arc<ParkedInstances<RunInstance>>,
     /// The turns that were claimed and are not written yet.
     running: AtomicUsize,
     /// The running turns whose code may still run: they have a slot, or wait for one.
@@ -59,8 +59,8 @@ impl InstanceCache {
     /// Returns a cache that keeps `cached` orchestrations and runs `slots` turns at once.
     pub(crate) fn new(cached: usize, slots: usize, telemetry: &OrchestrationTelemetry) -> Self {
         Self {
-            orchestrations: ParkedInstances::new(cached, telemetry.cached.clone()),
-            workflows: ParkedInstances::new(cached, telemetry.cached_runs.clone()),
+            orchestrations: Arc::new(ParkedInstances::new(cached, telemetry.cached.clone())),
+            workflows: Arc::new(ParkedInstances::new(cached, telemetry.cached_runs.clone())),
             running: AtomicUsize::new(0),
             executing: AtomicUsize::new(0),
             executed: AtomicUsize::new(0),

@@ -39,8 +39,7 @@ impl RunInstance {
         let (generation, length) = task.instance.as_ref().map_or((0, 0), |it| (it.generation, it.length));
         let context = run_context(task.lease.task, task.submitted_at, &payload, program);
         let state = RunState::new(&context.template);
-        let children = if length > 0 { Children::unknown() } else { Children::default() };
-        Self { context, state, payload, children, generation, length, bytes: 0 }
+        Self { context, state, payload, children: Children::default(), generation, length, bytes: 0 }
     }
 
     /// Reads the history and folds its events.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use onward_store::{
-    AfterTurn, ClaimedTask, Lease, Message, MessageBody, Name, NewTask, Store, StoreReads, TaskId, TaskState,
-    Timestamp, Turn, Turned, bounds as store_bounds,
+    AfterTurn, ChildTask, ClaimedTask, Lease, Message, MessageBody, Name, NewTask, Timestamp, Turn, Turned,
+    bounds as store_bounds,
 };
 use serde::Deserialize;
 
@@ -15,7 +15,7 @@ use super::results::ReadResults;
 use super::templates::reference;
 use crate::bounds;
 use crate::engine::Run;
-use crate::orchestration::{CheckIn, TurnAbort, TurnOutcome, TurnSlot, apply_turn};
+use crate::orchestration::{CheckIn, TurnAbort, TurnOutcome, TurnSlot, apply_turn, cancel_here};
 use crate::workflow::client::{ACTION_SIGNAL, decode_action, run_status};
 use crate::workflow::run::{
     Advanced, Arrival, Decision, Effects, Published, RUN_KIND_PREFIX, ReportedResult, RunEvent, RunNext, StepState,
@@ -98,19 +98,21 @@ struct Pending {
 impl RunTurn<'_> {
     async fn finish(mut self, messages: Vec<Message>, slot: TurnSlot) -> Result<TurnOutcome, TurnAbort> {
         self.take_in(messages).await?;
-        let turn = self.turn().await?;
+        let turn = self.turn()?;
         let outcome = TurnOutcome::of(&turn.next);
         let references: Vec<u64> = self.pending.effects.submits.iter().map(|step| step.reference).collect();
         // Announced before the write: the next turn may be claimed by the same commit, and waits
         // for this instance.
         let instances = &self.run.instances.workflows;
-        let check_in: Option<CheckIn<'_, RunInstance>> =
+        let check_in: Option<CheckIn<RunInstance>> =
             matches!(turn.next, AfterTurn::Park { .. }).then(|| instances.begin_check_in(self.lease.task));
         // Other turns may run during this write, and the same commit claims them.
         drop(slot);
         self.instance.length += turn.events;
         self.instance.bytes += turn.chunk.len() as u64;
+        let cancels = turn.cancels.clone();
         let turned = apply_turn(self.run, turn).await?;
+        cancel_here(self.run, &cancels);
         self.conclude(&turned, references, check_in);
         Ok(outcome)
     }
@@ -129,8 +131,7 @@ impl RunTurn<'_> {
             if let MessageBody::Ended { reference, .. } = &message.body {
                 self.instance.children.remove(*reference);
             }
-            let attempts = self.attempts(&message.body).await?;
-            match arrival_of(message.body, attempts) {
+            match arrival_of(message.body) {
                 Some(arrival) => self.advance(arrival).await?,
                 None => tracing::warn!(run = self.lease.task.0, "an action that this version does not know is dropped"),
             }
@@ -145,15 +146,6 @@ impl RunTurn<'_> {
             self.advance(Arrival::Moment).await?;
         }
         Ok(())
-    }
-
-    /// Returns how many attempts of a reported task began. A task that ended by itself had at least
-    /// one. A cancelled task may have had none, and then its step had no effect.
-    async fn attempts(&self, body: &MessageBody) -> Result<u32, TurnAbort> {
-        let MessageBody::Ended { task, state: TaskState::Cancelled, .. } = body else { return Ok(1) };
-        let record = self.run.inner.store.task(*task).await.map_err(|error| give_back(&error.into()))?;
-        // The attempts of a deleted task are unknown. It may have had an effect.
-        Ok(record.map_or(1, |record| record.attempts))
     }
 
     /// Returns true if an arrival of this turn ended the run. The run may have ended before, too:
@@ -193,11 +185,11 @@ impl RunTurn<'_> {
 /// Writing.
 impl RunTurn<'_> {
     /// Returns the write of everything that was decided.
-    async fn turn(&mut self) -> Result<Turn, TurnAbort> {
+    fn turn(&mut self) -> Result<Turn, TurnAbort> {
         let moment = self.instance.state.next_moment(&self.instance.context.template);
         let next = self.pending.next.take().unwrap_or(RunNext::Wait { until: moment });
         let chunk = encode(&self.pending.events);
-        let cancels = self.cancels().await?;
+        let (cancels, withdraws) = self.unwanted();
         let submits = self.submits()?;
         let status = run_status(&self.instance.context, &self.instance.state);
         Ok(Turn {
@@ -208,6 +200,7 @@ impl RunTurn<'_> {
             awaits: awaited_signals(&self.instance),
             submits,
             cancels,
+            withdraws,
             leaves_unread: true,
             ..Turn::new(self.lease, self.instance.length, after(next))
         })
@@ -260,30 +253,26 @@ impl RunTurn<'_> {
         Ok(())
     }
 
-    /// Returns the tasks to cancel. A task that this turn would submit is not submitted instead.
-    async fn cancels(&mut self) -> Result<Vec<TaskId>, TurnAbort> {
-        let effects = &mut self.pending.effects;
-        let cancelled = effects.cancels.drain(..).map(|reference| (reference, true));
-        let unwanted: Vec<_> =
-            cancelled.chain(effects.withdraws.drain(..).map(|reference| (reference, false))).collect();
-        let mut cancels = Vec::with_capacity(unwanted.len());
-        for (reference, even_if_started) in unwanted {
-            if let Some(place) = effects.submits.iter().position(|step| step.reference == reference) {
-                effects.submits.remove(place);
-                continue;
+    /// Returns the tasks to cancel and those to withdraw. A task that this turn would submit is not
+    /// submitted instead.
+    fn unwanted(&mut self) -> (Vec<ChildTask>, Vec<ChildTask>) {
+        let children = &self.instance.children;
+        let Effects { submits, cancels, withdraws, .. } = &mut self.pending.effects;
+        let mut take = |references: &mut Vec<u64>| -> Vec<ChildTask> {
+            let mut named = Vec::with_capacity(references.len());
+            for reference in references.drain(..) {
+                match submits.iter().position(|step| step.reference == reference) {
+                    Some(place) => drop(submits.remove(place)),
+                    None => named.push(children.child(reference)),
+                }
             }
-            let store = &*self.run.inner.store;
-            let task = self.instance.children.task(store, self.lease.task, reference).await;
-            let Some(task) = task.map_err(|error| give_back(&error))? else { continue };
-            if even_if_started || has_not_started(store, task).await? {
-                cancels.push(task);
-            }
-        }
-        Ok(cancels)
+            named
+        };
+        (take(cancels), take(withdraws))
     }
 
     /// Takes in the reply of the store, and parks the run or forgets it.
-    fn conclude(mut self, turned: &Turned, references: Vec<u64>, check_in: Option<CheckIn<'_, RunInstance>>) {
+    fn conclude(mut self, turned: &Turned, references: Vec<u64>, check_in: Option<CheckIn<RunInstance>>) {
         for (reference, submitted) in references.into_iter().zip(&turned.submitted) {
             self.instance.children.insert(reference, submitted.id());
         }
@@ -298,10 +287,14 @@ impl RunTurn<'_> {
 }
 
 /// Returns the arrival of a message, or `None` if the message is not for a run.
-fn arrival_of(body: MessageBody, attempts: u32) -> Option<Arrival> {
+fn arrival_of(body: MessageBody) -> Option<Arrival> {
     match body {
-        MessageBody::Ended { reference, task, state, result, error } => {
-            let result = result.map_or(ReportedResult::None, ReportedResult::Value);
+        MessageBody::Ended { reference, task, state, result, error, attempts, omitted } => {
+            let result = match (result, omitted) {
+                (Some(result), _) => ReportedResult::Value(result),
+                (None, Some(bytes)) => ReportedResult::Omitted { bytes },
+                (None, None) => ReportedResult::None,
+            };
             Some(Arrival::StepEnded { reference, task, state, result, error, attempts })
         }
         MessageBody::NotStarted { reference, existing } => Some(Arrival::NotStarted { reference, existing }),
@@ -311,13 +304,6 @@ fn arrival_of(body: MessageBody, attempts: u32) -> Option<Arrival> {
         MessageBody::Signal { name, payload } => Some(Arrival::Signal { name, payload }),
         MessageBody::Cancel => Some(Arrival::Cancel),
     }
-}
-
-/// Returns true if no attempt of a task has begun. One may begin before the turn is written; it is
-/// then cancelled.
-async fn has_not_started(store: &dyn Store, task: TaskId) -> Result<bool, TurnAbort> {
-    let record = store.task(task).await.map_err(|error| give_back(&error.into()))?;
-    Ok(record.is_some_and(|record| record.attempts == 0 && record.state != TaskState::Running))
 }
 
 fn after(next: RunNext) -> AfterTurn {
