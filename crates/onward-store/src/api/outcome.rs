@@ -189,6 +189,9 @@ pub struct Claimed {
     /// task that was claimed under another number might not be claimable now, so a worker should
     /// release it if it has not started.
     pub configuration: u64,
+    /// The count of [`Hint::work`](crate::Hint::work) that this claim has accounted for. As long as
+    /// the store hints no higher count, another claim finds nothing that this one had room for.
+    pub work_seen: u64,
 }
 
 /// The result of a failed attempt.

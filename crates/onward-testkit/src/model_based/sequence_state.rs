@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use onward_store::{
-    AfterTurn, Bulk, BulkVerb, ChildTask, Claim, ClaimedTask, CompletionToken, Dependency, EndWithTurn, Ended, Failed,
-    FireSchedule, InstanceRecord, Lease, Name, NewTask, OpenSession, Outcome, OutputPiece, OutputStream, QueueChoice,
-    QueueTurn, Recipient, Refusal, ScheduleRecord, SessionId, Signal, TaskFilter, TaskId, Timestamp, Turn, Write,
+    AfterTurn, Bulk, BulkVerb, ChildTask, Claim, Claimed, ClaimedTask, CompletionToken, Dependency, EndWithTurn, Ended,
+    Failed, FireSchedule, InstanceRecord, Lease, Name, NewTask, OpenSession, Outcome, OutputPiece, OutputStream,
+    QueueChoice, QueueTurn, Recipient, Refusal, ScheduleRecord, SessionId, Signal, TaskFilter, TaskId, Timestamp, Turn,
+    Write,
 };
 
 use super::steps::{ChildPick, EndWithTurnOperation, NextTurn, Operation, Pick, TurnOperation};
@@ -250,9 +251,12 @@ fn next_turn(next: NextTurn, now: Timestamp) -> AfterTurn {
     }
 }
 
-/// Removes the texts for people from an outcome. Stores may word them differently.
+/// Removes the texts for people and the counts of hints from an outcome. Stores may word the texts
+/// differently, and hint more often than others.
 pub(super) fn without_messages(outcome: Outcome) -> Outcome {
     match outcome {
+        Outcome::Claimed(claimed) => Outcome::Claimed(Claimed { work_seen: 0, ..claimed }),
+        Outcome::All(outcomes) => Outcome::All(outcomes.into_iter().map(without_messages).collect()),
         Outcome::Refused(refusal) => Outcome::Refused(refusal_without_message(refusal)),
         other => other,
     }

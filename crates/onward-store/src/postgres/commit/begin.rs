@@ -293,7 +293,12 @@ pub(super) async fn begin_to_write<'c>(
     };
     let (mut start, mut decision) = match sent_plan.map(|sent_plan| *sent_plan) {
         Some(SentPlan { start, decision, .. }) => (start, Some(decision)),
-        None => (TransactionStart::of(server_numbers, payload_limit, items)?, None),
+        None => {
+            let mut start = TransactionStart::of(server_numbers, payload_limit, items)?;
+            // The transaction has the lock: everything that was hinted by now is committed.
+            start.working_set = start.working_set.with_work_before(shared.hints.borrow().work);
+            (start, None)
+        }
     };
     take(&mut start.working_set, loaded?)?;
     let own_sessions = state.own_sessions.open_in(&start.working_set);

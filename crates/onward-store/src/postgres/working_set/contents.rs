@@ -73,6 +73,13 @@ impl WorkingSet {
         Ok(Self { state, running: None, ended: None, live: BTreeMap::new(), recorded: None })
     }
 
+    /// Sets the count of [`Hint::work`](crate::Hint::work) before the decision, which claims account
+    /// for. Everything that was hinted by then must be visible to the decision.
+    pub(in crate::postgres) fn with_work_before(mut self, work: u64) -> Self {
+        self.state.hint.work = work;
+        self
+    }
+
     /// Adds a task with its relations, unless it is loaded.
     pub(crate) fn task(&mut self, LoadedTask { task, relations }: LoadedTask) -> TaskId {
         let id = task.id;

@@ -81,6 +81,8 @@ pub(in crate::sqlite) struct Transaction<'a> {
     pub(in crate::sqlite) statistics: FxHashMap<(i64, TaskState), StatisticsChange>,
     /// The kinds of changes so far.
     pub(in crate::sqlite) hint: Hint,
+    /// The store's count of [`Hint::work`] before the transaction.
+    pub(in crate::sqlite) work_before: u64,
     /// The notifications of ended tasks, if the process has a listener.
     pub(in crate::sqlite) notifications: Option<Vec<TaskNotification>>,
     /// Completions that have an outcome but are not written yet.

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::instance::Instance;
 use super::missing_code::MissingCode;
 use super::parked_instances::ParkedInstances;
+use super::plan_backoff::PlanBackoff;
 use super::run_turn::{release, run_turn};
 use super::telemetry::OrchestrationTelemetry;
 use crate::engine::Run;
@@ -38,6 +39,7 @@ pub(crate) struct InstanceCache {
     unwritten: Mutex<Vec<TurnWrite>>,
     summary: Mutex<DrainSummary>,
     pub(crate) missing_code: MissingCode,
+    pub(crate) plans: PlanBackoff,
     /// Aborts steps where they await.
     pub(super) abort: CancellationToken,
 }
@@ -69,6 +71,7 @@ impl InstanceCache {
             unwritten: Mutex::default(),
             summary: Mutex::default(),
             missing_code: MissingCode::default(),
+            plans: PlanBackoff::default(),
             abort: CancellationToken::new(),
         }
     }
@@ -115,6 +118,11 @@ impl InstanceCache {
                 release(&run, task.lease).await;
             }
         });
+    }
+
+    /// Returns a slot for a turn if one is free.
+    pub(super) fn free_slot(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.slots).try_acquire_owned().ok()
     }
 
     /// Submits the last write of a turn. Claims in the same commit see its effects, such as the

@@ -64,6 +64,23 @@ impl<T: Positioned> ParkedInstances<T> {
         self.announce(&mut self.cached(), task)
     }
 
+    /// Takes a parked instance to run its next turn before the message that leads to it is written,
+    /// if it may be planned. A turn that is claimed in the meantime waits for the check-in.
+    pub(crate) fn check_out_for_plan(
+        self: &Arc<Self>,
+        task: TaskId,
+        may_plan: impl FnOnce(&T) -> bool,
+    ) -> Option<(Box<T>, CheckIn<T>)> {
+        let mut cached = self.cached();
+        if cached.parked.is_empty() || !cached.parked.peek(&task).is_some_and(|instance| may_plan(instance)) {
+            return None;
+        }
+        let instance = cached.parked.pop(&task)?;
+        self.measure(&cached);
+        let check_in = self.announce(&mut cached, task);
+        Some((instance, check_in))
+    }
+
     fn announce(self: &Arc<Self>, cached: &mut Cached<T>, task: TaskId) -> CheckIn<T> {
         let (sender, receiver) = oneshot::channel();
         cached.checking_in.insert(task, receiver);

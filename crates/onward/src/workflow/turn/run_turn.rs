@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use onward_store::{
-    AfterTurn, ChildTask, ClaimedTask, Lease, Message, MessageBody, Name, NewTask, Timestamp, Turn, Turned,
+    AfterTurn, ChildTask, ClaimedTask, Lease, Message, MessageBody, Name, NewTask, Timestamp, Turn,
     bounds as store_bounds,
 };
 use serde::Deserialize;
@@ -13,9 +13,10 @@ use super::instance::RunInstance;
 use super::payload::{RunPayload, run_kind};
 use super::results::ReadResults;
 use super::templates::reference;
+use super::written::WrittenTurn;
 use crate::bounds;
 use crate::engine::Run;
-use crate::orchestration::{CheckIn, TurnAbort, TurnOutcome, TurnSlot, apply_turn, cancel_here};
+use crate::orchestration::{TurnAbort, TurnOutcome, TurnSlot, apply_turn};
 use crate::workflow::client::{ACTION_SIGNAL, decode_action, run_status};
 use crate::workflow::run::{
     Advanced, Arrival, Decision, Effects, Published, RUN_KIND_PREFIX, ReportedResult, RunEvent, RunNext, StepState,
@@ -39,7 +40,9 @@ pub(crate) async fn run_turn(run: &Arc<Run>, mut task: ClaimedTask, slot: TurnSl
     // The store's clock may be ahead of this one: a task that it considers due is due.
     let now = run.inner.clock.now().max(task.run_at);
     let instance = load(run, &task).await.map_err(|abort| (abort, length))?;
-    let turn = RunTurn { run, lease: task.lease, instance, now, pending: Pending::default() };
+    let received = task.instance.as_ref().map_or(0, |it| it.received);
+    let pending = Pending { received, ..Pending::default() };
+    let turn = RunTurn { run, lease: task.lease, instance, now, pending };
     turn.finish(messages, slot).await.map_err(|abort| (abort, length))
 }
 
@@ -78,21 +81,30 @@ fn give_back(error: &crate::Error) -> TurnAbort {
 }
 
 /// A running turn.
-struct RunTurn<'a> {
-    run: &'a Arc<Run>,
-    lease: Lease,
-    instance: Box<RunInstance>,
-    now: Timestamp,
-    pending: Pending,
+pub(super) struct RunTurn<'a> {
+    pub(super) run: &'a Arc<Run>,
+    pub(super) lease: Lease,
+    pub(super) instance: Box<RunInstance>,
+    pub(super) now: Timestamp,
+    pub(super) pending: Pending,
 }
 
 /// Everything that the turn has decided so far.
 #[derive(Default)]
-struct Pending {
+pub(super) struct Pending {
     events: Vec<RunEvent>,
     effects: Effects,
     consumed: u64,
+    /// The number of messages that have arrived, as far as the turn knows.
+    received: u64,
     next: Option<RunNext>,
+}
+
+impl Pending {
+    /// Returns the decisions of a turn that consumes the messages up to a number.
+    pub(super) fn consuming(consumed: u64) -> Self {
+        Self { consumed, ..Self::default() }
+    }
 }
 
 impl RunTurn<'_> {
@@ -100,20 +112,22 @@ impl RunTurn<'_> {
         self.take_in(messages).await?;
         let turn = self.turn()?;
         let outcome = TurnOutcome::of(&turn.next);
-        let references: Vec<u64> = self.pending.effects.submits.iter().map(|step| step.reference).collect();
+        let references = self.references();
         // Announced before the write: the next turn may be claimed by the same commit, and waits
         // for this instance.
-        let instances = &self.run.instances.workflows;
-        let check_in: Option<CheckIn<RunInstance>> =
-            matches!(turn.next, AfterTurn::Park { .. }).then(|| instances.begin_check_in(self.lease.task));
+        let check_in = matches!(turn.next, AfterTurn::Park { .. })
+            .then(|| self.run.instances.workflows.begin_check_in(self.lease.task));
         // Other turns may run during this write, and the same commit claims them.
         drop(slot);
-        self.instance.length += turn.events;
-        self.instance.bytes += turn.chunk.len() as u64;
-        let cancels = turn.cancels.clone();
+        let received = self.pending.received.max(turn.consumed);
+        let written = WrittenTurn::of(&turn, references, received, check_in);
         let turned = apply_turn(self.run, turn).await?;
-        cancel_here(self.run, &cancels);
-        self.conclude(&turned, references, check_in);
+        if turned.state.is_ended() {
+            self.run.instances.count(turned.state);
+            let kind = run_kind(&self.instance.context.facts.name);
+            kind.iter().for_each(|kind| self.run.inner.telemetry.kind(kind).ended(turned.state));
+        }
+        written.conclude(self.run, self.instance, &turned);
         Ok(outcome)
     }
 
@@ -128,17 +142,12 @@ impl RunTurn<'_> {
                 return Ok(());
             }
             self.pending.consumed = message.number;
-            if let MessageBody::Ended { reference, .. } = &message.body {
-                self.instance.children.remove(*reference);
-            }
-            match arrival_of(message.body) {
+            match self.arrival(message.body) {
                 Some(arrival) => self.advance(arrival).await?,
                 None => tracing::warn!(run = self.lease.task.0, "an action that this version does not know is dropped"),
             }
         }
-        while !self.has_ended()
-            && self.instance.state.next_moment(&self.instance.context.template).is_some_and(|moment| moment <= self.now)
-        {
+        while self.is_moment_due() {
             self.advance(Arrival::Moment).await?;
         }
         if self.pending.next.is_none() {
@@ -146,6 +155,19 @@ impl RunTurn<'_> {
             self.advance(Arrival::Moment).await?;
         }
         Ok(())
+    }
+
+    /// Returns the arrival of a message, or `None` if the message is not for a run.
+    pub(super) fn arrival(&mut self, body: MessageBody) -> Option<Arrival> {
+        if let MessageBody::Ended { reference, .. } = &body {
+            self.instance.children.remove(*reference);
+        }
+        arrival_of(body)
+    }
+
+    /// Returns true if the run has not ended and one of its moments has come.
+    pub(super) fn is_moment_due(&self) -> bool {
+        !self.has_ended() && self.instance.is_due(self.now)
     }
 
     /// Returns true if an arrival of this turn ended the run. The run may have ended before, too:
@@ -159,8 +181,7 @@ impl RunTurn<'_> {
     async fn advance(&mut self, arrival: Arrival) -> Result<(), TurnAbort> {
         let mut results = ReadResults::default();
         loop {
-            let instance = &*self.instance;
-            match advance(&instance.context, &instance.state, self.now, arrival.clone(), &results) {
+            match self.decide(arrival.clone(), &results) {
                 Advanced::Decided(decision) => {
                     self.add(decision);
                     return Ok(());
@@ -173,7 +194,13 @@ impl RunTurn<'_> {
         }
     }
 
-    fn add(&mut self, decision: Decision) {
+    /// Decides about an arrival, without a change.
+    pub(super) fn decide(&self, arrival: Arrival, results: &ReadResults) -> Advanced {
+        advance(&self.instance.context, &self.instance.state, self.now, arrival, results)
+    }
+
+    /// Takes a decision over.
+    pub(super) fn add(&mut self, decision: Decision) {
         let instance = &mut *self.instance;
         decision.events.iter().for_each(|event| instance.state.fold(&instance.context, event));
         self.pending.events.extend(decision.events);
@@ -185,7 +212,7 @@ impl RunTurn<'_> {
 /// Writing.
 impl RunTurn<'_> {
     /// Returns the write of everything that was decided.
-    fn turn(&mut self) -> Result<Turn, TurnAbort> {
+    pub(super) fn turn(&mut self) -> Result<Turn, TurnAbort> {
         let moment = self.instance.state.next_moment(&self.instance.context.template);
         let next = self.pending.next.take().unwrap_or(RunNext::Wait { until: moment });
         let chunk = encode(&self.pending.events);
@@ -204,6 +231,11 @@ impl RunTurn<'_> {
             leaves_unread: true,
             ..Turn::new(self.lease, self.instance.length, after(next))
         })
+    }
+
+    /// Returns the references of the tasks that the turn submits.
+    pub(super) fn references(&self) -> Vec<u64> {
+        self.pending.effects.submits.iter().map(|step| step.reference).collect()
     }
 
     /// Returns the tasks of the steps that start, as children of the run.
@@ -269,20 +301,6 @@ impl RunTurn<'_> {
             named
         };
         (take(cancels), take(withdraws))
-    }
-
-    /// Takes in the reply of the store, and parks the run or forgets it.
-    fn conclude(mut self, turned: &Turned, references: Vec<u64>, check_in: Option<CheckIn<RunInstance>>) {
-        for (reference, submitted) in references.into_iter().zip(&turned.submitted) {
-            self.instance.children.insert(reference, submitted.id());
-        }
-        if turned.state.is_ended() {
-            self.run.instances.count(turned.state);
-            let kind = run_kind(&self.instance.context.facts.name);
-            kind.iter().for_each(|kind| self.run.inner.telemetry.kind(kind).ended(turned.state));
-        } else if let Some(check_in) = check_in {
-            check_in.finish(self.instance);
-        }
     }
 }
 

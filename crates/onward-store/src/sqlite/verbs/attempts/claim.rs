@@ -46,6 +46,7 @@ impl Transaction<'_> {
             groups_share,
             turn,
             configuration,
+            work_seen: self.work_before + self.hint.work,
         }))
     }
 
