@@ -225,10 +225,11 @@ pub enum Write {
     /// time to live starts again. Its errors are kept; its result, progress and checkpoint are
     /// discarded. The ended items of a batch wait again with it.
     ///
-    /// Requires a task that has ended (else [`NotEnded`](crate::Refusal::NotEnded)) and is no step
-    /// of an active workflow run (else [`StepOfRun`](crate::Refusal::StepOfRun)), a key that no
+    /// Requires a task that has ended (else [`NotEnded`](crate::Refusal::NotEnded)), a key that no
     /// active task has (else [`KeyTaken`](crate::Refusal::KeyTaken)), and a deadline in the future,
-    /// if the task has one. A batch must have items left. Returns [`Done`](crate::Outcome::Done).
+    /// if the task has one. The task must not be a step of an active workflow run (else
+    /// [`StepOfRun`](crate::Refusal::StepOfRun)). A batch must have items left. Returns
+    /// [`Done`](crate::Outcome::Done).
     Retry {
         /// The task.
         task: TaskId,
@@ -512,8 +513,8 @@ pub enum Write {
     /// Otherwise only the attempt ends, and the report waits for the next turn.
     ///
     /// Returns [`Ended`](crate::Outcome::Ended), which states whether the turn was written. Several
-    /// such writes of one [`apply`](crate::Store::apply) can be planned on each other: if one turn is
-    /// not written, neither are the later ones.
+    /// such writes of one [`apply`](crate::Store::apply) can be planned on each other: if one turn
+    /// is not written, neither are the later ones.
     EndWithTurn(Box<EndWithTurn>),
 
     /// Sends a signal to an orchestration for its next turn. A parked orchestration waits for a

@@ -251,12 +251,13 @@ fn next_turn(next: NextTurn, now: Timestamp) -> AfterTurn {
     }
 }
 
-/// Removes the texts for people and the counts of hints from an outcome. Stores may word the texts
-/// differently, and hint more often than others.
-pub(super) fn without_messages(outcome: Outcome) -> Outcome {
+/// Returns an outcome without its texts for people and its counts of hints, in which stores may
+/// differ.
+#[must_use]
+pub fn comparable(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Claimed(claimed) => Outcome::Claimed(Claimed { work_seen: 0, ..claimed }),
-        Outcome::All(outcomes) => Outcome::All(outcomes.into_iter().map(without_messages).collect()),
+        Outcome::All(outcomes) => Outcome::All(outcomes.into_iter().map(comparable).collect()),
         Outcome::Refused(refusal) => Outcome::Refused(refusal_without_message(refusal)),
         other => other,
     }

@@ -1,4 +1,4 @@
-//! Ends of tasks that are written with the turns to which they lead, and the commits that they cost.
+//! Ends of tasks that are written with the turns to which they lead, and their commits.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

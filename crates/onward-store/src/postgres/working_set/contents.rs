@@ -73,8 +73,8 @@ impl WorkingSet {
         Ok(Self { state, running: None, ended: None, live: BTreeMap::new(), recorded: None })
     }
 
-    /// Sets the count of [`Hint::work`](crate::Hint::work) before the decision, which claims account
-    /// for. Everything that was hinted by then must be visible to the decision.
+    /// Sets the count of [`Hint::work`](crate::Hint::work) before the decision, for which claims
+    /// account. Everything that was hinted by then must be visible to the decision.
     pub(in crate::postgres) fn with_work_before(mut self, work: u64) -> Self {
         self.state.hint.work = work;
         self

@@ -227,7 +227,7 @@ impl Decision {
             return Err(requests);
         }
         let Self { mut state, outcomes, log, forget_before, .. } = self;
-        let hint = Hint { work: state.hint.work - working_set.state().hint.work, ..state.hint };
+        let hint = Hint { work: state.hint.work.saturating_sub(working_set.state().hint.work), ..state.hint };
         let notifications = std::mem::take(&mut state.notifications);
         Ok(Applied { outcomes, hint, notifications, stamp: stamp(&state), log, forget_before, after: state })
     }

@@ -139,7 +139,7 @@ macro_rules! orchestration_cases {
                 an_end_is_alone_if_the_orchestration_started_again,
                 an_end_in_the_generation_that_it_states_is_written_with_its_turn,
                 an_end_is_alone_if_the_turn_is_that_of_another_orchestration,
-                an_end_of_a_task_that_reports_to_nobody_is_alone,
+                an_end_of_a_task_without_a_report_is_alone,
                 an_end_is_alone_if_the_time_of_the_orchestration_has_come,
                 an_end_before_the_time_of_the_orchestration_is_written_with_its_turn,
                 an_end_is_alone_if_the_orchestration_is_paused,

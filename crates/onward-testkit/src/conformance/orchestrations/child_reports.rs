@@ -1,4 +1,4 @@
-//! Reports about tasks that orchestrations submitted, and what turns do to these tasks by reference.
+//! Reports about tasks that orchestrations submitted, and cancels of these tasks by reference.
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
 use std::time::Duration;

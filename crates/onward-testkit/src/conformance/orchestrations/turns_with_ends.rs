@@ -63,7 +63,7 @@ async fn awaiting_many(store: &TestStore, tasks: u64) -> (TaskId, Vec<Lease>) {
     (lease.task, tasks.iter().map(|task| task.lease).collect())
 }
 
-/// Returns an orchestration of a kind that is parked until its task ends, and the lease of the task.
+/// Returns an orchestration of a kind that is parked until its task ends, and the task's lease.
 async fn awaiting_of(store: &TestStore, new: NewTask, next: AfterTurn) -> (TaskId, Lease) {
     let lease = store.running(NewTask { orchestration: true, ..new }).await;
     turned(store, Turn { submits: vec![activity(lease.task, 7)], ..one_event(lease, 0, next) }).await;
@@ -206,7 +206,7 @@ pub async fn an_end_is_alone_if_the_turn_is_that_of_another_orchestration(store:
 }
 
 /// Shows: D2, D9
-pub async fn an_end_of_a_task_that_reports_to_nobody_is_alone(store: TestStore) {
+pub async fn an_end_of_a_task_without_a_report_is_alone(store: TestStore) {
     let (task, _) = awaiting(&store).await;
     let lease = store.running(NewTask { parent: Some(task), ..crate::test_store::task("silent") }).await;
     let ended = end(&store, completion(task, lease)).await;

@@ -11,8 +11,8 @@ const FIRST_PAUSE: u32 = 8;
 /// The largest number of plans that are skipped after one that failed.
 const LONGEST_PAUSE: u32 = 1024;
 
-/// The kinds whose plans failed: the code ran steps, or the store wrote ends alone because of a limit,
-/// a pause or other messages.
+/// The kinds whose plans failed: the code ran steps, or the store wrote ends alone because of a
+/// limit, a pause or other messages.
 #[derive(Debug, Default)]
 pub(crate) struct PlanBackoff(Mutex<FxHashMap<Name, Pause>>);
 

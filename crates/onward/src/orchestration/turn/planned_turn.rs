@@ -1,9 +1,9 @@
 //! Turns that run before the end of the task that leads to them is written.
 //!
 //! A worker that ends a task of an orchestration or a run in the instance cache feeds the end to it
-//! at once. The end and the turn are then one write ([`Write::EndWithTurn`]). If the store writes the
-//! end alone, the instance in memory has seen what did not happen: it is dropped, and the next turn
-//! replays the history.
+//! at once. The end and the turn are then one write ([`Write::EndWithTurn`]). If the store writes
+//! the end alone, the instance in memory has seen what did not happen: it is dropped, and the next
+//! turn replays the history.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
