@@ -57,6 +57,8 @@ mod flow;
 #[cfg(test)]
 mod fused_ends;
 #[cfg(test)]
+mod fused_faults;
+#[cfg(test)]
 mod heartbeats;
 #[cfg(test)]
 mod kills;
