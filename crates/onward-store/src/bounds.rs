@@ -145,6 +145,13 @@ pub const TURN_TASKS: usize = 10_000;
 /// its tasks are always accepted.
 pub const MAILBOX: usize = 10_000;
 
+/// The largest result, in bytes, that the report of a task's end contains. A larger result is read
+/// from the task.
+pub const REPORTED_RESULT: usize = 64 * 1024;
+
+/// The prefix of kinds of workflow runs.
+pub const RUN_KIND_PREFIX: &str = "run:";
+
 /// The queue of orchestrations that were never started and keep signals to their keys.
 pub const UNSTARTED_QUEUE: &str = "onward.unstarted";
 

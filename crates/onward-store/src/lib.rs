@@ -73,8 +73,8 @@ pub use api::notification::{
     Notification, NotificationMap, NotificationReceiver, NotificationSender, TaskNotification,
 };
 pub use api::orchestration::{
-    AfterTurn, ClaimedInstance, HistoryChunk, Hold, InstanceRecord, Message, MessageBody, Recipient, Signal, Turn,
-    Turned,
+    AfterTurn, AttemptEnd, ChildTask, ClaimedInstance, EndWithTurn, Ended, HistoryChunk, Hold, InstanceRecord, Message,
+    MessageBody, Recipient, Signal, Turn, Turned,
 };
 pub use api::outcome::{Claimed, Failed, Outcome, Refusal, Submitted, Swept};
 pub use api::output::{OutputPiece, OutputStream, TaskOutput};

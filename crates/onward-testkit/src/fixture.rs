@@ -22,7 +22,7 @@ pub struct Conditions {
 impl Default for Conditions {
     /// Returns a manual clock and a limit on payloads of 64 KiB.
     fn default() -> Self {
-        Self { clock: Arc::default(), payload_limit: 64 * 1024 }
+        Self { clock: Arc::default(), payload_limit: 128 * 1024 }
     }
 }
 

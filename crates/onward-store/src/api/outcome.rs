@@ -9,7 +9,7 @@ use crate::api::bulk::BulkDone;
 use crate::api::completion::CompletionToken;
 use crate::api::limit::Limit;
 use crate::api::name::Name;
-use crate::api::orchestration::Turned;
+use crate::api::orchestration::{Ended, Turned};
 use crate::api::queue::{QueueMode, QueueSettings, QueueTurn};
 use crate::api::schedule::{Fired, ScheduleSet};
 use crate::api::task::{ClaimedTask, Lease, SessionId, TaskId, TaskState};
@@ -55,6 +55,8 @@ pub enum Outcome {
     MoveRequested,
     /// The result of a turn of an orchestration.
     Turned(Turned),
+    /// The result of an end of an attempt with a turn.
+    Ended(Ended),
     /// The result of a failed attempt.
     Failed(Failed),
     /// The task, which did not run, has ended as cancelled.
@@ -187,6 +189,9 @@ pub struct Claimed {
     /// task that was claimed under another number might not be claimable now, so a worker should
     /// release it if it has not started.
     pub configuration: u64,
+    /// The count of [`Hint::work`](crate::Hint::work) that this claim has accounted for. As long as
+    /// the store hints no higher count, another claim finds nothing that this one had room for.
+    pub work_seen: u64,
 }
 
 /// The result of a failed attempt.
@@ -274,6 +279,14 @@ pub enum Refusal {
     TokenOutdated(CompletionToken),
     /// The task is not an orchestration, so it has neither turns nor a mailbox.
     NotAnOrchestration(TaskId),
+    /// The task is a step of a workflow run that has not ended. The run decides whether its steps
+    /// are retried.
+    StepOfRun {
+        /// The task.
+        task: TaskId,
+        /// The run.
+        run: TaskId,
+    },
     /// The history of the orchestration has another length than the turn states.
     HistoryMoved {
         /// The orchestration.
@@ -372,6 +385,7 @@ impl fmt::Display for Refusal {
                 write!(f, "the token {token} is that of an earlier attempt, which is over; use the newest one")
             }
             Self::NotAnOrchestration(_)
+            | Self::StepOfRun { .. }
             | Self::HistoryMoved { .. }
             | Self::Unread { .. }
             | Self::MailboxFull(_)
@@ -398,6 +412,10 @@ impl Refusal {
             Self::NotAnOrchestration(task) => {
                 write!(f, "task {task} is no orchestration; only these have turns and take signals")
             }
+            Self::StepOfRun { task, run } => write!(
+                f,
+                "task {task} is a step of run {run}, which decides about its steps; retry it there: `onward workflow retry {run}`"
+            ),
             Self::HistoryMoved { task, length } => {
                 write!(f, "the history of orchestration {task} has {length} events by now; read it again")
             }

@@ -554,6 +554,8 @@ pub struct ClaimedTask {
     pub ttl: Option<Ttl>,
     /// The parent of the task.
     pub parent: Option<TaskId>,
+    /// The [reference](NewTask::report) under which the parent receives the end of the task.
+    pub report: Option<u64>,
     /// The checkpoint that an earlier attempt saved, by
     /// [`Write::AwaitChildren`](crate::Write::AwaitChildren) or
     /// [`Write::SaveCheckpoint`](crate::Write::SaveCheckpoint).

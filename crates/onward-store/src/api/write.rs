@@ -12,7 +12,7 @@ use crate::api::document::{ExpectedVersion, PutDocument};
 use crate::api::io::Io;
 use crate::api::limit::SetLimit;
 use crate::api::name::Name;
-use crate::api::orchestration::{Signal, Turn};
+use crate::api::orchestration::{EndWithTurn, Signal, Turn};
 use crate::api::output::OutputPiece;
 use crate::api::queue::{QueueChoice, QueueMode, SetQueue};
 use crate::api::schedule::{FireSchedule, NextFiring, SetSchedule};
@@ -227,7 +227,9 @@ pub enum Write {
     ///
     /// Requires a task that has ended (else [`NotEnded`](crate::Refusal::NotEnded)), a key that no
     /// active task has (else [`KeyTaken`](crate::Refusal::KeyTaken)), and a deadline in the future,
-    /// if the task has one. A batch must have items left. Returns [`Done`](crate::Outcome::Done).
+    /// if the task has one. The task must not be a step of an active workflow run (else
+    /// [`StepOfRun`](crate::Refusal::StepOfRun)). A batch must have items left. Returns
+    /// [`Done`](crate::Outcome::Done).
     Retry {
         /// The task.
         task: TaskId,
@@ -491,6 +493,29 @@ pub enum Write {
     ///
     /// Returns [`Turned`](crate::Outcome::Turned).
     Turn(Box<Turn>),
+
+    /// Ends an attempt of a task that an orchestration submitted with a [report](NewTask::report),
+    /// and writes the turn to which the report leads.
+    ///
+    /// The end has the requirements of the write of the same name, and its refusal is the refusal
+    /// of this write. The turn is written if the task ends in the
+    /// [state](crate::AttemptEnd::state) that the end asks for, and
+    ///
+    /// * the orchestration was parked, and neither its [time](crate::AfterTurn::Park::until) had
+    ///   come nor was it [paused](Self::PauseOrchestration);
+    /// * its generation, its history length and its number of received messages were those that
+    ///   the write states, and the report is the only message since;
+    /// * the session of the attempt could claim the orchestration: no pause and no limit holds it
+    ///   back, it has not expired, and it is not reserved for another session;
+    /// * [`Turn`](Self::Turn) would accept the turn.
+    ///
+    /// It is then written as if the session of the attempt had claimed the orchestration for it.
+    /// Otherwise only the attempt ends, and the report waits for the next turn.
+    ///
+    /// Returns [`Ended`](crate::Outcome::Ended), which states whether the turn was written. Several
+    /// such writes of one [`apply`](crate::Store::apply) can be planned on each other: if one turn
+    /// is not written, neither are the later ones.
+    EndWithTurn(Box<EndWithTurn>),
 
     /// Sends a signal to an orchestration for its next turn. A parked orchestration waits for a
     /// claim again.

@@ -4,6 +4,7 @@ use super::payload_codec::PayloadCodec;
 use super::reads;
 use crate::api::error::Result;
 use crate::api::notification::TaskNotification;
+use crate::api::orchestration::{Ended, Turned};
 use crate::api::outcome::{Claimed, Outcome};
 use crate::api::task::{ClaimedTask, Lease};
 
@@ -12,10 +13,8 @@ use crate::api::task::{ClaimedTask, Lease};
 pub(super) fn decode(codec: &dyn PayloadCodec, outcome: &mut Outcome) -> Result<Vec<Lease>> {
     match outcome {
         Outcome::Claimed(claimed) => Ok(decode_claimed(codec, claimed)),
-        Outcome::Turned(turned) => {
-            turned.messages.iter_mut().try_for_each(|message| reads::message(codec, message))?;
-            Ok(Vec::new())
-        }
+        Outcome::Turned(turned) => decode_turned(codec, turned),
+        Outcome::Ended(Ended { turned: Some(turned), .. }) => decode_turned(codec, turned),
         Outcome::All(outcomes) => {
             let mut unread = Vec::new();
             for outcome in outcomes {
@@ -25,6 +24,11 @@ pub(super) fn decode(codec: &dyn PayloadCodec, outcome: &mut Outcome) -> Result<
         }
         _ => Ok(Vec::new()),
     }
+}
+
+fn decode_turned(codec: &dyn PayloadCodec, turned: &mut Turned) -> Result<Vec<Lease>> {
+    turned.messages.iter_mut().try_for_each(|message| reads::message(codec, message))?;
+    Ok(Vec::new())
 }
 
 fn decode_claimed(codec: &dyn PayloadCodec, claimed: &mut Claimed) -> Vec<Lease> {

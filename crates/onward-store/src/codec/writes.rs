@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::payload_codec::{PayloadCodec, replace};
 use crate::api::completion::ExternalCompletion;
 use crate::api::error::Result;
-use crate::api::orchestration::{AfterTurn, Turn};
+use crate::api::orchestration::{AfterTurn, AttemptEnd, Turn};
 use crate::api::write::Write;
 
 pub(super) fn encode(codec: &dyn PayloadCodec, write: &mut Write) -> Result<()> {
@@ -19,6 +19,12 @@ pub(super) fn encode(codec: &dyn PayloadCodec, write: &mut Write) -> Result<()> 
         Write::PutDocument(put) => one(codec, &mut put.content),
         Write::Signal(signal) => one(codec, &mut signal.payload),
         Write::Turn(turn) => encode_turn(codec, turn),
+        Write::EndWithTurn(write) => {
+            if let AttemptEnd::Complete { result } = &mut write.end {
+                some(codec, result)?;
+            }
+            encode_turn(codec, &mut write.turn)
+        }
         Write::All(writes) => writes.iter_mut().try_for_each(|write| encode(codec, write)),
         _ => Ok(()),
     }

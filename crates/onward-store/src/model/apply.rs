@@ -56,6 +56,7 @@ impl State {
             Write::Move { task, queue } => self.move_task(task, queue),
             Write::Retire { session } => self.retire(session),
             Write::Turn(turn) => self.turn(*turn),
+            Write::EndWithTurn(write) => self.end_with_turn(*write),
             Write::Signal(signal) => self.signal(*signal),
             Write::Terminate { task, reason } => self.terminate(task, reason),
             Write::PauseOrchestration { task } => self.pause_orchestration(task),

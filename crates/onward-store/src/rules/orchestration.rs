@@ -1,10 +1,10 @@
 //! The bounds of a turn of an orchestration, and the state of the orchestration after it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::api::name::{Name, check_seen};
-use crate::api::orchestration::{AfterTurn, Hold, Signal, Turn};
+use crate::api::orchestration::{AfterTurn, ChildTask, EndWithTurn, Hold, Signal, Turn};
 use crate::api::outcome::{Refusal, Submitted};
 use crate::api::tag::Tags;
 use crate::api::task::{NewTask, OnDuplicate, TaskId, TaskState, Ttl, TtlFrom, UniqueKey, When, check_payload};
@@ -198,6 +198,10 @@ pub fn unsubmittable(task: &NewTask, orchestration: TaskId) -> Option<&'static s
             "submits a task with dependencies or for a batch; await the other tasks first, and submit it without them",
         );
     }
+    let takes_over = |unique: &UniqueKey| matches!(unique.on_duplicate, OnDuplicate::TakeOver(_));
+    if task.unique.as_ref().is_some_and(takes_over) {
+        return Some("submits a task that takes over the key of another; submit it by itself");
+    }
     let is_strange = task.parent.is_some_and(|parent| parent != orchestration);
     is_strange.then_some("submits a task as the child of another; leave the parent out, or name itself")
 }
@@ -270,6 +274,56 @@ pub fn superseded(next: AfterTurn) -> AfterTurn {
 #[must_use]
 pub fn takes_messages(state: TaskState) -> bool {
     !state.is_ended() || state == TaskState::Dead
+}
+
+/// Returns whether any of these tasks is named by its reference.
+#[must_use]
+pub fn names_references(children: &[ChildTask]) -> bool {
+    children.iter().any(|child| matches!(child, ChildTask::Reference(_)))
+}
+
+/// Returns the numbers of tasks that a turn names. `by_reference` are the live tasks that the
+/// orchestration submitted with references.
+pub fn named_tasks(children: &[ChildTask], by_reference: &BTreeMap<u64, Vec<TaskId>>) -> impl Iterator<Item = TaskId> {
+    children.iter().flat_map(|child| match child {
+        ChildTask::Task(task) => vec![*task],
+        ChildTask::Reference(reference) => by_reference.get(reference).cloned().unwrap_or_default(),
+    })
+}
+
+/// The facts about an orchestration before the end of a task that it submitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BeforeReport {
+    /// The state.
+    pub state: TaskState,
+    /// The time at which it has a turn, if it is scheduled.
+    pub run_at: Timestamp,
+    /// The hold.
+    pub hold: Hold,
+    /// The number of times that it started again.
+    pub generation: u32,
+    /// The number of events in its history.
+    pub length: u64,
+    /// The number of messages that have arrived.
+    pub received: u64,
+}
+
+/// Returns whether an orchestration stands where the turn of an [`EndWithTurn`] was planned: it is
+/// parked, its time has not come, and nothing has arrived or changed since.
+#[must_use]
+pub fn stands_as_planned(write: &EndWithTurn, before: BeforeReport, now: Timestamp) -> bool {
+    let BeforeReport { state, run_at, hold, generation, length, received } = before;
+    let state = if state == TaskState::Scheduled { due::state(run_at, now) } else { state };
+    is_woken(length, hold, state)
+        && (generation, length, received) == (write.generation, write.turn.length, write.received)
+}
+
+/// Returns the run that decides whether a task is retried, if the task is a step of an active run.
+/// `parent` is the task's parent, with its kind and state.
+#[must_use]
+pub fn run_of_step<'a>(report: Option<u64>, parent: Option<(TaskId, &'a str, TaskState)>) -> Option<TaskId> {
+    let (run, kind, state) = parent.filter(|_| report.is_some())?;
+    (kind.starts_with(bounds::RUN_KIND_PREFIX) && !state.is_ended()).then_some(run)
 }
 
 /// Returns whether a message wakes an orchestration with `length` events in its history.

@@ -9,7 +9,9 @@ mod scheduling;
 pub(crate) mod suite;
 mod tasks;
 
-pub use orchestrations::{orchestration_ends, orchestration_pauses, orchestration_tags, orchestration_turns};
+pub use orchestrations::{
+    child_reports, orchestration_ends, orchestration_pauses, orchestration_tags, orchestration_turns, turns_with_ends,
+};
 pub use reading::{events, history, notifications, reads, reopen};
 pub use scheduling::{affinity, claim, limits, minimum_priority, queues, schedules, sessions, shares, sweep};
 pub use tasks::{

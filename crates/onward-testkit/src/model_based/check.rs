@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use onward_store::{Change, EventCursor, Outcome, Result, Store, StoreReads, TaskId, Write};
 
-use super::sequence_state::{SequenceState, without_messages};
+use super::sequence_state::{SequenceState, comparable};
 use super::steps::{Operation, Step};
 use super::store_view::{EventContent, ReadShare, View, follow, without_cursor};
 use crate::fixture::{Conditions, Fixture};
@@ -139,7 +139,7 @@ impl Pair {
 
     async fn outcomes(&self, index: usize, writes: &[Write]) -> std::result::Result<Vec<Outcome>, String> {
         let outcomes = or_message(self.store(index).apply(writes.to_vec()).await)?;
-        Ok(outcomes.into_iter().map(without_messages).collect())
+        Ok(outcomes.into_iter().map(comparable).collect())
     }
 
     async fn compare_reads(&mut self, share: ReadShare) -> Compared {

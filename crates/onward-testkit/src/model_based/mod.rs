@@ -22,6 +22,7 @@ mod wait_reasons;
 
 pub use check::{Mismatch, Trace, check, difference};
 pub use run::{run, run_sampled};
+pub use sequence_state::comparable;
 pub use steps::{Operation, Pick, Step};
 pub use strategies::sequences;
 pub use wait_reasons::check_wait_reasons;

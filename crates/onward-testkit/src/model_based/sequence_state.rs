@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use onward_store::{
-    AfterTurn, Bulk, BulkVerb, Claim, CompletionToken, Dependency, Failed, FireSchedule, InstanceRecord, Lease, Name,
-    NewTask, OpenSession, Outcome, OutputPiece, OutputStream, QueueChoice, QueueTurn, Recipient, Refusal,
-    ScheduleRecord, SessionId, Signal, TaskFilter, TaskId, Timestamp, Turn, Write,
+    AfterTurn, Bulk, BulkVerb, ChildTask, Claim, Claimed, ClaimedTask, CompletionToken, Dependency, EndWithTurn, Ended,
+    Failed, FireSchedule, InstanceRecord, Lease, Name, NewTask, OpenSession, Outcome, OutputPiece, OutputStream,
+    QueueChoice, QueueTurn, Recipient, Refusal, ScheduleRecord, SessionId, Signal, TaskFilter, TaskId, Timestamp, Turn,
+    Write,
 };
 
-use super::steps::{NextTurn, Operation, Pick, TurnOperation};
+use super::steps::{ChildPick, EndWithTurnOperation, NextTurn, Operation, Pick, TurnOperation};
 use crate::test_store::name;
 
 /// The sessions, leases and tasks seen so far, including those that have ended or are outdated.
@@ -16,6 +17,8 @@ use crate::test_store::name;
 pub(super) struct SequenceState {
     sessions: Vec<SessionId>,
     leases: Vec<Lease>,
+    /// The parents of tasks that were claimed.
+    parents: BTreeMap<TaskId, TaskId>,
     /// The position in the round of queues after the last claim.
     turn: QueueTurn,
     /// The schedules as they were after the last step.
@@ -84,6 +87,7 @@ impl SequenceState {
             Operation::Bulk { verb, filter, before, limit } => self.bulk(verb, *filter, before, limit),
             Operation::Sweep => Write::Sweep,
             Operation::Turn(turn) => Write::Turn(Box::new(self.turn(*turn, now))),
+            Operation::EndWithTurn(end) => Write::EndWithTurn(Box::new(self.end_with_turn(*end, now))),
             Operation::Terminate(task) => Write::Terminate { task: self.task(task), reason: "enough".to_owned() },
             Operation::SignalKeyOrStart { kind, key, keep_for } => signal(key_or_start(kind, key, keep_for)),
             Operation::Document(write) => *write,
@@ -131,8 +135,23 @@ impl SequenceState {
         new
     }
 
+    fn end_with_turn(&self, operation: EndWithTurnOperation, now: Timestamp) -> EndWithTurn {
+        let EndWithTurnOperation { lease, end, turn, ahead, outdated } = operation;
+        let of_children: Vec<Lease> =
+            self.leases.iter().filter(|lease| self.parents.contains_key(&lease.task)).copied().collect();
+        let lease = lease.of(&of_children).unwrap_or(Lease { task: TaskId(1), session: SessionId(1), claim: 1 });
+        let parent = self.parents.get(&lease.task).copied().unwrap_or(TaskId(1));
+        let instance = self.instances.get(&parent).cloned().unwrap_or_default();
+        let turn = self.turn_of(Lease { task: parent, session: SessionId(0), claim: 0 }, turn, now);
+        let (generation, received) = (instance.generation.wrapping_sub(u32::from(outdated)), instance.received + ahead);
+        EndWithTurn { lease, end, turn: Turn { length: turn.length + ahead, ..turn }, generation, received }
+    }
+
     fn turn(&self, operation: TurnOperation, now: Timestamp) -> Turn {
-        let lease = self.lease(operation.lease);
+        self.turn_of(self.lease(operation.lease), operation, now)
+    }
+
+    fn turn_of(&self, lease: Lease, operation: TurnOperation, now: Timestamp) -> Turn {
         let instance = self.instances.get(&lease.task).cloned().unwrap_or_default();
         let first_waiting = instance.received - instance.waiting;
         let submit = |mut new: NewTask| {
@@ -149,7 +168,8 @@ impl SequenceState {
             version: u32::try_from(operation.events).ok().filter(|events| *events > 0),
             awaits: if operation.events % 2 == 1 { vec![name("event")] } else { Vec::new() },
             submits: operation.submits.into_iter().map(submit).collect(),
-            cancels: operation.cancels.into_iter().map(|pick| self.task(pick)).collect(),
+            cancels: operation.cancels.into_iter().map(|pick| self.child(pick)).collect(),
+            withdraws: operation.withdraws.into_iter().map(|pick| self.child(pick)).collect(),
             leaves_unread: operation.leaves_unread,
             ..Turn::new(lease, instance.length.saturating_sub(operation.behind), next_turn(operation.next, now))
         }
@@ -169,6 +189,13 @@ impl SequenceState {
         known.map_or(1, |record| record.revision) - u64::from(pick.0 > 9)
     }
 
+    fn child(&self, pick: ChildPick) -> ChildTask {
+        match pick {
+            ChildPick::Task(pick) => ChildTask::Task(self.task(pick)),
+            ChildPick::Reference(reference) => ChildTask::Reference(reference),
+        }
+    }
+
     /// Returns the number of a picked task. If there is no task yet, returns the number that the
     /// next one gets.
     fn task(&self, pick: Pick) -> TaskId {
@@ -182,9 +209,15 @@ impl SequenceState {
             Outcome::SessionOpened(session) => self.sessions.push(*session),
             Outcome::Claimed(claimed) => {
                 self.leases.extend(claimed.tasks.iter().map(|task| task.lease));
+                let parent = |task: &ClaimedTask| Some((task.lease.task, task.parent?));
+                self.parents.extend(claimed.tasks.iter().filter_map(parent));
                 self.turn = claimed.turn.clone();
             }
             Outcome::Failed(Failed { lease, .. }) => self.leases.extend(*lease),
+            Outcome::Ended(Ended { lease, turned, .. }) => {
+                self.leases.extend(*lease);
+                self.leases.extend(turned.as_ref().map(|turned| turned.lease));
+            }
             Outcome::All(outcomes) => outcomes.iter().for_each(|outcome| self.remember(outcome)),
             _ => {}
         }
@@ -218,9 +251,13 @@ fn next_turn(next: NextTurn, now: Timestamp) -> AfterTurn {
     }
 }
 
-/// Removes the texts for people from an outcome. Stores may word them differently.
-pub(super) fn without_messages(outcome: Outcome) -> Outcome {
+/// Returns an outcome without its texts for people and its counts of hints, in which stores may
+/// differ.
+#[must_use]
+pub fn comparable(outcome: Outcome) -> Outcome {
     match outcome {
+        Outcome::Claimed(claimed) => Outcome::Claimed(Claimed { work_seen: 0, ..claimed }),
+        Outcome::All(outcomes) => Outcome::All(outcomes.into_iter().map(comparable).collect()),
         Outcome::Refused(refusal) => Outcome::Refused(refusal_without_message(refusal)),
         other => other,
     }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, BulkVerb, ByteProgress, CompletionWait, ExternalCompletion, FireSchedule, Io, KindSelection, Name,
-    NewTask, NextFiring, OnDependencyFailure, OutputStream, Priority, Prune, QueueMode, QueueSelection, Scope, Served,
-    SetLimit, SetQueue, SetSchedule, TaskFilter, TaskState, Write,
+    AfterFailure, AttemptEnd, BulkVerb, ByteProgress, CompletionWait, ExternalCompletion, FireSchedule, Io,
+    KindSelection, Name, NewTask, NextFiring, OnDependencyFailure, OutputStream, Priority, Prune, QueueMode,
+    QueueSelection, Scope, Served, SetLimit, SetQueue, SetSchedule, TaskFilter, TaskState, Write,
 };
 
 /// One step of a sequence.
@@ -132,6 +132,7 @@ pub enum Operation {
     },
     Sweep,
     Turn(Box<TurnOperation>),
+    EndWithTurn(Box<EndWithTurnOperation>),
     Signal(Pick),
     Terminate(Pick),
     SignalKeyOrStart {
@@ -164,9 +165,34 @@ pub struct TurnOperation {
     pub tags: Vec<(String, Option<String>)>,
     /// The tasks to submit. Any parent stands for the orchestration itself.
     pub submits: Vec<NewTask>,
-    pub cancels: Vec<Pick>,
+    pub cancels: Vec<ChildPick>,
+    pub withdraws: Vec<ChildPick>,
     pub leaves_unread: bool,
     pub next: NextTurn,
+}
+
+/// A task that a turn cancels or withdraws.
+#[derive(Debug, Clone, Copy)]
+pub enum ChildPick {
+    /// The task with this number.
+    Task(Pick),
+    /// The tasks with this reference.
+    Reference(u64),
+}
+
+/// An end of an attempt with a turn of the orchestration that submitted the task.
+#[derive(Debug, Clone)]
+pub struct EndWithTurnOperation {
+    /// The lease, among those of tasks that have a parent.
+    pub lease: Pick,
+    pub end: AttemptEnd,
+    /// The turn; its lease is that of the orchestration.
+    pub turn: TurnOperation,
+    /// The number of ends of the same call on which the turn was planned. Each of them appends one
+    /// event.
+    pub ahead: u64,
+    /// True if the turn was planned in an earlier generation.
+    pub outdated: bool,
 }
 
 /// The action after a turn.

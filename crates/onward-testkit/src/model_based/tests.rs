@@ -160,6 +160,7 @@ fn variants_of(outcome: &Outcome, into: &mut BTreeSet<String>) {
     into.insert(variant(outcome));
     match outcome {
         Outcome::Submitted(submitted) => drop(into.insert(variant(submitted))),
+        Outcome::Ended(ended) => into.extend(ended.turned.as_ref().map(|_| "WithTurn".to_owned())),
         Outcome::ScheduleFired(fired) => into.extend(fired.firings.iter().map(variant)),
         Outcome::Refused(Refusal::InAll { refusal, .. }) => into.extend(["InAll".to_owned(), variant(refusal)]),
         Outcome::Refused(refusal) => drop(into.insert(variant(refusal))),
@@ -172,10 +173,10 @@ fn variants_of(outcome: &Outcome, into: &mut BTreeSet<String>) {
 fn sequences_reach_every_outcome() {
     let mut reached = BTreeSet::new();
     run_some(1600).iter().flat_map(|trace| &trace.outcomes).for_each(|outcome| variants_of(outcome, &mut reached));
-    let outcomes = "Done Refused SessionOpened Renewed Submitted Claimed Failed AwaitsChildren Cancelled CancelRequested Removed QueueSet LimitSet Bulk ScheduleSet ScheduleFired DocumentPut DocumentDeleted Swept All";
+    let outcomes = "Done Refused SessionOpened Renewed Submitted Claimed Failed AwaitsChildren Cancelled CancelRequested Removed QueueSet LimitSet Bulk ScheduleSet ScheduleFired DocumentPut DocumentDeleted Swept All Ended Turned";
     let submitted = "Inserted Duplicate PriorityRaised Requeued Superseded Rejected";
-    let refusals = "Invalid TaskNotFound DependencyNotFound QueueNotFound SessionLost LeaseLost AlreadyEnded NotEnded KeyTaken QueueInUse ScheduleNotFound ScheduleChanged DocumentChanged InAll";
-    let firings = "Skipped Pending Failed";
+    let refusals = "Invalid TaskNotFound DependencyNotFound QueueNotFound SessionLost LeaseLost AlreadyEnded NotEnded KeyTaken QueueInUse ScheduleNotFound ScheduleChanged DocumentChanged StepOfRun InAll";
+    let firings = "Skipped Pending Failed WithTurn";
     for expected in [outcomes, submitted, refusals, firings].iter().flat_map(|names| names.split(' ')) {
         assert!(reached.contains(expected), "no sequence reached {expected}, only {reached:?}");
     }

@@ -65,6 +65,9 @@ pub(crate) struct Dispatcher {
     goal: Goal,
     changes: Changes,
     seen_hint: Hint,
+    /// The count of [`Hint::work`] that claims of turns have accounted for. That of claims of tasks
+    /// is in `seen_hint`.
+    turns_seen: u64,
     alarm: Alarm,
     pub(super) calls: StoreCalls,
     /// The throughput of handlers.
@@ -94,6 +97,7 @@ impl Dispatcher {
             may_claim_turns: true,
             goal,
             changes,
+            turns_seen: seen_hint.work,
             seen_hint,
             alarm: Alarm::default(),
             calls: StoreCalls::default(),
@@ -162,6 +166,9 @@ impl Dispatcher {
         for ended in self.run.state.take_ended() {
             // An orchestration may wait for this end: it is claimed in the same commit.
             self.may_claim_turns |= ended.attempt.task.parent.is_some();
+            // A turn behind the end may submit tasks. The claims of the commit account for
+            // everything that it makes claimable, so that no further claim is needed.
+            self.deadlines.may_claim |= ended.planned.is_some();
             if let Some(finished) = batch.end(ended) {
                 self.count(&finished.attempt, TaskState::Completed);
                 // This end has no outcome that would report the free slot, or that nothing is left.
@@ -367,13 +374,26 @@ impl Dispatcher {
         Ok(())
     }
 
+    /// Records what a claim of tasks has accounted for.
+    pub(super) fn note_seen(&mut self, work_seen: u64) {
+        self.seen_hint.work = work_seen.max(self.seen_hint.work);
+    }
+
+    /// Records what a claim of turns has accounted for.
+    pub(super) fn note_turns_seen(&mut self, work_seen: u64) {
+        self.turns_seen = work_seen.max(self.turns_seen);
+    }
+
     pub(super) fn read_hint(&mut self) {
         let hint = self.changes.hint();
-        if hint.work != self.seen_hint.work {
+        if hint.work > self.seen_hint.work {
             self.deadlines.may_claim = true;
             self.deadlines.look_ahead = self.deadlines.look_ahead.max(1);
-            self.may_claim_turns = true;
             self.preemption.recheck();
+        }
+        if hint.work > self.turns_seen {
+            self.may_claim_turns = true;
+            self.turns_seen = hint.work;
         }
         if hint.transitions != self.seen_hint.transitions {
             self.deadlines.check_cancellations = true;
@@ -381,7 +401,7 @@ impl Dispatcher {
         if hint.schedules != self.seen_hint.schedules {
             self.run.inner.schedules_changed.notify_one();
         }
-        self.seen_hint = hint;
+        self.seen_hint = Hint { work: hint.work.max(self.seen_hint.work), ..hint };
     }
 
     /// Releases buffered tasks if handlers have become slower since the buffer was filled, because
@@ -422,7 +442,7 @@ impl Dispatcher {
         }
         // Work that arrived during the reads above is not done yet. Its hint stays unseen, so that
         // the wait that follows ends at once.
-        Ok(self.changes.peek().work == self.seen_hint.work)
+        Ok(self.changes.peek().work <= self.seen_hint.work.min(self.turns_seen))
     }
 
     /// Returns the time of the next action if nothing happens before.

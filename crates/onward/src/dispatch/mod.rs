@@ -27,4 +27,4 @@ mod write_batch;
 
 pub(crate) use dispatcher::{Dispatcher, Goal};
 pub(crate) use outbox::{Outbox, OutboxReply};
-pub(crate) use run_state::RunState;
+pub(crate) use run_state::{AttemptEnd, RunState};

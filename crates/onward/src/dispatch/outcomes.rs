@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::{
-    AfterFailure, Change, Claimed, ClaimedTask, Failed, Lease, Outcome, Refusal, SessionId, TaskId, TaskState,
+    AfterFailure, Change, Claimed, ClaimedTask, Ended, Failed, Lease, Outcome, Refusal, SessionId, TaskId, TaskState,
 };
 
 use super::dispatcher::Dispatcher;
@@ -66,6 +66,7 @@ impl Dispatcher {
     fn start_claimed(&mut self, claimed: Claimed, limit: usize, began: Duration) {
         self.deadlines.renewed(began);
         self.deadlines.may_claim = claimed.tasks.len() >= limit;
+        self.note_seen(claimed.work_seen);
         self.deadlines.set_due(claimed.next_due, &*self.run.inner.clock);
         self.preemption.must_claim = false;
         self.preemption.recheck();
@@ -86,6 +87,7 @@ impl Dispatcher {
     fn start_turns(&mut self, claimed: Claimed, limit: usize, began: Duration) {
         self.deadlines.renewed(began);
         self.may_claim_turns = claimed.tasks.len() >= limit;
+        self.note_turns_seen(claimed.work_seen);
         self.deadlines.set_due(claimed.next_due, &*self.run.inner.clock);
         // Orchestrations that are due now may not have been in the claim.
         if claimed.next_due.is_some_and(|after| after.is_zero()) {
@@ -112,7 +114,7 @@ impl Dispatcher {
             let text = format!(
                 "the kind `{kind}` has the code of an orchestration, but this task is not one; submit it as an orchestration"
             );
-            EndedAttempt { attempt, end: failed_permanently(text) }
+            EndedAttempt::alone(attempt, failed_permanently(text))
         });
         self.run.state.add_ended(refused);
     }
@@ -164,8 +166,14 @@ impl Dispatcher {
     }
 
     fn apply_end_outcome(&mut self, ended: EndedAttempt, outcome: Outcome) {
-        let EndedAttempt { attempt, end } = ended;
-        match (end, outcome_of_end(outcome)) {
+        let EndedAttempt { attempt, end, planned } = ended;
+        let mut outcome = outcome_of_end(outcome);
+        if let Outcome::Ended(Ended { state, lease, turned }) = outcome {
+            self.may_claim_turns |= planned.is_none_or(|planned| planned.settle(&self.run, turned.as_ref()));
+            let failed = matches!(end, AttemptEnd::Fail { .. });
+            outcome = if failed { Outcome::Failed(Failed { state, lease }) } else { Outcome::Done };
+        }
+        match (end, outcome) {
             (AttemptEnd::Complete(_), Outcome::Done) => self.count(&attempt, TaskState::Completed),
             (AttemptEnd::ConfirmCancel(_), Outcome::Done) => self.count(&attempt, TaskState::Cancelled),
             (AttemptEnd::AwaitChildren(_), Outcome::AwaitsChildren { state }) => {
@@ -265,7 +273,7 @@ impl Dispatcher {
                 | AttemptEnd::Move(_)
         ) {
             let end = failed_permanently(refusal.to_string());
-            self.run.state.add_ended([EndedAttempt { attempt, end }]);
+            self.run.state.add_ended([EndedAttempt::alone(attempt, end)]);
         } else {
             tracing::error!(%task, %refusal, "the store refused the end of an attempt");
         }

@@ -13,6 +13,7 @@ use super::buffer::Buffer;
 use super::last_claim::StartOrder;
 use super::slot_time::SlotTime;
 use crate::handlers::{Attempt, ChildrenWait, Interruption};
+use crate::orchestration::PlannedTurn;
 
 /// The end of an attempt, to be written.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,16 +34,23 @@ pub(crate) enum AttemptEnd {
 }
 
 /// An attempt that has ended and whose end is not durable yet.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct EndedAttempt {
     pub(crate) attempt: Arc<Attempt>,
     pub(crate) end: AttemptEnd,
+    /// The turn that is written with the end.
+    pub(crate) planned: Option<Box<PlannedTurn>>,
 }
 
 impl EndedAttempt {
+    /// Returns an end that is written without a turn.
+    pub(crate) fn alone(attempt: Arc<Attempt>, end: AttemptEnd) -> Self {
+        Self { attempt, end, planned: None }
+    }
+
     /// Returns the end of an attempt that is released without having started.
     pub(crate) fn released(attempt: Arc<Attempt>) -> Self {
-        Self { attempt, end: AttemptEnd::Release }
+        Self::alone(attempt, AttemptEnd::Release)
     }
 }
 
@@ -238,7 +246,7 @@ impl RunState {
         drop(state);
         if let Some(attempt) = buffered {
             let end = AttemptEnd::ConfirmCancel("cancelled before it started".to_owned());
-            self.add_ended([EndedAttempt { attempt, end }]);
+            self.add_ended([EndedAttempt::alone(attempt, end)]);
         }
         if let Some(attempt) = running {
             attempt.interrupt(Interruption::Cancelled);

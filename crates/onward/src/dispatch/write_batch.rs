@@ -179,6 +179,9 @@ fn release(lease: Lease) -> Write {
 /// Returns the write that ends an attempt, or `None` if its handler has written the end itself.
 fn write_of(ended: &EndedAttempt) -> Option<Write> {
     let lease = ended.attempt.task.lease;
+    if let Some(write) = ended.planned.as_ref().and_then(|planned| planned.write(lease, &ended.end)) {
+        return Some(write);
+    }
     Some(match &ended.end {
         AttemptEnd::Complete(result) => Write::Complete { lease, result: result.clone() },
         AttemptEnd::Fail { error, next } => Write::Fail { lease, error: error.clone(), next: *next },

@@ -23,5 +23,6 @@ pub(crate) use inner::Inner;
 pub(crate) use kind_pattern::KindPattern;
 pub use module::{Module, ModuleParts};
 pub(crate) use run::Run;
+pub(crate) use settings::Settings;
 pub(crate) use weak_engine::InHandler;
 pub use weak_engine::WeakEngine;

@@ -179,6 +179,7 @@ pub(crate) mod tests {
             tags: onward_store::Tags::new(),
             ttl: None,
             parent: None,
+            report: None,
             checkpoint: None,
             expected_io: onward_store::Io::default(),
             items: 0,

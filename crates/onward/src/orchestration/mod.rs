@@ -72,6 +72,6 @@ pub(crate) use code_table::{CodeTable, Registered};
 pub(crate) use replay::GuardedStore;
 pub use replay::{CodeEnd, CompatibilityFlags, HistoryEvent, Nondeterminism, StepEnd, TaskEnd, decode_history};
 pub(crate) use turn::{
-    CheckIn, Evictor, InstanceCache, OrchestrationTelemetry, Positioned, TurnAbort, TurnOutcome, TurnSlot, TurnWrite,
-    apply_turn,
+    CheckIn, Evictor, InstanceCache, OrchestrationTelemetry, Plan, PlannedCode, PlannedTurn, Positioned, TurnAbort,
+    TurnOutcome, TurnSlot, TurnWrite, apply_turn, cancel_here, unclaimed,
 };

@@ -12,4 +12,4 @@ pub use client::{ItemCounts, RunAction, RunFollower, RunStart, RunView, StartedR
 pub use onward_store::bounds::SCRIPT_KIND;
 pub(crate) use run::RUN_KIND_PREFIX;
 pub use run::{Phase as RunPhase, StepState};
-pub(crate) use turn::{RunInstance, Templates, run_turn as run_workflow_turn};
+pub(crate) use turn::{RunInstance, Templates, plan_turn as plan_workflow_turn, run_turn as run_workflow_turn};

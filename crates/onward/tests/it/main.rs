@@ -55,6 +55,10 @@ mod finish_on_server;
 #[cfg(test)]
 mod flow;
 #[cfg(test)]
+mod fused_ends;
+#[cfg(test)]
+mod fused_faults;
+#[cfg(test)]
 mod heartbeats;
 #[cfg(test)]
 mod kills;

@@ -221,7 +221,7 @@ async fn a_store_whose_reads_are_busy_once_fails_no_orchestration(store: TestSto
         let task = start(&first).await;
         first.run_until_idle().await.unwrap();
         first.signal(task, "enough", &"over").await.unwrap();
-        // The second engine reads the history, and the task of the activity.
+        // The second engine reads the history.
         let faulty = Arc::new(FaultyStore::new(store.shared()));
         let second = store.builder().store(faulty.clone()).open().await.unwrap();
         second.orchestrate(let_go);
@@ -232,7 +232,7 @@ async fn a_store_whose_reads_are_busy_once_fails_no_orchestration(store: TestSto
         }
         assert_eq!(state(&store, task).await, TaskState::Completed, "read {read} failed");
         assert_eq!(state(&store, TaskId(task.0 + 1)).await, TaskState::Cancelled);
-        assert!(faulty.reads() >= 2, "it has read nothing");
+        assert!(faulty.reads() >= 1, "it has read nothing");
     }
 }
 

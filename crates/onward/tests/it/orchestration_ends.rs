@@ -56,7 +56,11 @@ impl std::fmt::Debug for Intruder {
 }
 
 fn ended(write: &Write) -> Option<TaskId> {
-    let Write::Turn(turn) = write else { return None };
+    let turn = match write {
+        Write::Turn(turn) => turn,
+        Write::EndWithTurn(end) => &end.turn,
+        _ => return None,
+    };
     let ends = matches!(turn.next, AfterTurn::Complete { .. } | AfterTurn::Fail { .. } | AfterTurn::Cancelled { .. });
     ends.then_some(turn.lease.task)
 }

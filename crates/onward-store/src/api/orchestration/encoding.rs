@@ -32,6 +32,10 @@ enum StoredBody {
         result: Option<ByteVec>,
         #[n(4)]
         error: Option<String>,
+        #[n(5)]
+        attempts: u32,
+        #[n(6)]
+        omitted: Option<u64>,
     },
     #[n(2)]
     NotStarted {
@@ -64,12 +68,14 @@ struct StoredMessage {
 impl StoredBody {
     fn of(body: &MessageBody) -> Self {
         match body {
-            MessageBody::Ended { reference, task, state, result, error } => Self::Ended {
+            MessageBody::Ended { reference, task, state, result, error, attempts, omitted } => Self::Ended {
                 reference: *reference,
                 task: task.0,
                 state: state.code(),
                 result: result.as_ref().map(|result| result.to_vec().into()),
                 error: error.clone(),
+                attempts: *attempts,
+                omitted: *omitted,
             },
             MessageBody::NotStarted { reference, existing } => {
                 Self::NotStarted { reference: *reference, existing: existing.0 }
@@ -84,12 +90,14 @@ impl StoredBody {
     fn into_body(self) -> Result<MessageBody> {
         let bytes = |bytes: ByteVec| Bytes::from(Vec::from(bytes));
         Ok(match self {
-            Self::Ended { reference, task, state, result, error } => MessageBody::Ended {
+            Self::Ended { reference, task, state, result, error, attempts, omitted } => MessageBody::Ended {
                 reference,
                 task: TaskId(task),
                 state: TaskState::from_code(state).ok_or_else(|| damaged("an unknown state"))?,
                 result: result.map(bytes),
                 error,
+                attempts,
+                omitted,
             },
             Self::NotStarted { reference, existing } => {
                 MessageBody::NotStarted { reference, existing: TaskId(existing) }

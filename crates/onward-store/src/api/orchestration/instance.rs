@@ -112,7 +112,8 @@ impl Instance {
     }
 
     pub(crate) fn claimed(&self) -> ClaimedInstance {
-        ClaimedInstance { generation: self.generation, length: self.length, messages: self.messages() }
+        let (generation, length, received) = (self.generation, self.length, self.received);
+        ClaimedInstance { generation, length, received, messages: self.messages() }
     }
 
     pub(crate) fn record(&self) -> InstanceRecord {

@@ -22,12 +22,48 @@ pub struct Message {
     pub body: MessageBody,
 }
 
+/// The end of a task, as it is reported to its orchestration.
+#[derive(Debug, Clone)]
+pub(crate) struct EndReport {
+    pub(crate) reference: u64,
+    pub(crate) task: TaskId,
+    pub(crate) state: TaskState,
+    pub(crate) result: Option<Bytes>,
+    /// The last error of the task.
+    pub(crate) error: Option<String>,
+    /// The number of claims of the task.
+    pub(crate) claims: u32,
+}
+
+impl EndReport {
+    /// Returns the message. A completed task reports its result unless that is too large; any other
+    /// task reports its last error.
+    pub(crate) fn into_body(self) -> MessageBody {
+        let Self { reference, task, state, result, error, claims } = self;
+        let completed = state == TaskState::Completed;
+        let result = result.filter(|_| completed);
+        let omitted = result.as_ref().map(Bytes::len).filter(|size| *size > bounds::REPORTED_RESULT);
+        MessageBody::Ended {
+            reference,
+            task,
+            state,
+            result: result.filter(|_| omitted.is_none()),
+            error: error.filter(|_| !completed),
+            attempts: claims,
+            omitted: omitted.map(|size| size as u64),
+        }
+    }
+}
+
 impl Message {
-    /// Returns the approximate size: the bytes of results, errors and payloads.
+    /// Returns the approximate size: the bytes of results, errors and payloads. An omitted result
+    /// counts, because the reader gets it for the same turn.
     fn bytes(&self) -> usize {
         match &self.body {
-            MessageBody::Ended { result, error, .. } => {
-                result.as_ref().map_or(0, Bytes::len) + error.as_ref().map_or(0, String::len)
+            MessageBody::Ended { result, error, omitted, .. } => {
+                let omitted = omitted.map_or(0, |size| usize::try_from(size).unwrap_or(usize::MAX));
+                let result = result.as_ref().map_or(omitted, Bytes::len);
+                result.saturating_add(error.as_ref().map_or(0, String::len))
             }
             MessageBody::Signal { payload, .. } => payload.len(),
             MessageBody::NotStarted { .. } | MessageBody::Cancel => 0,
@@ -65,10 +101,17 @@ pub enum MessageBody {
         task: TaskId,
         /// The state in which the task ended.
         state: TaskState,
-        /// The result, if the task completed.
+        /// The result, if the task completed and the result is not omitted.
         result: Option<Bytes>,
         /// The last error, if the task did not complete.
         error: Option<String>,
+        /// The number of attempts that began: the claims of the task, including claims that were
+        /// released. If it is 0, the task had no effect.
+        attempts: u32,
+        /// The size in bytes of a result that is larger than
+        /// [`bounds::REPORTED_RESULT`](crate::bounds::REPORTED_RESULT). The reader gets such a
+        /// result from the task.
+        omitted: Option<u64>,
     },
     /// A task that the orchestration submitted with a reference was not inserted, because another
     /// task has its key.

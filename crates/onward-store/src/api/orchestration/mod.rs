@@ -18,7 +18,10 @@ pub(crate) use encoding::{decode_instance, encode_instance};
 pub(crate) use encoding::{decode_message, encode_message};
 pub use hold::Hold;
 pub(crate) use instance::Instance;
+pub(crate) use message::EndReport;
 #[cfg(feature = "sqlite")]
 pub(crate) use message::Handful;
 pub use message::{Message, MessageBody, Recipient, Signal};
-pub use turn::{AfterTurn, ClaimedInstance, HistoryChunk, InstanceRecord, Turn, Turned};
+pub use turn::{
+    AfterTurn, AttemptEnd, ChildTask, ClaimedInstance, EndWithTurn, Ended, HistoryChunk, InstanceRecord, Turn, Turned,
+};

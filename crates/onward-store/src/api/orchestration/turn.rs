@@ -11,6 +11,7 @@ use crate::api::name::Name;
 use crate::api::outcome::Submitted;
 use crate::api::task::{Lease, NewTask, TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
+use crate::api::write::AfterFailure;
 
 /// The result of one turn of an orchestration, as its engine writes it.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,9 +48,13 @@ pub struct Turn {
     /// no parent, or the orchestration as its parent. It cannot have dependencies or an
     /// aggregation.
     pub submits: Vec<NewTask>,
-    /// The tasks to cancel. Tasks that have ended, and tasks that are not its children, are
-    /// unchanged.
-    pub cancels: Vec<TaskId>,
+    /// The tasks to cancel, after the submits. Tasks that have ended, and tasks that are not its
+    /// children, are unchanged.
+    pub cancels: Vec<ChildTask>,
+    /// The tasks to cancel if no attempt of them has begun, after the
+    /// [cancels](Self::cancels). A task that was ever claimed is unchanged, even if the claim was
+    /// released.
+    pub withdraws: Vec<ChildTask>,
     /// True if the turn may end the orchestration although messages wait that its code was not
     /// offered. They are kept and count as [waiting](InstanceRecord::waiting).
     pub leaves_unread: bool,
@@ -74,10 +79,91 @@ impl Turn {
             awaits: Vec::new(),
             submits: Vec::new(),
             cancels: Vec::new(),
+            withdraws: Vec::new(),
             leaves_unread: false,
             next,
         }
     }
+}
+
+/// A task that an orchestration submitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ChildTask {
+    /// The task with this number.
+    Task(TaskId),
+    /// The live tasks that were submitted with this [reference](NewTask::report).
+    Reference(u64),
+}
+
+impl From<TaskId> for ChildTask {
+    fn from(task: TaskId) -> Self {
+        Self::Task(task)
+    }
+}
+
+/// The end of an attempt, and the turn to which its report leads: a worker that holds the
+/// orchestration in memory plans the turn before the report is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EndWithTurn {
+    /// The lease of the attempt.
+    pub lease: Lease,
+    /// The end of the attempt.
+    pub end: AttemptEnd,
+    /// The turn that consumes the report and everything before it. Its lease names the
+    /// orchestration; the store sets the session and the claim, and
+    /// [`consumed`](Turn::consumed).
+    pub turn: Turn,
+    /// The [generation](ClaimedInstance::generation) in which the turn was planned.
+    pub generation: u32,
+    /// The number of messages that the orchestration had received before the report.
+    pub received: u64,
+}
+
+/// The end of an attempt.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AttemptEnd {
+    /// The end of [`Write::Complete`](crate::Write::Complete).
+    Complete {
+        /// The result of the handler; at most as large as a payload.
+        result: Option<Bytes>,
+    },
+    /// The end of [`Write::Fail`](crate::Write::Fail).
+    Fail {
+        /// The error message; cut at 8 KiB.
+        error: String,
+        /// The effect on the task.
+        next: AfterFailure,
+    },
+    /// The end of [`Write::ConfirmCancel`](crate::Write::ConfirmCancel).
+    ConfirmCancel {
+        /// The reason, which becomes the last error of the task; cut at 8 KiB.
+        reason: String,
+    },
+}
+
+impl AttemptEnd {
+    /// Returns the state in which the task ends; `None` if it is to be retried.
+    #[must_use]
+    pub fn state(&self) -> Option<TaskState> {
+        match self {
+            Self::Complete { .. } => Some(TaskState::Completed),
+            Self::Fail { next: AfterFailure::Dead, .. } => Some(TaskState::Dead),
+            Self::Fail { next: AfterFailure::Fail, .. } => Some(TaskState::Failed),
+            Self::Fail { next: AfterFailure::Retry { .. }, .. } => None,
+            Self::ConfirmCancel { .. } => Some(TaskState::Cancelled),
+        }
+    }
+}
+
+/// The result of an [`EndWithTurn`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ended {
+    /// The state of the task after the end of the attempt.
+    pub state: TaskState,
+    /// The lease of the next attempt, if the session keeps the task.
+    pub lease: Option<Lease>,
+    /// The result of the turn; `None` if it was not written.
+    pub turned: Option<Turned>,
 }
 
 /// The continuation of an orchestration after a turn.
@@ -128,6 +214,8 @@ pub enum AfterTurn {
 /// The result of writing a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turned {
+    /// The lease of the turn. It holds for the next turn, if the session keeps the orchestration.
+    pub lease: Lease,
     /// The new state of the orchestration.
     pub state: TaskState,
     /// The results of the submits, in order.
@@ -144,6 +232,8 @@ pub struct ClaimedInstance {
     pub generation: u32,
     /// The number of events in its history.
     pub length: u64,
+    /// The number of messages that have arrived so far.
+    pub received: u64,
     /// The messages for the turn, oldest first: at most
     /// [`bounds::TURN_MESSAGES`](crate::bounds::TURN_MESSAGES), with at most
     /// [`bounds::TURN_MESSAGE_BYTES`](crate::bounds::TURN_MESSAGE_BYTES), but always the first.

@@ -33,6 +33,7 @@ impl State {
             groups_share: self.are_shared(),
             turn,
             configuration: self.configuration,
+            work_seen: self.hint.work,
         }))
     }
 

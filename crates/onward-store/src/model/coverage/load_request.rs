@@ -15,6 +15,8 @@ pub(crate) enum LoadRequest {
     ExpiredKeys,
     /// Every child of a task.
     Children(TaskId),
+    /// Every live child of a task.
+    LiveChildren(TaskId),
     /// More of the messages that wait for an orchestration whose task is loaded.
     Messages(TaskId),
     /// The running tasks of a session.

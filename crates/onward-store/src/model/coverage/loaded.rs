@@ -45,6 +45,8 @@ pub(crate) struct Loaded {
     /// Keys that were looked for, taken or not.
     pub(crate) keys: BTreeSet<(Name, String)>,
     pub(crate) children: BTreeSet<TaskId>,
+    /// Tasks whose live children are all loaded.
+    pub(crate) live_children: BTreeSet<TaskId>,
     /// Orchestrations whose messages are all loaded.
     pub(crate) messages: BTreeSet<TaskId>,
     pub(crate) held: BTreeSet<SessionId>,

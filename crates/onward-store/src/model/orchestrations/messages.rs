@@ -2,7 +2,7 @@
 
 use crate::api::event::Change;
 use crate::api::name::Name;
-use crate::api::orchestration::{Instance, MessageBody, Recipient, Signal};
+use crate::api::orchestration::{EndReport, Instance, MessageBody, Recipient, Signal};
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::task::{TaskId, TaskState, check_payload};
 use crate::bounds;
@@ -57,16 +57,10 @@ impl State {
     pub(in crate::model) fn report_end(&mut self, id: TaskId, state: TaskState) {
         let Some(task) = self.tasks.get(id) else { return };
         let Some((parent, reference)) = task.new.parent.zip(task.new.report) else { return };
-        let completed = state == TaskState::Completed;
         let error = task.errors.last().map(|error| error.message.clone());
-        let body = MessageBody::Ended {
-            reference,
-            task: id,
-            state,
-            result: task.result.clone().filter(|_| completed),
-            error: error.filter(|_| !completed),
-        };
-        self.deliver(parent, body);
+        let (result, claims) = (task.result.clone(), task.claims);
+        let report = EndReport { reference, task: id, state, result, error, claims };
+        self.deliver(parent, report.into_body());
     }
 
     /// Removes the waiting messages of an orchestration that ends with this turn.

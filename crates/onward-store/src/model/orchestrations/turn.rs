@@ -1,40 +1,56 @@
 //! Turns of orchestrations.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::event::Change;
 use crate::api::name::Name;
-use crate::api::orchestration::{AfterTurn, Instance, MessageBody, Turn, Turned};
+use crate::api::orchestration::{AfterTurn, ChildTask, Instance, MessageBody, Turn, Turned};
 use crate::api::outcome::{Outcome, Refusal, Submitted};
+use crate::api::tag::Tags;
 use crate::api::task::{NewTask, TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
 use crate::model::state::State;
+use crate::model::tasks::task::Task;
 use crate::rules::attempt::cut;
 use crate::rules::orchestration::{self, Standing};
 
 impl State {
     pub(in crate::model) fn turn(&mut self, turn: Turn) -> Result<Outcome, Refusal> {
+        self.check_lease(turn.lease)?;
+        let tags = self.check_turn(&turn)?;
+        self.write_turn(turn, tags).map(Outcome::Turned)
+    }
+
+    /// Refuses a turn that an orchestration cannot write, whether or not it runs. Returns the
+    /// orchestration's tags after the turn, if they change.
+    pub(super) fn check_turn(&self, turn: &Turn) -> Result<Option<Tags>, Refusal> {
         let id = turn.lease.task;
-        let task = self.check_lease(turn.lease)?;
+        let task = self.existing(id)?;
         let instance = task.instance.as_ref().ok_or(Refusal::NotAnOrchestration(id))?;
         let (length, received, taken) = (instance.length, instance.received, instance.taken);
         let standing = Standing { length, received, kind: &task.new.kind, payload_limit: self.payload_limit };
-        orchestration::check(&turn, standing)?;
-        orchestration::check_offered(&turn, received, taken)?;
+        orchestration::check(turn, standing)?;
+        orchestration::check_offered(turn, received, taken)?;
         if !turn.values.is_empty() {
-            orchestration::check_values(&turn, &task.new.kind, instance.values.keys().map(String::as_str))?;
+            orchestration::check_values(turn, &task.new.kind, instance.values.keys().map(String::as_str))?;
         }
-        let tags = orchestration::tags_after(&turn, &task.new.kind, &task.new.tags)?;
+        let tags = orchestration::tags_after(turn, &task.new.kind, &task.new.tags)?;
         self.check_room(&turn.submits)?;
+        Ok(tags)
+    }
+
+    /// Writes a turn that was checked, of an orchestration that runs.
+    pub(super) fn write_turn(&mut self, turn: Turn, tags: Option<Tags>) -> Result<Turned, Refusal> {
+        let (id, lease) = (turn.lease.task, turn.lease);
         self.change_instance(id, |instance| instance.take(&turn));
         if let Some(tags) = tags {
             self.tasks.change(id, |task| task.new.tags = tags);
         }
         let offers_all = orchestration::offers_all(&turn);
-        let Turn { submits, cancels, next, .. } = turn;
+        let Turn { submits, cancels, withdraws, next, .. } = turn;
         let submitted = submits.into_iter().map(|new| self.submit_of(id, new)).collect::<Result<_, _>>()?;
-        cancels.into_iter().for_each(|task| self.cancel_of(id, task));
+        self.cancel_children(id, &cancels, &withdraws);
         if offers_all {
             // The mailbox has only reports of tasks that this turn cancelled or could not submit.
             self.empty_mailbox(id);
@@ -45,7 +61,7 @@ impl State {
         }
         let kept = self.instance(id).filter(|_| state == TaskState::Running);
         let messages = kept.map_or_else(Vec::new, Instance::messages);
-        Ok(Outcome::Turned(Turned { state, submitted, messages }))
+        Ok(Turned { lease, state, submitted, messages })
     }
 
     /// Rejects a turn whose tasks have more new names than the store has room for.
@@ -68,12 +84,36 @@ impl State {
         Ok(submitted)
     }
 
+    /// Cancels tasks that an orchestration submitted; those to withdraw only if they were never
+    /// claimed.
+    fn cancel_children(&mut self, id: TaskId, cancels: &[ChildTask], withdraws: &[ChildTask]) {
+        let names_references = orchestration::names_references(cancels) || orchestration::names_references(withdraws);
+        let by_reference = if names_references { self.children_by_reference(id) } else { BTreeMap::new() };
+        for task in orchestration::named_tasks(cancels, &by_reference) {
+            self.cancel_of(id, task, |_| true);
+        }
+        for task in orchestration::named_tasks(withdraws, &by_reference) {
+            self.cancel_of(id, task, |task| task.claims == 0);
+        }
+    }
+
     /// Cancels a task on behalf of the orchestration that submitted it, unless the task has ended.
-    fn cancel_of(&mut self, id: TaskId, task: TaskId) {
-        let is_its_own = self.tasks.get(task).is_some_and(|task| task.new.parent == Some(id));
+    fn cancel_of(&mut self, id: TaskId, task: TaskId, is_meant: impl Fn(&Task) -> bool) {
+        let is_its_own = self.tasks.get(task).is_some_and(|task| task.new.parent == Some(id) && is_meant(task));
         if is_its_own {
             let _ = self.cancel(task);
         }
+    }
+
+    /// Returns the live tasks that an orchestration submitted with references.
+    fn children_by_reference(&self, id: TaskId) -> BTreeMap<u64, Vec<TaskId>> {
+        let mut children = BTreeMap::<u64, Vec<TaskId>>::new();
+        for task in self.tasks.live_children_of(id) {
+            if let Some(reference) = task.new.report {
+                children.entry(reference).or_default().push(task.id);
+            }
+        }
+        children
     }
 
     fn continue_after_turn(&mut self, id: TaskId, next: AfterTurn) -> TaskState {

@@ -44,6 +44,9 @@ impl State {
         if task.is_unstarted() {
             return Err(rules::orchestration::never_started(id));
         }
+        if let Some(run) = self.run_of_step(task) {
+            return Err(Refusal::StepOfRun { task: id, run });
+        }
         if let Some(by) = self.keys.active(&task.new) {
             return Err(Refusal::KeyTaken { task: id, by });
         }
@@ -61,6 +64,14 @@ impl State {
         self.batches.forget(id);
         self.collect(id);
         Ok(Outcome::Done)
+    }
+
+    /// Returns the active workflow run of which a task is a step.
+    fn run_of_step(&self, task: &Task) -> Option<TaskId> {
+        // The parent is looked for only where it matters: a store may have to load it.
+        let parent = task.new.parent.filter(|_| task.new.report.is_some())?;
+        let parent = self.tasks.get(parent).map(|parent| (parent.id, parent.new.kind.as_str(), parent.state));
+        rules::orchestration::run_of_step(task.new.report, parent)
     }
 
     pub(in crate::model) fn reset(&mut self, id: TaskId) {

@@ -11,7 +11,7 @@ use crate::api::task::{SessionId, TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::model::coverage::check::Coverage;
 use crate::model::coverage::load_request::LoadRequest;
-use crate::model::coverage::loaded::LoadedUpTo;
+use crate::model::coverage::loaded::{Loaded, LoadedUpTo};
 use crate::model::limits::running::{RunningCounts, RunningKey};
 use crate::model::tasks::sub_queue::SubQueue;
 use crate::model::tasks::task::{End, Task};
@@ -227,6 +227,15 @@ impl TaskTable {
             || LoadRequest::Children(parent),
         );
         self.iter().filter(move |task| task.new.parent == Some(parent))
+    }
+
+    /// Returns the live children of a task, by number.
+    pub(in crate::model) fn live_children_of(&self, parent: TaskId) -> impl Iterator<Item = &Task> {
+        let has_all = |loaded: &Loaded| {
+            parent.0 > loaded.last_task || loaded.children.contains(&parent) || loaded.live_children.contains(&parent)
+        };
+        self.coverage.request_unless(has_all, || LoadRequest::LiveChildren(parent));
+        self.iter().filter(move |task| task.new.parent == Some(parent) && !task.state.is_ended())
     }
 
     /// Returns the number of running tasks of a scope.

@@ -206,6 +206,7 @@ impl Task {
             tags: self.new.tags.clone(),
             ttl: self.new.ttl,
             parent: self.new.parent,
+            report: self.new.report,
             checkpoint: self.checkpoint.clone(),
             expected_io: self.new.io,
             items: self.items,

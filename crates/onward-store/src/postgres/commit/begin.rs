@@ -58,6 +58,12 @@ impl TransactionStart {
         let working_set = WorkingSet::new(server_numbers.counters, server_numbers.latest_day, payload_limit, items)?;
         Ok(Self { now: server_numbers.now, working_set, is_unflushed: false })
     }
+
+    /// Makes the claims of the transaction account for everything that was hinted by now.
+    fn with_hints_of(self, shared: &Shared) -> Self {
+        let work = shared.hints.borrow().work;
+        Self { working_set: self.working_set.with_work_before(work), ..self }
+    }
 }
 
 /// The requests that are sent at once when a transaction begins.
@@ -293,7 +299,8 @@ pub(super) async fn begin_to_write<'c>(
     };
     let (mut start, mut decision) = match sent_plan.map(|sent_plan| *sent_plan) {
         Some(SentPlan { start, decision, .. }) => (start, Some(decision)),
-        None => (TransactionStart::of(server_numbers, payload_limit, items)?, None),
+        // The transaction has the lock: everything that was hinted by now is committed.
+        None => (TransactionStart::of(server_numbers, payload_limit, items)?.with_hints_of(shared), None),
     };
     take(&mut start.working_set, loaded?)?;
     let own_sessions = state.own_sessions.open_in(&start.working_set);

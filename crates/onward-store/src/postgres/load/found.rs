@@ -65,6 +65,7 @@ impl FoundRows {
             }
             LoadQuery::Tasks { .. }
             | LoadQuery::Children { .. }
+            | LoadQuery::LiveChildren(_)
             | LoadQuery::HeldBy(_)
             | LoadQuery::CancelRequested(_)
             | LoadQuery::Waiting(_)
@@ -107,6 +108,11 @@ fn take_one(working_set: &mut WorkingSet, loaded: QueryResult) -> Result<()> {
             }
             take_tasks(working_set, tasks);
             parents.into_iter().for_each(|parent| working_set.mark_loaded(LoadRequest::Children(TaskId(parent))));
+        }
+        LoadQuery::LiveChildren(parents) => {
+            take_tasks(working_set, tasks);
+            let loaded = |parent| LoadRequest::LiveChildren(TaskId(parent));
+            parents.into_iter().for_each(|parent| working_set.mark_loaded(loaded(parent)));
         }
         LoadQuery::Messages(tasks, most) => take_messages(working_set, &tasks, &rows, most)?,
         LoadQuery::HeldBy(sessions) => {

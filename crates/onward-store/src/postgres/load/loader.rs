@@ -111,7 +111,7 @@ impl<'a> Loader<'a> {
         let deep = self.rounds > SHALLOW;
         let (mut tasks, mut keys, mut children) = (Vec::new(), Vec::new(), Vec::new());
         let (mut held, mut to_cancel, mut queries) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut messages, mut most) = (Vec::new(), 0);
+        let (mut messages, mut most, mut live_children) = (Vec::new(), 0, Vec::new());
         let mut documents = Vec::new();
         for request in requests {
             let limit = self.limit(&request);
@@ -120,6 +120,7 @@ impl<'a> Loader<'a> {
                 LoadRequest::Key(kind, key) => keys.push((kind, key)),
                 LoadRequest::Document(collection, key) => documents.push((collection, key)),
                 LoadRequest::Children(parent) => children.push(parent.0),
+                LoadRequest::LiveChildren(parent) => live_children.push(parent.0),
                 LoadRequest::Messages(task) => {
                     messages.push(task.0);
                     most = limit.max(most);
@@ -161,6 +162,7 @@ impl<'a> Loader<'a> {
             _ => false,
         };
         queries.extend(lists.into_iter().filter(|query| !is_empty(query)));
+        queries.extend((!live_children.is_empty()).then_some(LoadQuery::LiveChildren(live_children)));
         queries.extend((!messages.is_empty()).then_some(LoadQuery::Messages(messages, most)));
         queries.extend((!documents.is_empty()).then_some(LoadQuery::Documents(documents)));
         queries.extend((!keys.is_empty()).then_some(LoadQuery::Keys(keys)));

@@ -30,6 +30,8 @@ pub(in crate::postgres) enum LoadQuery {
         parents: Vec<i64>,
         deep: bool,
     },
+    /// The live children of each of these tasks.
+    LiveChildren(Vec<i64>),
     /// The first messages of each of these orchestrations, at most this many.
     Messages(Vec<i64>, usize),
     /// All tasks that these sessions run.
@@ -78,6 +80,9 @@ pub(in crate::postgres) async fn rows(
             by_ids(client, &sql.all_tasks("WHERE t.parent = ANY($1)"), parents, each).await
         }
         LoadQuery::Children { parents, .. } => by_ids(client, &sql.all_tasks(&descendants()), parents, each).await,
+        LoadQuery::LiveChildren(parents) => {
+            by_ids(client, &sql.tasks("task", "WHERE t.parent = ANY($1)"), parents, each).await
+        }
         LoadQuery::Messages(tasks, most) => {
             let text = sql.text(
                 "SELECT m.task, m.body FROM unnest($1) AS u (id) CROSS JOIN LATERAL (\

@@ -7,6 +7,7 @@ use std::pin::Pin;
 use tokio::sync::mpsc;
 
 use crate::api::error::Result;
+use crate::api::orchestration::AttemptEnd;
 use crate::api::store::Durability;
 use crate::api::write::Write;
 use crate::bounds;
@@ -228,6 +229,10 @@ fn bytes_of(writes: &[Write]) -> usize {
     let one = |write: &Write| match write {
         Write::Submit(new) => new.payload.len(),
         Write::Complete { result, .. } => result.as_ref().map_or(0, bytes::Bytes::len),
+        Write::EndWithTurn(write) => match &write.end {
+            AttemptEnd::Complete { result } => result.as_ref().map_or(0, bytes::Bytes::len),
+            AttemptEnd::Fail { .. } | AttemptEnd::ConfirmCancel { .. } => 0,
+        },
         Write::All(writes) => bytes_of(writes),
         _ => 0,
     };

@@ -102,7 +102,8 @@ fn outcome_of(error: DriverError, applied: Applied, commit_id: CommitId) -> Comm
 /// affects such a write.
 fn only_appends(write: &Write) -> bool {
     let Write::Turn(turn) = write else { return false };
-    turn.next == AfterTurn::Continue && turn.submits.is_empty() && turn.cancels.is_empty() && turn.tags.is_empty()
+    let has_children = !(turn.submits.is_empty() && turn.cancels.is_empty() && turn.withdraws.is_empty());
+    turn.next == AfterTurn::Continue && !has_children && turn.tags.is_empty()
 }
 
 /// Decides the calls over the row cache. Returns `None` if the cache does not cover them, or if
@@ -117,7 +118,9 @@ fn decide(shared: &Shared, calls: &[&[Write]], state: &WriterState) -> Result<Op
     }
     let clock = shared.clock();
     let now = Now { wall: clock.now(), steady: clock.steady() };
-    let mut working_set = WorkingSet::new(counters, None, shared.options.payload_limit, items.clone())?;
+    let work_before = shared.hints.borrow().work;
+    let working_set = WorkingSet::new(counters, None, shared.options.payload_limit, items.clone())?;
+    let mut working_set = working_set.with_work_before(work_before);
     state.row_cache.copy_to(&requests, &mut working_set);
     let mut decision = working_set.decision(now);
     while decision.advance(calls, usize::MAX)? {}

@@ -56,12 +56,14 @@ impl Plan {
         if !after.is_alone() {
             return Ok(None);
         }
+        let work_before = shared.hints.borrow().work;
         // The server's clock never goes back, so the plan must not be earlier than the transaction
         // before it.
         let about = shared.about_now();
         let now = if about.wall < time.wall { time } else { about };
         let working_set =
             WorkingSet::new(counters, after.latest_day.clone(), shared.options.payload_limit, items.clone())?;
+        let working_set = working_set.with_work_before(work_before);
         let decision = Box::new(working_set.decision(now));
         let (rows, written) = (Vec::new(), SentTasks::default());
         Ok(Some(Box::new(Self { write, counters, working_set, now, decision, rows, written })))

@@ -73,6 +73,13 @@ impl WorkingSet {
         Ok(Self { state, running: None, ended: None, live: BTreeMap::new(), recorded: None })
     }
 
+    /// Sets the count of [`Hint::work`](crate::Hint::work) before the decision, for which claims
+    /// account. Everything that was hinted by then must be visible to the decision.
+    pub(in crate::postgres) fn with_work_before(mut self, work: u64) -> Self {
+        self.state.hint.work = work;
+        self
+    }
+
     /// Adds a task with its relations, unless it is loaded.
     pub(crate) fn task(&mut self, LoadedTask { task, relations }: LoadedTask) -> TaskId {
         let id = task.id;
@@ -208,6 +215,7 @@ impl WorkingSet {
         self.change_loaded(|loaded| match request {
             LoadRequest::Key(kind, key) => drop(loaded.keys.insert((kind, key))),
             LoadRequest::Children(parent) => drop(loaded.children.insert(parent)),
+            LoadRequest::LiveChildren(parent) => drop(loaded.live_children.insert(parent)),
             LoadRequest::HeldBy(session) => drop(loaded.held.insert(session)),
             LoadRequest::CancelRequested(session) => drop(loaded.to_cancel.insert(session)),
             LoadRequest::IdRange(from, before) => drop(loaded.between.insert((from, before))),

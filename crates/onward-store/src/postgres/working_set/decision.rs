@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::api::error::Result;
 use crate::api::notification::TaskNotification;
 use crate::api::outcome::Outcome;
+use crate::api::store::Hint;
 use crate::api::task::TaskId;
 use crate::api::write::Write;
 use crate::model::{Now, State, Task};
@@ -226,7 +227,8 @@ impl Decision {
             return Err(requests);
         }
         let Self { mut state, outcomes, log, forget_before, .. } = self;
-        let (hint, notifications) = (state.hint, std::mem::take(&mut state.notifications));
+        let hint = Hint { work: state.hint.work.saturating_sub(working_set.state().hint.work), ..state.hint };
+        let notifications = std::mem::take(&mut state.notifications);
         Ok(Applied { outcomes, hint, notifications, stamp: stamp(&state), log, forget_before, after: state })
     }
 }

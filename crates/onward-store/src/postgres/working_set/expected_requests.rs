@@ -2,7 +2,7 @@
 
 use crate::api::completion::CompletionToken;
 use crate::api::dependency::Dependency;
-use crate::api::orchestration::Recipient;
+use crate::api::orchestration::{ChildTask, Recipient, Turn};
 use crate::api::task::{Lease, NewTask, TaskId};
 use crate::api::write::Write;
 use crate::model::LoadRequest;
@@ -41,10 +41,10 @@ pub(in crate::postgres) fn requests_of(write: &Write, requests: &mut Vec<LoadReq
         | Write::PauseOrchestration { task }
         | Write::ResumeOrchestration { task }
         | Write::Move { task, .. } => requests.push(LoadRequest::Task(*task)),
-        Write::Turn(turn) => {
-            requests.push(LoadRequest::Task(turn.lease.task));
-            turn.submits.iter().for_each(|new| submitted(new, requests));
-            requests.extend(turn.cancels.iter().copied().map(LoadRequest::Task));
+        Write::Turn(turn) => written(turn, requests),
+        Write::EndWithTurn(write) => {
+            requests.push(LoadRequest::Task(of_lease(write.lease)));
+            written(&write.turn, requests);
         }
         Write::Signal(signal) => requests.push(match &signal.to {
             Recipient::Task(task) => LoadRequest::Task(*task),
@@ -77,6 +77,16 @@ pub(in crate::postgres) fn requests_of(write: &Write, requests: &mut Vec<LoadReq
         | Write::Bulk(_)
         | Write::Retire { .. } => {}
     }
+}
+
+/// Adds the rows that a turn needs.
+fn written(turn: &Turn, requests: &mut Vec<LoadRequest>) {
+    requests.push(LoadRequest::Task(turn.lease.task));
+    turn.submits.iter().for_each(|new| submitted(new, requests));
+    requests.extend(turn.cancels.iter().chain(&turn.withdraws).map(|child| match child {
+        ChildTask::Task(task) => LoadRequest::Task(*task),
+        ChildTask::Reference(_) => LoadRequest::LiveChildren(turn.lease.task),
+    }));
 }
 
 /// Returns the task of a lease.

@@ -88,7 +88,11 @@ impl CommitCounts {
     fn add_write(&mut self, write: &Write) {
         match write {
             Write::Submit(_) => self.submitted += 1,
-            Write::Complete { .. } | Write::Fail { .. } | Write::Release { .. } | Write::ConfirmCancel { .. } => {
+            Write::Complete { .. }
+            | Write::Fail { .. }
+            | Write::Release { .. }
+            | Write::ConfirmCancel { .. }
+            | Write::EndWithTurn(_) => {
                 self.ended += 1;
             }
             Write::All(writes) => writes.iter().for_each(|write| self.add_write(write)),

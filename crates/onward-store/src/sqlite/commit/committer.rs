@@ -361,6 +361,8 @@ impl Committer {
         work: impl FnOnce(&mut Transaction<'_>) -> Result<T>,
     ) -> Result<(T, Hint, Vec<TaskNotification>)> {
         let Some(cache) = self.cache.as_mut() else { return Err(Error::closed()) };
+        // Everything that was hinted by now is in the file, and this transaction sees it.
+        let work_before = self.hints.borrow().work;
         let mut transaction = Transaction {
             connection: &self.connection.database(),
             cache,
@@ -372,6 +374,7 @@ impl Committer {
             log: LogBuffer::default(),
             statistics: rustc_hash::FxHashMap::default(),
             hint: Hint::default(),
+            work_before,
             notifications: self.notifications.has_receivers().then(Vec::new),
             completions: Vec::new(),
             unpropagated_ends: std::collections::VecDeque::new(),

@@ -81,6 +81,8 @@ pub(in crate::sqlite) struct Transaction<'a> {
     pub(in crate::sqlite) statistics: FxHashMap<(i64, TaskState), StatisticsChange>,
     /// The kinds of changes so far.
     pub(in crate::sqlite) hint: Hint,
+    /// The store's count of [`Hint::work`] before the transaction.
+    pub(in crate::sqlite) work_before: u64,
     /// The notifications of ended tasks, if the process has a listener.
     pub(in crate::sqlite) notifications: Option<Vec<TaskNotification>>,
     /// Completions that have an outcome but are not written yet.
@@ -289,9 +291,14 @@ impl Transaction<'_> {
     /// half-way, and undoes what it did.
     fn verb(&mut self, write: &Write) -> VerbResult<Outcome> {
         let outcome = self.act(write)?;
-        self.propagate_ends()?;
-        self.refresh_affinity_lists()?;
+        self.settle()?;
         Ok(outcome)
+    }
+
+    /// Settles what follows from a write.
+    pub(in crate::sqlite) fn settle(&mut self) -> Result<()> {
+        self.propagate_ends()?;
+        self.refresh_affinity_lists()
     }
 
     /// Runs the verb of a write.
@@ -345,6 +352,7 @@ impl Transaction<'_> {
             Write::Move { task, queue } => self.move_task(*task, queue),
             Write::Retire { session } => self.retire(*session),
             Write::Turn(turn) => self.turn(turn),
+            Write::EndWithTurn(write) => self.end_with_turn(write),
             Write::Signal(signal) => self.signal(signal),
             Write::Terminate { task, reason } => self.terminate(*task, reason),
             Write::PauseOrchestration { task } => self.pause_orchestration(*task),

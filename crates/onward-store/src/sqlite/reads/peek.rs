@@ -36,6 +36,7 @@ pub(in crate::sqlite) fn peek(
         log: LogBuffer::default(),
         statistics: rustc_hash::FxHashMap::default(),
         hint: Hint::default(),
+        work_before: 0,
         notifications: None,
         completions: Vec::new(),
         unpropagated_ends: std::collections::VecDeque::new(),

@@ -146,6 +146,7 @@ impl CallerTransactions {
             log: LogBuffer::default(),
             statistics: rustc_hash::FxHashMap::default(),
             hint: Hint::default(),
+            work_before: 0,
             notifications: Some(Vec::new()),
             completions: Vec::new(),
             unpropagated_ends: std::collections::VecDeque::new(),

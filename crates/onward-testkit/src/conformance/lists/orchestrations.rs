@@ -5,6 +5,21 @@
 macro_rules! orchestration_cases {
     ($use_cases:ident $(, $when:ident $fixture:expr)?) => {
         $crate::$use_cases! { $($when $fixture)?;
+            child_reports {
+                a_turn_withdraws_tasks_that_never_started,
+                a_turn_does_not_withdraw_a_task_that_runs,
+                a_turn_does_not_withdraw_a_task_that_was_claimed_before,
+                a_turn_withdraws_no_task_of_another,
+                a_turn_cancels_tasks_by_their_references,
+                a_report_counts_the_attempts_that_began,
+                a_report_of_a_task_that_ends_between_attempts_counts_those_before,
+                a_report_leaves_a_large_result_out,
+                a_bulk_cancel_counts_an_orchestration_by_its_state_before_its_tasks_ended,
+                a_step_of_a_run_is_not_retried_by_itself,
+                a_bulk_retry_passes_over_steps_of_runs,
+                a_step_of_a_run_that_has_ended_is_retried,
+                a_task_of_an_orchestration_that_is_no_run_is_retried,
+            }
             orchestration_ends {
                 an_end_is_refused_while_messages_wait_that_were_not_offered,
                 an_end_is_refused_for_a_message_that_came_before_an_earlier_part_of_the_turn,
@@ -111,6 +126,40 @@ macro_rules! orchestration_cases {
                 many_messages_are_delivered_in_order_over_several_turns,
                 what_waits_for_an_orchestration_survives_a_restart,
                 a_parked_orchestration_survives_a_restart,
+            }
+            turns_with_ends {
+                an_end_is_written_with_the_turn_that_follows,
+                an_end_with_a_turn_is_as_an_end_a_claim_and_a_turn,
+                a_claim_behind_an_end_with_a_turn_gets_what_the_turn_submitted,
+                ends_of_one_call_are_planned_on_each_other,
+                an_end_planned_on_a_turn_that_is_not_written_leaves_its_own_out,
+                an_end_is_alone_if_a_message_came_before_it,
+                an_end_is_alone_while_the_orchestration_has_a_turn,
+                an_end_is_alone_if_the_turn_was_planned_on_another_history,
+                an_end_is_alone_if_the_orchestration_started_again,
+                an_end_in_the_generation_that_it_states_is_written_with_its_turn,
+                an_end_is_alone_if_the_turn_is_that_of_another_orchestration,
+                an_end_of_a_task_without_a_report_is_alone,
+                an_end_is_alone_if_the_time_of_the_orchestration_has_come,
+                an_end_before_the_time_of_the_orchestration_is_written_with_its_turn,
+                an_end_is_alone_if_the_orchestration_is_paused,
+                an_end_is_alone_if_a_pause_holds_the_orchestration_back,
+                an_end_is_alone_if_a_limit_holds_the_orchestration_back,
+                the_room_that_an_end_makes_is_enough_for_its_turn,
+                a_turn_with_an_end_takes_a_token,
+                an_end_is_alone_if_the_orchestration_is_reserved_for_another_session,
+                a_turn_with_an_end_is_the_latest_start_of_its_affinity_key,
+                an_end_is_alone_if_the_orchestration_has_expired,
+                nothing_happens_under_a_lease_that_is_lost,
+                an_end_that_is_refused_for_its_result_leaves_its_turn_out,
+                an_attempt_that_is_tried_again_ends_without_the_turn,
+                a_bad_end_is_written_with_the_turn_that_follows,
+                an_end_is_alone_if_its_turn_would_be_refused,
+                a_turn_with_an_end_may_end_the_orchestration,
+                a_turn_with_an_end_may_keep_the_orchestration,
+                a_message_of_the_turn_itself_waits_behind_it,
+                a_turn_with_an_end_is_a_member_of_an_all,
+                a_turn_with_an_end_survives_a_restart,
             }
         }
     };

@@ -94,7 +94,7 @@ pub async fn the_reports_of_what_an_end_cancels_are_not_unread(store: TestStore)
     let lease = store.running(orchestration()).await;
     let submits = vec![NewTask { when: When::After(MINUTE), ..activity(lease.task, 7) }];
     let child = turned(&store, Turn { submits, ..one_event(lease, 0, AfterTurn::Continue) }).await.submitted[0].id();
-    let end = Turn { cancels: vec![child], ..one_event(lease, 1, AfterTurn::Complete { result: None }) };
+    let end = Turn { cancels: vec![child.into()], ..one_event(lease, 1, AfterTurn::Complete { result: None }) };
     assert_eq!(turned(&store, end).await.state, TaskState::Completed);
     assert_eq!((store.state(child).await, waiting(&store, lease.task).await), (TaskState::Cancelled, 0));
 }

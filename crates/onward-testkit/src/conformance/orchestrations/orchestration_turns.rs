@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, AfterTurn, ClaimedTask, HistoryChunk, Hold, Lease, Message, MessageBody, NewTask, OnDuplicate,
-    OpenSession, Outcome, Page, Recipient, Refusal, Served, ServedCode, SessionId, Signal, StoreReads, Submitted, Tags,
-    TaskFilter, TaskId, TaskResult, TaskState, Turn, Turned, UniqueKey, WaitReason, When, Write, bounds,
+    AfterFailure, AfterTurn, ChildTask, ClaimedTask, HistoryChunk, Hold, Lease, Message, MessageBody, NewTask,
+    OnDuplicate, OpenSession, Outcome, Page, Recipient, Refusal, Served, ServedCode, SessionId, Signal, StoreReads,
+    Submitted, Tags, TaskFilter, TaskId, TaskResult, TaskState, Turn, Turned, UniqueKey, WaitReason, When, Write,
+    bounds,
 };
 
 use crate::test_store::{LEASE, TestStore, name, task};
@@ -56,6 +57,11 @@ pub(super) async fn claim(store: &TestStore, session: SessionId) -> ClaimedTask 
 
 pub(super) fn messages(task: &ClaimedTask) -> Vec<MessageBody> {
     task.instance.as_ref().unwrap().messages.iter().map(|message| message.body.clone()).collect()
+}
+
+/// Returns the report about a task with the reference 7 that was claimed once.
+pub(super) fn ended(task: TaskId, state: TaskState, result: Option<Bytes>, error: Option<String>) -> MessageBody {
+    MessageBody::Ended { reference: 7, task, state, result, error, attempts: 1, omitted: None }
 }
 
 pub(super) fn paid(payload: &'static str) -> MessageBody {
@@ -442,7 +448,7 @@ pub async fn the_end_of_a_submitted_task_comes_as_a_message(store: TestStore) {
     assert_eq!(claimed.lease.task, task);
     let state = TaskState::Completed;
     let result = Some("ok".into());
-    assert_eq!(messages(&claimed), [MessageBody::Ended { reference: 7, task: lease.task, state, result, error: None }]);
+    assert_eq!(messages(&claimed), [ended(lease.task, state, result, None)]);
 }
 
 /// Shows: D1
@@ -466,7 +472,7 @@ pub async fn a_failed_task_reports_its_error(store: TestStore) {
     store.fail(lease, AfterFailure::Dead).await;
     let (state, error) = (TaskState::Dead, Some("oops".to_owned()));
     let claimed = claim(&store, lease.session).await;
-    assert_eq!(messages(&claimed), [MessageBody::Ended { reference: 7, task: lease.task, state, result: None, error }]);
+    assert_eq!(messages(&claimed), [ended(lease.task, state, None, error)]);
 }
 
 /// Shows: D2
@@ -485,7 +491,10 @@ pub async fn a_submitted_task_that_is_removed_counts_as_cancelled(store: TestSto
     store.done(Write::Delete { task: child }).await;
     let (state, result, error) = (TaskState::Cancelled, None, None);
     let claimed = claim(&store, lease.session).await;
-    assert_eq!(messages(&claimed), [MessageBody::Ended { reference: 7, task: child, state, result, error }]);
+    assert_eq!(
+        messages(&claimed),
+        [MessageBody::Ended { reference: 7, task: child, state, result, error, attempts: 0, omitted: None }]
+    );
 }
 
 /// Shows: D4
@@ -598,8 +607,15 @@ pub async fn the_end_of_a_sub_orchestration_comes_as_a_message(store: TestStore)
     let child = store.claim_one(parent.session).await;
     turned(&store, one_event(child, 0, AfterTurn::Complete { result: None })).await;
     let claimed = claim(&store, parent.session).await;
-    let ended =
-        MessageBody::Ended { reference: 1, task: child.task, state: TaskState::Completed, result: None, error: None };
+    let ended = MessageBody::Ended {
+        reference: 1,
+        task: child.task,
+        state: TaskState::Completed,
+        result: None,
+        error: None,
+        attempts: 1,
+        omitted: None,
+    };
     assert_eq!((claimed.lease.task, messages(&claimed)), (parent.task, vec![ended]));
 }
 
@@ -631,7 +647,7 @@ pub async fn a_turn_cancels_tasks_of_its_own(store: TestStore) {
     let stranger = store.submit("stranger").await;
     store.done(signal(Recipient::Task(task), "1")).await;
     let turn = store.claim_kinds_leases(lease.session, &["order"]).await.remove(0);
-    let cancels = vec![lease.task, stranger, TaskId(999)];
+    let cancels = [lease.task, stranger, TaskId(999)].map(ChildTask::Task).into();
     turned(&store, Turn { cancels, ..one_event(turn, 1, PARK) }).await;
     assert!(store.record(lease.task).await.cancel_requested);
     assert_eq!(store.state(stranger).await, TaskState::Waiting);

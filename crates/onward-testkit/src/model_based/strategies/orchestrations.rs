@@ -3,19 +3,20 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use onward_store::{Dependencies, NewTask};
+use onward_store::{AttemptEnd, Dependencies, NewTask};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::sequences::{delay, kind, new_task, pick, tag};
-use crate::model_based::steps::{NextTurn, Operation, TurnOperation};
+use super::sequences::{after_failure, delay, kind, new_task, pick, tag};
+use crate::model_based::steps::{ChildPick, EndWithTurnOperation, NextTurn, Operation, TurnOperation};
 
 pub(super) fn operation() -> impl Strategy<Value = Operation> {
     let key = select(vec!["a", "b", "b", "ä"]);
     prop_oneof![
         6 => turn().prop_map(|turn| Operation::Turn(Box::new(turn))),
+        6 => end_with_turn().prop_map(|end| Operation::EndWithTurn(Box::new(end))),
         3 => pick().prop_map(Operation::Signal),
         1 => pick().prop_map(Operation::Terminate),
         2 => signal_or_start(),
@@ -35,26 +36,46 @@ fn signal_or_start() -> impl Strategy<Value = Operation> {
     })
 }
 
+/// Generates an end with a turn: mostly as planned, sometimes of another generation, or planned on
+/// an end that may not be there.
+pub(super) fn end_with_turn() -> impl Strategy<Value = EndWithTurnOperation> {
+    let end = prop_oneof![
+        4 => option::of(blob()).prop_map(|result| AttemptEnd::Complete { result }),
+        2 => after_failure().prop_map(|next| AttemptEnd::Fail { error: "oops".into(), next }),
+        1 => Just(AttemptEnd::ConfirmCancel { reason: "stopped".into() }),
+    ];
+    let ahead = prop_oneof![6 => Just(0), 2 => Just(1), 1 => Just(2)];
+    (pick(), end, turn(), ahead, proptest::bool::weighted(0.05))
+        .prop_map(|(lease, end, turn, ahead, outdated)| EndWithTurnOperation { lease, end, turn, ahead, outdated })
+}
+
+fn child() -> impl Strategy<Value = ChildPick> {
+    prop_oneof![pick().prop_map(ChildPick::Task), (0..3u64).prop_map(ChildPick::Reference)]
+}
+
 fn turn() -> impl Strategy<Value = TurnOperation> {
     let appended = (0..3u64, prop_oneof![9 => Just(0), 1 => 1..3u64]);
     let consumed = prop_oneof![3 => Just(64u64), 1 => 0..3u64];
     let published = (option::weighted(0.2, blob()), vec((select(vec!["x", "y"]), option::of(blob())), 0..2));
     let published = (published, changed_tags());
-    let tasks = (vec(submit(), 0..3), vec(pick(), 0..2));
+    let tasks = (vec(submit(), 0..3), (vec(child(), 0..2), vec(child(), 0..2)));
     let next = (next_turn(), prop_oneof![3 => Just(false), 1 => Just(true)]);
     (pick(), appended, consumed, published, tasks, next).prop_map(
-        |(lease, (events, behind), consumed, ((status, values), tags), (submits, cancels), next)| TurnOperation {
-            lease,
-            events,
-            behind,
-            consumed,
-            status,
-            values: values.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
-            tags,
-            submits,
-            cancels,
-            leaves_unread: next.1,
-            next: next.0,
+        |(lease, (events, behind), consumed, ((status, values), tags), (submits, (cancels, withdraws)), next)| {
+            TurnOperation {
+                lease,
+                events,
+                behind,
+                consumed,
+                status,
+                values: values.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+                tags,
+                submits,
+                cancels,
+                withdraws,
+                leaves_unread: next.1,
+                next: next.0,
+            }
         },
     )
 }

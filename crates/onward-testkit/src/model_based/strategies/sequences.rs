@@ -25,13 +25,14 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// Generates sequences of up to `steps` steps.
 pub fn sequences(steps: usize) -> impl Strategy<Value = Vec<Step>> {
-    vec(step(), 1..=steps)
+    let step = step().prop_map(|step| vec![step]);
+    vec(prop_oneof![40 => step, 1 => awaiting()], 1..=steps).prop_map(|steps| steps.concat())
 }
 
 /// Generates sequences of up to `steps` steps that also contain parked orchestrations.
 pub(in crate::model_based) fn sequences_with_orchestrations(steps: usize) -> impl Strategy<Value = Vec<Step>> {
     let step = step().prop_map(|step| vec![step]);
-    vec(prop_oneof![6 => step, 1 => parked()], 1..=steps).prop_map(|steps| steps.concat())
+    vec(prop_oneof![12 => step, 2 => parked(), 1 => awaiting()], 1..=steps).prop_map(|steps| steps.concat())
 }
 
 /// Generates an orchestration that starts and parks, and may then be paused or signalled.
@@ -40,11 +41,42 @@ fn parked() -> impl Strategy<Value = Vec<Step>> {
     let until = option::of(select(vec![SECOND, MINUTE]));
     (kind(), until, after).prop_map(|(kind, until, after)| {
         let orchestration = NewTask { orchestration: true, ..NewTask::of(kind) };
-        let open = Operation::OpenSession { lease: MINUTE, serves: Served::default() };
-        let steps =
-            [vec![open, Operation::Submit(Box::new(orchestration))], vec![claim_of_all()], vec![parking(until)], after];
+        let steps = [start(orchestration), vec![claim_of_all()], vec![parking(until, Vec::new())], after];
         steps.into_iter().map(Step::Apply).collect()
     })
+}
+
+/// Generates an orchestration or a run that awaits tasks, and ends of these with turns, planned on
+/// each other or not. It may be paused or signalled before them.
+fn awaiting() -> impl Strategy<Value = Vec<Step>> {
+    let kind = select(vec!["copy", "mail", "run:copy"]).prop_map(name);
+    let before = subsequence(vec![Operation::PauseOrchestration(Pick(2)), Operation::Signal(Pick(2))], 0..=1);
+    let before = prop_oneof![4 => Just(Vec::new()), 1 => before];
+    let ends = vec(orchestrations::end_with_turn(), 1..4);
+    let (activities, until) = (vec(new_task(), 1..3), option::of(select(vec![SECOND, MINUTE])));
+    let orchestration = (kind, option::of(group()), option::of(affinity_key()));
+    (orchestration, activities, until, before, ends, option::of(pick())).prop_map(
+        |((kind, group, affinity), activities, until, before, ends, retried)| {
+            let orchestration = NewTask { orchestration: true, group, affinity, ..NewTask::of(kind) };
+            let activity = |(reference, new): (u64, NewTask)| {
+                let (kind, queue, group) = (new.kind, new.queue, new.group);
+                let parent = Some(TaskId(0));
+                NewTask { parent, report: Some(reference), queue, group, ..NewTask::of(kind) }
+            };
+            let activities = (0..).zip(activities).map(activity).collect();
+            let ends = ends.into_iter().map(|end| Operation::EndWithTurn(Box::new(end))).collect();
+            let parking = vec![parking(until, activities)];
+            let retry = retried.into_iter().map(Operation::Retry).collect();
+            let steps =
+                [start(orchestration), vec![claim_of_all()], parking, vec![claim_of_all()], before, ends, retry];
+            steps.into_iter().map(Step::Apply).collect()
+        },
+    )
+}
+
+fn start(orchestration: NewTask) -> Vec<Operation> {
+    let open = Operation::OpenSession { lease: MINUTE, serves: Served::default() };
+    vec![open, Operation::Submit(Box::new(orchestration))]
 }
 
 fn claim_of_all() -> Operation {
@@ -60,7 +92,7 @@ fn claim_of_all() -> Operation {
     }
 }
 
-fn parking(until: Option<Duration>) -> Operation {
+fn parking(until: Option<Duration>, submits: Vec<NewTask>) -> Operation {
     Operation::Turn(Box::new(TurnOperation {
         lease: Pick(0),
         events: 1,
@@ -69,8 +101,9 @@ fn parking(until: Option<Duration>) -> Operation {
         status: None,
         values: Vec::new(),
         tags: Vec::new(),
-        submits: Vec::new(),
+        submits,
         cancels: Vec::new(),
+        withdraws: Vec::new(),
         leaves_unread: false,
         next: NextTurn::Park(until),
     }))
@@ -250,7 +283,7 @@ fn checkpoint() -> impl Strategy<Value = Bytes> {
     select(vec![b"checkpoint".as_slice(), b"", &[0; 33]]).prop_map(Into::into)
 }
 
-fn after_failure() -> impl Strategy<Value = AfterFailure> {
+pub(super) fn after_failure() -> impl Strategy<Value = AfterFailure> {
     let retry = (delay(), any::<bool>(), any::<bool>());
     prop_oneof![
         5 => retry.prop_map(|(after, uses_attempt, hold)| AfterFailure::Retry { after, uses_attempt, hold }),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use onward_store::{ClaimedTask, Name, Page, Store, StoreReads, Tags, TaskFilter, TaskId};
+use onward_store::{ChildTask, ClaimedTask, Name, Store, StoreReads, Tags, TaskId};
 use rustc_hash::FxHashMap;
 
 use super::fork_origin::{self, ForkOrigin, take_origin};
@@ -23,11 +23,12 @@ pub(in crate::orchestration) struct Instance {
     pub(in crate::orchestration) machine: Machine,
     /// The version of the code that began it.
     pub(super) version: u32,
-    generation: u32,
+    pub(super) generation: u32,
+    /// The number of messages that it has received, if it is parked and has consumed all of them.
+    pub(super) received: Option<u64>,
     /// The tasks of its operations, as far as they are known. The tasks from before a replay are
     /// not.
     tasks: FxHashMap<u64, TaskId>,
-    is_replayed: bool,
     /// The number of bytes of its history.
     pub(in crate::orchestration) bytes: u64,
 }
@@ -187,7 +188,7 @@ impl Instance {
         if history.events.is_empty() {
             return Ok(instance);
         }
-        (instance.is_replayed, instance.bytes) = (true, history.bytes);
+        instance.bytes = history.bytes;
         instance.machine.replay(&history.events).map_err(ReplayError::Nondeterminism)?;
         instance.machine.notice_if_stuck();
         match instance.machine.outcome().and_then(CodeOutcome::fault) {
@@ -227,7 +228,7 @@ impl Instance {
         replay_context.begin_with_tags(tags::before(tags, history), usize::from(is_fork && generation > 0));
         let machine = Machine::new(code, replay_context);
         let tasks = FxHashMap::default();
-        Ok(Self { machine, version, generation, tasks, is_replayed: false, bytes: 0 })
+        Ok(Self { machine, version, generation, received: None, tasks, bytes: 0 })
     }
 
     pub(super) fn remember_task(&mut self, operation: u64, task: TaskId) {
@@ -238,34 +239,8 @@ impl Instance {
         self.tasks.remove(&operation);
     }
 
-    /// Returns the task that an operation submitted.
-    pub(super) async fn task_of(
-        &mut self,
-        store: &dyn Store,
-        parent: TaskId,
-        operation: u64,
-    ) -> Result<Option<TaskId>> {
-        // Operations from before a replay are looked up once, and only when one is needed.
-        if !self.tasks.contains_key(&operation) && std::mem::take(&mut self.is_replayed) {
-            self.read_tasks(store, parent).await?;
-        }
-        Ok(self.tasks.get(&operation).copied())
-    }
-
-    async fn read_tasks(&mut self, store: &dyn Store, parent: TaskId) -> Result<()> {
-        let filter = TaskFilter { parent: Some(parent), ..TaskFilter::default() };
-        let mut page = Page::default();
-        loop {
-            let found = store.tasks(filter.clone(), page).await?;
-            for task in &found.tasks {
-                if let Some(operation) = task.report {
-                    self.tasks.entry(operation).or_insert(task.id);
-                }
-            }
-            match found.next {
-                Some(before) => page.before = Some(before),
-                None => return Ok(()),
-            }
-        }
+    /// Returns the task of an operation, to cancel it: by its number if that is known.
+    pub(super) fn child_of(&self, operation: u64) -> ChildTask {
+        self.tasks.get(&operation).map_or(ChildTask::Reference(operation), |task| ChildTask::Task(*task))
     }
 }

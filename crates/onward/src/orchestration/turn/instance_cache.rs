@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::instance::Instance;
 use super::missing_code::MissingCode;
 use super::parked_instances::ParkedInstances;
+use super::plan_backoff::PlanBackoff;
 use super::run_turn::{release, run_turn};
 use super::telemetry::OrchestrationTelemetry;
 use crate::engine::Run;
@@ -22,9 +23,9 @@ use crate::{bounds, timer};
 /// The instance cache: parked orchestrations, up to a limit, and the counters of running turns.
 pub(crate) struct InstanceCache {
     /// The parked orchestrations.
-    pub(super) orchestrations: ParkedInstances<Instance>,
+    pub(super) orchestrations: Arc<ParkedInstances<Instance>>,
     /// The parked runs of workflows.
-    pub(crate) workflows: ParkedInstances<RunInstance>,
+    pub(crate) workflows: Arc<ParkedInstances<RunInstance>>,
     /// The turns that were claimed and are not written yet.
     running: AtomicUsize,
     /// The running turns whose code may still run: they have a slot, or wait for one.
@@ -38,6 +39,7 @@ pub(crate) struct InstanceCache {
     unwritten: Mutex<Vec<TurnWrite>>,
     summary: Mutex<DrainSummary>,
     pub(crate) missing_code: MissingCode,
+    pub(crate) plans: PlanBackoff,
     /// Aborts steps where they await.
     pub(super) abort: CancellationToken,
 }
@@ -59,8 +61,8 @@ impl InstanceCache {
     /// Returns a cache that keeps `cached` orchestrations and runs `slots` turns at once.
     pub(crate) fn new(cached: usize, slots: usize, telemetry: &OrchestrationTelemetry) -> Self {
         Self {
-            orchestrations: ParkedInstances::new(cached, telemetry.cached.clone()),
-            workflows: ParkedInstances::new(cached, telemetry.cached_runs.clone()),
+            orchestrations: Arc::new(ParkedInstances::new(cached, telemetry.cached.clone())),
+            workflows: Arc::new(ParkedInstances::new(cached, telemetry.cached_runs.clone())),
             running: AtomicUsize::new(0),
             executing: AtomicUsize::new(0),
             executed: AtomicUsize::new(0),
@@ -69,6 +71,7 @@ impl InstanceCache {
             unwritten: Mutex::default(),
             summary: Mutex::default(),
             missing_code: MissingCode::default(),
+            plans: PlanBackoff::default(),
             abort: CancellationToken::new(),
         }
     }
@@ -115,6 +118,11 @@ impl InstanceCache {
                 release(&run, task.lease).await;
             }
         });
+    }
+
+    /// Returns a slot for a turn if one is free.
+    pub(super) fn free_slot(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.slots).try_acquire_owned().ok()
     }
 
     /// Submits the last write of a turn. Claims in the same commit see its effects, such as the

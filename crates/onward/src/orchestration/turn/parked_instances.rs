@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lru::LruCache;
 use metrics::Gauge;
@@ -60,10 +60,31 @@ impl<T: Positioned> ParkedInstances<T> {
     }
 
     /// Announces that an instance is about to be parked.
-    pub(crate) fn begin_check_in(&self, task: TaskId) -> CheckIn<'_, T> {
+    pub(crate) fn begin_check_in(self: &Arc<Self>, task: TaskId) -> CheckIn<T> {
+        self.announce(&mut self.cached(), task)
+    }
+
+    /// Takes a parked instance to run its next turn before the message that leads to it is written,
+    /// if it may be planned. A turn that is claimed in the meantime waits for the check-in.
+    pub(crate) fn check_out_for_plan(
+        self: &Arc<Self>,
+        task: TaskId,
+        may_plan: impl FnOnce(&T) -> bool,
+    ) -> Option<(Box<T>, CheckIn<T>)> {
+        let mut cached = self.cached();
+        if cached.parked.is_empty() || !cached.parked.peek(&task).is_some_and(|instance| may_plan(instance)) {
+            return None;
+        }
+        let instance = cached.parked.pop(&task)?;
+        self.measure(&cached);
+        let check_in = self.announce(&mut cached, task);
+        Some((instance, check_in))
+    }
+
+    fn announce(self: &Arc<Self>, cached: &mut Cached<T>, task: TaskId) -> CheckIn<T> {
         let (sender, receiver) = oneshot::channel();
-        self.cached().checking_in.insert(task, receiver);
-        CheckIn { instances: self, task, sender: Some(sender) }
+        cached.checking_in.insert(task, receiver);
+        CheckIn { instances: Arc::clone(self), task, sender: Some(sender) }
     }
 }
 
@@ -107,13 +128,13 @@ impl<T> ParkedInstances<T> {
 
 /// An instance whose turn is being written. If this is dropped before `finish`, the instance is
 /// evicted.
-pub(crate) struct CheckIn<'a, T> {
-    instances: &'a ParkedInstances<T>,
+pub(crate) struct CheckIn<T> {
+    instances: Arc<ParkedInstances<T>>,
     task: TaskId,
     sender: Option<oneshot::Sender<Box<T>>>,
 }
 
-impl<T> CheckIn<'_, T> {
+impl<T> CheckIn<T> {
     /// Parks the instance until its next turn, or passes it to that turn if it has begun.
     pub(crate) fn finish(mut self, instance: Box<T>) {
         let Some(sender) = self.sender.take() else { return };
@@ -128,7 +149,7 @@ impl<T> CheckIn<'_, T> {
     }
 }
 
-impl<T> Drop for CheckIn<'_, T> {
+impl<T> Drop for CheckIn<T> {
     fn drop(&mut self) {
         if self.sender.is_some() {
             self.instances.cached().checking_in.remove(&self.task);

@@ -1,7 +1,7 @@
 //! The writes of a turn.
 
 use bytes::Bytes;
-use onward_store::{AfterTurn, Lease, Message, MessageBody, NewTask, TaskId, TaskState, Turn};
+use onward_store::{AfterTurn, ChildTask, Lease, Message, MessageBody, NewTask, TaskState, Turn};
 
 use crate::error::Result;
 use crate::orchestration::replay::{Command, HistoryEvent, TaskEnd, encode};
@@ -93,7 +93,13 @@ impl PendingTurn {
         }
     }
 
-    pub(super) fn write(&mut self, lease: Lease, length: u64, cancels: Vec<TaskId>, next: AfterTurn) -> Result<Turn> {
+    pub(super) fn write(
+        &mut self,
+        lease: Lease,
+        length: u64,
+        cancels: Vec<ChildTask>,
+        next: AfterTurn,
+    ) -> Result<Turn> {
         let chunk = if self.events.is_empty() { Bytes::new() } else { encode(&self.events)?.into() };
         let tags = std::mem::take(&mut self.tags).into_iter().filter(|changed| changed.before != changed.now);
         Ok(Turn {

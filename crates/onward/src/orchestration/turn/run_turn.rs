@@ -5,17 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::{
-    AfterTurn, ClaimedTask, Lease, Message, Name, Outcome, Refusal, StoreReads, TaskId, TaskState, Timestamp, Turn,
-    Turned, Write,
+    AfterTurn, ChildTask, ClaimedTask, Lease, Message, Name, Outcome, Refusal, StoreReads, TaskId, TaskState,
+    Timestamp, Turn, Turned, Write,
 };
 
 use super::instance::{Instance, ReplayError};
 use super::instance_cache::TurnSlot;
+use super::omitted_result::read_omitted;
 use super::parked_instances::CheckIn;
 use super::pending_turn::{PendingTurn, carried_event_of, event_of};
 use super::steps::{EndedStep, Steps};
 use super::telemetry::{TurnOutcome, TurnTelemetry};
-use crate::engine::Run;
+use crate::engine::{Run, Settings};
 use crate::orchestration::replay::{CodeOutcome, CompatibilityFlags, HistoryEvent, encode};
 use crate::workflow::{RUN_KIND_PREFIX, run_workflow_turn};
 use crate::{bounds, timer};
@@ -107,7 +108,7 @@ async fn awaited(run: &Run, task: TaskId) -> Vec<Name> {
 }
 
 /// The outcome of a turn, and the check-in of its orchestration if it is parked.
-type ClosedTurn<'a> = (TurnOutcome, Option<CheckIn<'a, Instance>>);
+type ClosedTurn = (TurnOutcome, Option<CheckIn<Instance>>);
 
 /// A running turn.
 pub(super) struct TurnRun<'a> {
@@ -124,6 +125,8 @@ pub(super) struct TurnRun<'a> {
     pub(super) pending: PendingTurn,
     /// The number of events that the store has.
     pub(super) written: u64,
+    /// The number of messages that have arrived, as far as the turn knows.
+    received: u64,
     pub(super) steps: Steps,
     /// Held until there is nothing left but to write.
     pub(super) slot: Option<TurnSlot>,
@@ -154,7 +157,10 @@ impl<'a> TurnRun<'a> {
         };
         // The store's clock may be ahead of this one: a task that it considers due is due.
         let now = run.inner.clock.now().max(task.run_at);
-        let messages = task.instance.as_mut().map_or_else(Vec::new, |instance| std::mem::take(&mut instance.messages));
+        let received = task.instance.as_ref().map_or(0, |instance| instance.received);
+        let mut messages =
+            task.instance.as_mut().map_or_else(Vec::new, |instance| std::mem::take(&mut instance.messages));
+        read_omitted(&*run.inner.store, &mut messages).await.map_err(|abort| (abort, length))?;
         let (steps, slot) = (Steps::default(), Some(slot));
         let (deferrals, had_ended) = (0, instance.machine.outcome().is_some());
         let written = length;
@@ -168,6 +174,7 @@ impl<'a> TurnRun<'a> {
             now,
             pending,
             written,
+            received,
             steps,
             slot,
             deferrals,
@@ -177,7 +184,7 @@ impl<'a> TurnRun<'a> {
 
     /// Runs until the code waits for something that is not there. Returns the check-in of the
     /// orchestration, if it is parked.
-    async fn run(&mut self) -> Result<ClosedTurn<'a>, TurnAbort> {
+    async fn run(&mut self) -> Result<ClosedTurn, TurnAbort> {
         self.begin_turn();
         loop {
             self.consume_arrivals();
@@ -307,9 +314,9 @@ impl<'a> TurnRun<'a> {
     }
 
     /// Writes the end of the turn. Returns `None` if the code is to decide again.
-    async fn close(&mut self) -> Result<Option<ClosedTurn<'a>>, TurnAbort> {
+    async fn close(&mut self) -> Result<Option<ClosedTurn>, TurnAbort> {
         self.instance.machine.notice_if_stuck();
-        let next = self.next()?;
+        let next = after_turn(&self.instance)?;
         let outcome = TurnOutcome::of(&next);
         let ends = self.instance.machine.outcome().is_some_and(CodeOutcome::is_end);
         // The code is offered messages that are already here before its end is written.
@@ -333,6 +340,8 @@ impl<'a> TurnRun<'a> {
             }
             written => written?,
         };
+        let is_parked = matches!(state, TaskState::Blocked | TaskState::Scheduled);
+        self.instance.received = is_parked.then_some(self.received);
         if state.is_ended() {
             self.run.instances.count(state);
             self.run.inner.telemetry.kind(&self.instance.machine.replay_context().kind).ended(state);
@@ -343,37 +352,15 @@ impl<'a> TurnRun<'a> {
         Ok(Some((outcome, check_in.filter(|_| !state.is_ended()))))
     }
 
-    /// Returns the state of the orchestration after the turn.
-    fn next(&self) -> Result<AfterTurn, TurnAbort> {
-        Ok(match self.instance.machine.outcome() {
-            None => AfterTurn::Park { until: self.instance.machine.replay_context().next_timer() },
-            Some(CodeOutcome::Completed(result)) => AfterTurn::Complete { result: result.clone() },
-            Some(CodeOutcome::Failed(error)) => AfterTurn::Fail { error: error.clone() },
-            Some(CodeOutcome::Cancelled) => AfterTurn::Cancelled { reason: "cancelled on request".to_owned() },
-            Some(CodeOutcome::ContinuedAsNew(payload)) => self.begin_again(payload.clone())?,
-            // Nothing of the turn is kept, so that fixed code is given the same arrivals again.
-            Some(outcome @ (CodeOutcome::Panicked(_) | CodeOutcome::Stuck(_))) => {
-                return Err(TurnAbort::Dead(outcome.fault().unwrap_or_default()));
-            }
-        })
-    }
-
     /// Returns true if the end is written although messages wait.
     fn leaves_unread(&self) -> bool {
         self.had_ended || self.deferrals >= bounds::END_DEFERRALS
     }
 
-    /// Returns a new generation, which gets the signals that the code did not take.
-    fn begin_again(&self, payload: bytes::Bytes) -> Result<AfterTurn, TurnAbort> {
-        let carried = self.instance.machine.replay_context().take_unconsumed();
-        let chunk = encode(&carried).map_err(|error| TurnAbort::Dead(error.to_string()))?.into();
-        Ok(AfterTurn::ContinueAsNew { payload, events: carried.len() as u64, chunk })
-    }
-
     /// Writes everything that has happened since the last write.
     pub(super) async fn write(&mut self, next: AfterTurn) -> Result<TaskState, TurnAbort> {
         let parks = matches!(next, AfterTurn::Park { .. });
-        let cancels = self.cancels().await?;
+        let cancels = take_cancels(&mut self.instance, &mut self.pending);
         let mut pending = std::mem::take(&mut self.pending);
         let published = self.instance.machine.replay_context().take_published();
         let turn = pending
@@ -382,13 +369,14 @@ impl<'a> TurnRun<'a> {
         // The limit also applies to an end that a step brought, so that a too large result of a
         // step is treated the same whether or not it is the last.
         if pending.cut.holds || matches!(turn.next, AfterTurn::Continue | AfterTurn::Park { .. }) {
-            self.check_growth(&turn)?;
+            check_growth(&self.run.inner.settings, self.instance.bytes, &turn)?;
         }
         let awaits = if parks { self.instance.machine.replay_context().awaited_events() } else { Vec::new() };
         let leaves_unread = self.leaves_unread();
         let version = Some(self.instance.version);
         let turn = Turn { status: published.status, values: published.values, version, awaits, leaves_unread, ..turn };
         let (events, bytes, cancels) = (turn.events, turn.chunk.len() as u64, turn.cancels.clone());
+        let consumed = turn.consumed;
         self.instance.bytes += bytes;
         let turned = match apply_turn(self.run, turn).await {
             Err(TurnAbort::Unread) => {
@@ -400,52 +388,83 @@ impl<'a> TurnRun<'a> {
         };
         self.telemetry.wrote(events, bytes);
         self.written += events;
-        // Attempts in other engines are cancelled when those engines look for cancellations.
-        cancels.iter().for_each(|task| self.run.state.cancel(*task));
+        self.received = self.received.max(consumed);
+        cancel_here(self.run, &cancels);
         for (operation, submitted) in pending.operations.iter().zip(&turned.submitted) {
             operation.iter().for_each(|operation| self.instance.remember_task(*operation, submitted.id()));
         }
         self.messages = turned.messages;
+        read_omitted(&*self.run.inner.store, &mut self.messages).await?;
         Ok(turned.state)
     }
+}
 
-    /// Warns of a history that has reached half of its limit, and stops one that would exceed it.
-    fn check_growth(&self, turn: &Turn) -> Result<(), TurnAbort> {
-        let settings = &self.run.inner.settings;
-        let (before, after) = (self.written, self.written + turn.events);
-        let bytes = self.instance.bytes + turn.chunk.len() as u64;
-        if after > settings.history_events || bytes > settings.history_bytes {
-            return Err(TurnAbort::Dead(format!(
-                "its history would have {after} events and {bytes} bytes, and may have {} and {}; have its code continue as new before, or \
-                 raise `history_events` and `history_bytes`, then retry the task",
-                settings.history_events, settings.history_bytes
-            )));
+/// Returns the state of an orchestration after the turn.
+pub(super) fn after_turn(instance: &Instance) -> Result<AfterTurn, TurnAbort> {
+    let replay_context = instance.machine.replay_context();
+    Ok(match instance.machine.outcome() {
+        None => AfterTurn::Park { until: replay_context.next_timer() },
+        Some(CodeOutcome::Completed(result)) => AfterTurn::Complete { result: result.clone() },
+        Some(CodeOutcome::Failed(error)) => AfterTurn::Fail { error: error.clone() },
+        Some(CodeOutcome::Cancelled) => AfterTurn::Cancelled { reason: "cancelled on request".to_owned() },
+        Some(CodeOutcome::ContinuedAsNew(payload)) => {
+            // The new generation gets the signals that the code did not take.
+            let carried = replay_context.take_unconsumed();
+            let chunk = encode(&carried).map_err(|error| TurnAbort::Dead(error.to_string()))?.into();
+            AfterTurn::ContinueAsNew { payload: payload.clone(), events: carried.len() as u64, chunk }
         }
-        let is_long = |events, bytes| events > settings.history_events / 2 || bytes > settings.history_bytes / 2;
-        if is_long(after, bytes) && !is_long(before, self.instance.bytes) {
-            let (task, most, most_bytes) = (self.lease.task.0, settings.history_events, settings.history_bytes);
-            tracing::warn!(
-                task,
-                events = after,
-                most,
-                bytes,
-                most_bytes,
-                "the history of an orchestration grows long; continue as new in its code"
-            );
+        // Nothing of the turn is kept, so that fixed code is given the same arrivals again.
+        Some(outcome @ (CodeOutcome::Panicked(_) | CodeOutcome::Stuck(_))) => {
+            return Err(TurnAbort::Dead(outcome.fault().unwrap_or_default()));
         }
-        Ok(())
-    }
+    })
+}
 
-    async fn cancels(&mut self) -> Result<Vec<TaskId>, TurnAbort> {
-        let mut cancels = Vec::with_capacity(self.pending.cancelled.len());
-        for operation in std::mem::take(&mut self.pending.cancelled) {
-            let task = self.instance.task_of(&*self.run.inner.store, self.lease.task, operation).await;
-            let task = task.map_err(|error| TurnAbort::GiveBack(bounds::STORE_RETRY_LONGEST, error.to_string()))?;
-            cancels.extend(task);
-            self.instance.forget_task(operation);
+/// Takes the tasks that the code has dropped.
+pub(super) fn take_cancels(instance: &mut Instance, pending: &mut PendingTurn) -> Vec<ChildTask> {
+    let cancel = |operation: u64| {
+        let child = instance.child_of(operation);
+        instance.forget_task(operation);
+        child
+    };
+    std::mem::take(&mut pending.cancelled).into_iter().map(cancel).collect()
+}
+
+/// Stops attempts of this engine that a turn has cancelled. Others are cancelled when their engines
+/// look for cancellations.
+pub(crate) fn cancel_here(run: &Run, cancels: &[ChildTask]) {
+    for child in cancels {
+        if let ChildTask::Task(task) = child {
+            run.state.cancel(*task);
         }
-        Ok(cancels)
     }
+}
+
+/// Warns of a history that has reached half of its limit, and stops one that would exceed it.
+/// `bytes_before` is its size before the turn.
+pub(super) fn check_growth(settings: &Settings, bytes_before: u64, turn: &Turn) -> Result<(), TurnAbort> {
+    let (before, after) = (turn.length, turn.length + turn.events);
+    let bytes = bytes_before + turn.chunk.len() as u64;
+    if after > settings.history_events || bytes > settings.history_bytes {
+        return Err(TurnAbort::Dead(format!(
+            "its history would have {after} events and {bytes} bytes, and may have {} and {}; have its code continue as new before, or \
+             raise `history_events` and `history_bytes`, then retry the task",
+            settings.history_events, settings.history_bytes
+        )));
+    }
+    let is_long = |events, bytes| events > settings.history_events / 2 || bytes > settings.history_bytes / 2;
+    if is_long(after, bytes) && !is_long(before, bytes_before) {
+        let (task, most, most_bytes) = (turn.lease.task.0, settings.history_events, settings.history_bytes);
+        tracing::warn!(
+            task,
+            events = after,
+            most,
+            bytes,
+            most_bytes,
+            "the history of an orchestration grows long; continue as new in its code"
+        );
+    }
+    Ok(())
 }
 
 pub(super) async fn load(run: &Run, task: &ClaimedTask) -> Result<(Box<Instance>, PendingTurn), TurnAbort> {

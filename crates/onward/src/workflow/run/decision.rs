@@ -44,7 +44,6 @@ pub(crate) enum ReportedResult {
     None,
     Value(Bytes),
     /// Too large for a report; it is read with the task.
-    #[expect(dead_code, reason = "no store leaves results out of reports yet")]
     Omitted {
         bytes: u64,
     },

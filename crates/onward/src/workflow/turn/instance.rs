@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use onward_store::{ClaimedTask, Store, StoreReads, TaskId};
+use onward_store::{ClaimedTask, Store, StoreReads, TaskId, Timestamp};
 
 use super::children::Children;
 use super::payload::RunPayload;
@@ -20,7 +20,9 @@ pub(crate) struct RunInstance {
     /// The payload, which pins the templates of the runs below this one.
     pub(super) payload: RunPayload,
     pub(super) children: Children,
-    generation: u32,
+    pub(super) generation: u32,
+    /// The number of messages that it has received, if it is parked and has consumed all of them.
+    pub(super) received: Option<u64>,
     /// The number of events in the history.
     pub(super) length: u64,
     /// The size of the history, in bytes.
@@ -39,8 +41,12 @@ impl RunInstance {
         let (generation, length) = task.instance.as_ref().map_or((0, 0), |it| (it.generation, it.length));
         let context = run_context(task.lease.task, task.submitted_at, &payload, program);
         let state = RunState::new(&context.template);
-        let children = if length > 0 { Children::unknown() } else { Children::default() };
-        Self { context, state, payload, children, generation, length, bytes: 0 }
+        Self { context, state, payload, children: Children::default(), generation, received: None, length, bytes: 0 }
+    }
+
+    /// Returns true if a moment of the run has come by a time.
+    pub(super) fn is_due(&self, now: Timestamp) -> bool {
+        self.state.next_moment(&self.context.template).is_some_and(|moment| moment <= now)
     }
 
     /// Reads the history and folds its events.
@@ -67,7 +73,7 @@ impl RunInstance {
 /// Returns the constants of a run, which its expressions read.
 pub(crate) fn run_context(
     task: TaskId,
-    submitted_at: onward_store::Timestamp,
+    submitted_at: Timestamp,
     payload: &RunPayload,
     program: &Program,
 ) -> RunContext {

@@ -5,12 +5,15 @@
 mod children;
 mod instance;
 mod payload;
+mod planned;
 mod program;
 mod results;
 mod run_turn;
 mod templates;
+mod written;
 
 pub(crate) use instance::{RunInstance, run_context};
 pub(crate) use payload::{RunPayload, run_kind};
+pub(crate) use planned::plan_turn;
 pub(crate) use run_turn::run_turn;
 pub(crate) use templates::{Templates, reference};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use onward_store::{
-    AfterTurn, ClaimedTask, Lease, Message, MessageBody, Name, NewTask, Store, StoreReads, TaskId, TaskState,
-    Timestamp, Turn, Turned, bounds as store_bounds,
+    AfterTurn, ChildTask, ClaimedTask, Lease, Message, MessageBody, Name, NewTask, Timestamp, Turn,
+    bounds as store_bounds,
 };
 use serde::Deserialize;
 
@@ -13,9 +13,10 @@ use super::instance::RunInstance;
 use super::payload::{RunPayload, run_kind};
 use super::results::ReadResults;
 use super::templates::reference;
+use super::written::WrittenTurn;
 use crate::bounds;
 use crate::engine::Run;
-use crate::orchestration::{CheckIn, TurnAbort, TurnOutcome, TurnSlot, apply_turn};
+use crate::orchestration::{TurnAbort, TurnOutcome, TurnSlot, apply_turn};
 use crate::workflow::client::{ACTION_SIGNAL, decode_action, run_status};
 use crate::workflow::run::{
     Advanced, Arrival, Decision, Effects, Published, RUN_KIND_PREFIX, ReportedResult, RunEvent, RunNext, StepState,
@@ -39,7 +40,9 @@ pub(crate) async fn run_turn(run: &Arc<Run>, mut task: ClaimedTask, slot: TurnSl
     // The store's clock may be ahead of this one: a task that it considers due is due.
     let now = run.inner.clock.now().max(task.run_at);
     let instance = load(run, &task).await.map_err(|abort| (abort, length))?;
-    let turn = RunTurn { run, lease: task.lease, instance, now, pending: Pending::default() };
+    let received = task.instance.as_ref().map_or(0, |it| it.received);
+    let pending = Pending { received, ..Pending::default() };
+    let turn = RunTurn { run, lease: task.lease, instance, now, pending };
     turn.finish(messages, slot).await.map_err(|abort| (abort, length))
 }
 
@@ -78,40 +81,53 @@ fn give_back(error: &crate::Error) -> TurnAbort {
 }
 
 /// A running turn.
-struct RunTurn<'a> {
-    run: &'a Arc<Run>,
-    lease: Lease,
-    instance: Box<RunInstance>,
-    now: Timestamp,
-    pending: Pending,
+pub(super) struct RunTurn<'a> {
+    pub(super) run: &'a Arc<Run>,
+    pub(super) lease: Lease,
+    pub(super) instance: Box<RunInstance>,
+    pub(super) now: Timestamp,
+    pub(super) pending: Pending,
 }
 
 /// Everything that the turn has decided so far.
 #[derive(Default)]
-struct Pending {
+pub(super) struct Pending {
     events: Vec<RunEvent>,
     effects: Effects,
     consumed: u64,
+    /// The number of messages that have arrived, as far as the turn knows.
+    received: u64,
     next: Option<RunNext>,
+}
+
+impl Pending {
+    /// Returns the decisions of a turn that consumes the messages up to a number.
+    pub(super) fn consuming(consumed: u64) -> Self {
+        Self { consumed, ..Self::default() }
+    }
 }
 
 impl RunTurn<'_> {
     async fn finish(mut self, messages: Vec<Message>, slot: TurnSlot) -> Result<TurnOutcome, TurnAbort> {
         self.take_in(messages).await?;
-        let turn = self.turn().await?;
+        let turn = self.turn()?;
         let outcome = TurnOutcome::of(&turn.next);
-        let references: Vec<u64> = self.pending.effects.submits.iter().map(|step| step.reference).collect();
+        let references = self.references();
         // Announced before the write: the next turn may be claimed by the same commit, and waits
         // for this instance.
-        let instances = &self.run.instances.workflows;
-        let check_in: Option<CheckIn<'_, RunInstance>> =
-            matches!(turn.next, AfterTurn::Park { .. }).then(|| instances.begin_check_in(self.lease.task));
+        let check_in = matches!(turn.next, AfterTurn::Park { .. })
+            .then(|| self.run.instances.workflows.begin_check_in(self.lease.task));
         // Other turns may run during this write, and the same commit claims them.
         drop(slot);
-        self.instance.length += turn.events;
-        self.instance.bytes += turn.chunk.len() as u64;
+        let received = self.pending.received.max(turn.consumed);
+        let written = WrittenTurn::of(&turn, references, received, check_in);
         let turned = apply_turn(self.run, turn).await?;
-        self.conclude(&turned, references, check_in);
+        if turned.state.is_ended() {
+            self.run.instances.count(turned.state);
+            let kind = run_kind(&self.instance.context.facts.name);
+            kind.iter().for_each(|kind| self.run.inner.telemetry.kind(kind).ended(turned.state));
+        }
+        written.conclude(self.run, self.instance, &turned);
         Ok(outcome)
     }
 
@@ -126,18 +142,12 @@ impl RunTurn<'_> {
                 return Ok(());
             }
             self.pending.consumed = message.number;
-            if let MessageBody::Ended { reference, .. } = &message.body {
-                self.instance.children.remove(*reference);
-            }
-            let attempts = self.attempts(&message.body).await?;
-            match arrival_of(message.body, attempts) {
+            match self.arrival(message.body) {
                 Some(arrival) => self.advance(arrival).await?,
                 None => tracing::warn!(run = self.lease.task.0, "an action that this version does not know is dropped"),
             }
         }
-        while !self.has_ended()
-            && self.instance.state.next_moment(&self.instance.context.template).is_some_and(|moment| moment <= self.now)
-        {
+        while self.is_moment_due() {
             self.advance(Arrival::Moment).await?;
         }
         if self.pending.next.is_none() {
@@ -147,13 +157,17 @@ impl RunTurn<'_> {
         Ok(())
     }
 
-    /// Returns how many attempts of a reported task began. A task that ended by itself had at least
-    /// one. A cancelled task may have had none, and then its step had no effect.
-    async fn attempts(&self, body: &MessageBody) -> Result<u32, TurnAbort> {
-        let MessageBody::Ended { task, state: TaskState::Cancelled, .. } = body else { return Ok(1) };
-        let record = self.run.inner.store.task(*task).await.map_err(|error| give_back(&error.into()))?;
-        // The attempts of a deleted task are unknown. It may have had an effect.
-        Ok(record.map_or(1, |record| record.attempts))
+    /// Returns the arrival of a message, or `None` if the message is not for a run.
+    pub(super) fn arrival(&mut self, body: MessageBody) -> Option<Arrival> {
+        if let MessageBody::Ended { reference, .. } = &body {
+            self.instance.children.remove(*reference);
+        }
+        arrival_of(body)
+    }
+
+    /// Returns true if the run has not ended and one of its moments has come.
+    pub(super) fn is_moment_due(&self) -> bool {
+        !self.has_ended() && self.instance.is_due(self.now)
     }
 
     /// Returns true if an arrival of this turn ended the run. The run may have ended before, too:
@@ -167,8 +181,7 @@ impl RunTurn<'_> {
     async fn advance(&mut self, arrival: Arrival) -> Result<(), TurnAbort> {
         let mut results = ReadResults::default();
         loop {
-            let instance = &*self.instance;
-            match advance(&instance.context, &instance.state, self.now, arrival.clone(), &results) {
+            match self.decide(arrival.clone(), &results) {
                 Advanced::Decided(decision) => {
                     self.add(decision);
                     return Ok(());
@@ -181,7 +194,13 @@ impl RunTurn<'_> {
         }
     }
 
-    fn add(&mut self, decision: Decision) {
+    /// Decides about an arrival, without a change.
+    pub(super) fn decide(&self, arrival: Arrival, results: &ReadResults) -> Advanced {
+        advance(&self.instance.context, &self.instance.state, self.now, arrival, results)
+    }
+
+    /// Takes a decision over.
+    pub(super) fn add(&mut self, decision: Decision) {
         let instance = &mut *self.instance;
         decision.events.iter().for_each(|event| instance.state.fold(&instance.context, event));
         self.pending.events.extend(decision.events);
@@ -193,11 +212,11 @@ impl RunTurn<'_> {
 /// Writing.
 impl RunTurn<'_> {
     /// Returns the write of everything that was decided.
-    async fn turn(&mut self) -> Result<Turn, TurnAbort> {
+    pub(super) fn turn(&mut self) -> Result<Turn, TurnAbort> {
         let moment = self.instance.state.next_moment(&self.instance.context.template);
         let next = self.pending.next.take().unwrap_or(RunNext::Wait { until: moment });
         let chunk = encode(&self.pending.events);
-        let cancels = self.cancels().await?;
+        let (cancels, withdraws) = self.unwanted();
         let submits = self.submits()?;
         let status = run_status(&self.instance.context, &self.instance.state);
         Ok(Turn {
@@ -208,9 +227,15 @@ impl RunTurn<'_> {
             awaits: awaited_signals(&self.instance),
             submits,
             cancels,
+            withdraws,
             leaves_unread: true,
             ..Turn::new(self.lease, self.instance.length, after(next))
         })
+    }
+
+    /// Returns the references of the tasks that the turn submits.
+    pub(super) fn references(&self) -> Vec<u64> {
+        self.pending.effects.submits.iter().map(|step| step.reference).collect()
     }
 
     /// Returns the tasks of the steps that start, as children of the run.
@@ -260,48 +285,34 @@ impl RunTurn<'_> {
         Ok(())
     }
 
-    /// Returns the tasks to cancel. A task that this turn would submit is not submitted instead.
-    async fn cancels(&mut self) -> Result<Vec<TaskId>, TurnAbort> {
-        let effects = &mut self.pending.effects;
-        let cancelled = effects.cancels.drain(..).map(|reference| (reference, true));
-        let unwanted: Vec<_> =
-            cancelled.chain(effects.withdraws.drain(..).map(|reference| (reference, false))).collect();
-        let mut cancels = Vec::with_capacity(unwanted.len());
-        for (reference, even_if_started) in unwanted {
-            if let Some(place) = effects.submits.iter().position(|step| step.reference == reference) {
-                effects.submits.remove(place);
-                continue;
+    /// Returns the tasks to cancel and those to withdraw. A task that this turn would submit is not
+    /// submitted instead.
+    fn unwanted(&mut self) -> (Vec<ChildTask>, Vec<ChildTask>) {
+        let children = &self.instance.children;
+        let Effects { submits, cancels, withdraws, .. } = &mut self.pending.effects;
+        let mut take = |references: &mut Vec<u64>| -> Vec<ChildTask> {
+            let mut named = Vec::with_capacity(references.len());
+            for reference in references.drain(..) {
+                match submits.iter().position(|step| step.reference == reference) {
+                    Some(place) => drop(submits.remove(place)),
+                    None => named.push(children.child(reference)),
+                }
             }
-            let store = &*self.run.inner.store;
-            let task = self.instance.children.task(store, self.lease.task, reference).await;
-            let Some(task) = task.map_err(|error| give_back(&error))? else { continue };
-            if even_if_started || has_not_started(store, task).await? {
-                cancels.push(task);
-            }
-        }
-        Ok(cancels)
-    }
-
-    /// Takes in the reply of the store, and parks the run or forgets it.
-    fn conclude(mut self, turned: &Turned, references: Vec<u64>, check_in: Option<CheckIn<'_, RunInstance>>) {
-        for (reference, submitted) in references.into_iter().zip(&turned.submitted) {
-            self.instance.children.insert(reference, submitted.id());
-        }
-        if turned.state.is_ended() {
-            self.run.instances.count(turned.state);
-            let kind = run_kind(&self.instance.context.facts.name);
-            kind.iter().for_each(|kind| self.run.inner.telemetry.kind(kind).ended(turned.state));
-        } else if let Some(check_in) = check_in {
-            check_in.finish(self.instance);
-        }
+            named
+        };
+        (take(cancels), take(withdraws))
     }
 }
 
 /// Returns the arrival of a message, or `None` if the message is not for a run.
-fn arrival_of(body: MessageBody, attempts: u32) -> Option<Arrival> {
+fn arrival_of(body: MessageBody) -> Option<Arrival> {
     match body {
-        MessageBody::Ended { reference, task, state, result, error } => {
-            let result = result.map_or(ReportedResult::None, ReportedResult::Value);
+        MessageBody::Ended { reference, task, state, result, error, attempts, omitted } => {
+            let result = match (result, omitted) {
+                (Some(result), _) => ReportedResult::Value(result),
+                (None, Some(bytes)) => ReportedResult::Omitted { bytes },
+                (None, None) => ReportedResult::None,
+            };
             Some(Arrival::StepEnded { reference, task, state, result, error, attempts })
         }
         MessageBody::NotStarted { reference, existing } => Some(Arrival::NotStarted { reference, existing }),
@@ -311,13 +322,6 @@ fn arrival_of(body: MessageBody, attempts: u32) -> Option<Arrival> {
         MessageBody::Signal { name, payload } => Some(Arrival::Signal { name, payload }),
         MessageBody::Cancel => Some(Arrival::Cancel),
     }
-}
-
-/// Returns true if no attempt of a task has begun. One may begin before the turn is written; it is
-/// then cancelled.
-async fn has_not_started(store: &dyn Store, task: TaskId) -> Result<bool, TurnAbort> {
-    let record = store.task(task).await.map_err(|error| give_back(&error.into()))?;
-    Ok(record.is_some_and(|record| record.attempts == 0 && record.state != TaskState::Running))
 }
 
 fn after(next: RunNext) -> AfterTurn {

@@ -46,6 +46,7 @@ impl Transaction<'_> {
             groups_share,
             turn,
             configuration,
+            work_seen: self.work_before + self.hint.work,
         }))
     }
 
@@ -97,7 +98,7 @@ impl Transaction<'_> {
             if !candidate.is_of_group {
                 self.cache.index.remove_ready_to_start(self.connection, candidate.list, candidate.sort_key)?;
             }
-            tasks.extend(self.start(claim, &[candidate.sort_key])?);
+            tasks.extend(self.start(claim.session, &[candidate.sort_key])?);
         }
         Ok((tasks, candidates.order.choice(&choice).turn))
     }
@@ -117,7 +118,7 @@ impl Transaction<'_> {
         if sort_keys.is_empty() {
             return Ok(Vec::new());
         }
-        let tasks = self.start(claim, &sort_keys)?;
+        let tasks = self.start(claim.session, &sort_keys)?;
         for (list, sort_key) in taken {
             self.cache.index.remove_ready_up_to(self.connection, list, sort_key)?;
         }
@@ -155,17 +156,21 @@ impl Transaction<'_> {
 
     /// Starts an attempt of each of the waiting tasks with these sort keys. The caller takes them
     /// out of their sub-queues.
-    fn start(&mut self, claim: &Claim, sort_keys: &[SortKey]) -> Result<Vec<ClaimedTask>> {
+    pub(in crate::sqlite::verbs) fn start(
+        &mut self,
+        session: SessionId,
+        sort_keys: &[SortKey],
+    ) -> Result<Vec<ClaimedTask>> {
         let cached: Vec<_> =
             sort_keys.iter().map(|sort_key| self.cache.index.take_waiting_row(sort_key.task)).collect();
         let unknown =
             sort_keys.iter().zip(&cached).filter(|(_, cached)| cached.is_none()).map(|(sort_key, _)| sort_key.task);
         let mut read = self.read_waiting(unknown)?.into_iter();
         let started: Vec<_> = cached.into_iter().filter_map(|cached| cached.or_else(|| read.next())).collect();
-        self.lease(claim.session, started.iter().map(|started| leased(&started.task)))?;
+        self.lease(session, started.iter().map(|started| leased(&started.task)))?;
         let mut tasks = Vec::with_capacity(started.len());
         for started in started {
-            tasks.extend(self.started(claim.session, started)?);
+            tasks.extend(self.started(session, started)?);
         }
         if tasks.len() == sort_keys.len() {
             return Ok(tasks);
@@ -224,6 +229,7 @@ impl Transaction<'_> {
             tags: task.options.tags.clone(),
             ttl: task.options.ttl,
             parent: task.options.parent,
+            report: task.options.report,
             checkpoint,
             expected_io: task.options.expected_io,
             items: task.options.item_count(),

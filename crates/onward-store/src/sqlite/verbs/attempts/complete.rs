@@ -82,7 +82,7 @@ impl Transaction<'_> {
         self.log(task, sub_queue, Change::Completed);
         self.hint.transitions += 1;
         if let Some(task) = completed.filter(|task| task.options.report.is_some()) {
-            self.report_end(&task, TaskState::Completed, result)?;
+            self.report_end(&task, TaskState::Completed, (running.claim, result))?;
         }
         self.notify(TaskNotification::Completed { task, result: result.cloned() });
         Ok(())

@@ -310,7 +310,7 @@ impl Transaction<'_> {
         }
         self.log(task.id, task.sub_queue, end_change(end.state));
         self.hint.transitions += 1;
-        self.report_end(task, end.state, end.result)?;
+        self.report_end(task, end.state, (end.claims, end.result))?;
         self.notify(match end.state {
             TaskState::Completed if !is_batch_item(task) => {
                 TaskNotification::Completed { task: task.id, result: end.result.cloned() }

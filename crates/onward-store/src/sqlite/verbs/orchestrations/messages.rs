@@ -5,7 +5,9 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::api::error::Result;
 use crate::api::event::Change;
-use crate::api::orchestration::{ClaimedInstance, Handful, Hold, Message, MessageBody, decode_message, encode_message};
+use crate::api::orchestration::{
+    ClaimedInstance, EndReport, Handful, Hold, Message, MessageBody, decode_message, encode_message,
+};
 use crate::api::task::{TaskId, TaskState};
 use crate::rules::orchestration;
 use crate::sqlite::commit::transaction::{LiveTask, Transaction};
@@ -42,7 +44,7 @@ impl Transaction<'_> {
         }
         let InstanceRow { generation, length, received, .. } = self.instance(task.id)?;
         let messages = if received > 0 { self.messages(task.id)? } else { Vec::new() };
-        Ok(Some(Box::new(ClaimedInstance { generation, length, messages })))
+        Ok(Some(Box::new(ClaimedInstance { generation, length, received, messages })))
     }
 
     /// Reads as many messages as one turn gets.
@@ -71,22 +73,23 @@ impl Transaction<'_> {
         &mut self,
         task: &LiveTask,
         state: TaskState,
-        result: Option<&Bytes>,
+        (claims, result): (u32, Option<&Bytes>),
     ) -> Result<()> {
         let Some((parent, reference)) = task.options.parent.zip(task.options.report) else { return Ok(()) };
-        let completed = state == TaskState::Completed;
-        let error = if completed { None } else { self.last_error(task.id)? };
-        let result = result.filter(|_| completed).cloned();
-        self.deliver(parent, MessageBody::Ended { reference, task: task.id, state, result, error })
+        let error = if state == TaskState::Completed { None } else { self.last_error(task.id)? };
+        let report = EndReport { reference, task: task.id, state, result: result.cloned(), error, claims };
+        self.deliver(parent, report.into_body())
+    }
+
+    /// Returns a live task, from the cache if it is an idle orchestration.
+    pub(super) fn live_or_idle(&self, task: TaskId) -> Result<Option<LiveTask>> {
+        self.cache.index.idle_row(task).map_or_else(|| self.live(task), |idle| Ok(Some(idle.clone())))
     }
 
     /// Puts a message into the mailbox of an orchestration that may take it yet, and wakes it if it
     /// is idle.
     pub(super) fn deliver(&mut self, to: TaskId, body: MessageBody) -> Result<()> {
-        let live = match self.cache.index.idle_row(to) {
-            Some(idle) => Some(idle.clone()),
-            None => self.live(to)?,
-        };
+        let live = self.live_or_idle(to)?;
         let is_orchestration = match &live {
             Some(live) => live.options.orchestration,
             None => self.ended(to)?.is_some_and(|ended| ended.takes_messages()),

@@ -1,5 +1,6 @@
 //! Orchestrations: turns, messages, pauses.
 
+mod end_with_turn;
 pub(in crate::sqlite) mod messages;
 mod pausing;
 mod turn;

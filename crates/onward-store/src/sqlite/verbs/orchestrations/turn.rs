@@ -1,5 +1,7 @@
 //! Turns of orchestrations, and signals to them.
 
+use std::collections::BTreeMap;
+
 use rusqlite::params;
 
 use crate::api::error::Result;
@@ -7,22 +9,32 @@ use crate::api::event::Change;
 use crate::api::name::Name;
 use crate::api::orchestration::{AfterTurn, Hold, MessageBody, Recipient, Signal, Turn, Turned};
 use crate::api::outcome::{Outcome, Refusal, Submitted};
+use crate::api::tag::Tags;
 use crate::api::task::{NewTask, TaskId, TaskState, check_payload};
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
 use crate::rules::orchestration::{self, Standing};
 use crate::sqlite::columns::awaited_events::names_text;
+use crate::sqlite::columns::task_options::TaskOptions;
 use crate::sqlite::commit::transaction::{LiveTask, RunningAttempt, Transaction, VerbError, VerbResult};
+use crate::sqlite::verbs::orchestrations::messages::InstanceRow;
 
 impl Transaction<'_> {
     /// Applies a turn: checks it, appends its events, consumes its messages, submits and cancels
     /// tasks, and continues or ends the orchestration.
     pub(in crate::sqlite) fn turn(&mut self, turn: &Turn) -> VerbResult<Outcome> {
         let (task, running) = self.running_under(turn.lease)?;
+        let row = self.instance(task.id)?;
+        let tags = self.check_turn(&task, row, turn)?;
+        self.write_turn(&task, (running, row.hold), turn, tags).map(Outcome::Turned)
+    }
+
+    /// Rejects a turn that an orchestration cannot write, whether or not it runs. Returns the
+    /// orchestration's tags after the turn, if they change.
+    pub(super) fn check_turn(&self, task: &LiveTask, row: InstanceRow, turn: &Turn) -> VerbResult<Option<Tags>> {
         if !task.options.orchestration {
             return Err(Refusal::NotAnOrchestration(task.id).into());
         }
-        let row = self.instance(task.id)?;
         let kind = self.cache.names.sub_queue(task.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
         let (length, received, payload_limit) = (row.length, row.received, self.payload_limit);
         orchestration::check(turn, Standing { length, received, kind, payload_limit })?;
@@ -35,19 +47,33 @@ impl Transaction<'_> {
         if !self.cache.names.has_room_for_turn(&turn.submits) {
             return Err(orchestration::no_room().into());
         }
+        Ok(tags)
+    }
+
+    /// Writes a turn that was checked, of an orchestration that runs.
+    pub(super) fn write_turn(
+        &mut self,
+        task: &LiveTask,
+        (running, hold): (RunningAttempt, Hold),
+        turn: &Turn,
+        tags: Option<Tags>,
+    ) -> VerbResult<Turned> {
         self.append(turn)?;
         if let Some(tags) = tags {
-            self.set_tags(&task, tags)?;
+            self.set_tags(task, tags)?;
         }
         let submitted = turn.submits.iter().map(|new| self.submit_of(task.id, new)).collect::<VerbResult<_>>()?;
-        turn.cancels.iter().try_for_each(|child| self.cancel_of(task.id, *child))?;
-        if orchestration::offers_all(turn) && !(turn.submits.is_empty() && turn.cancels.is_empty()) {
+        let cancels = !(turn.cancels.is_empty() && turn.withdraws.is_empty());
+        if cancels {
+            self.cancel_children(task.id, turn)?;
+        }
+        if orchestration::offers_all(turn) && (cancels || !turn.submits.is_empty()) {
             // Only reports of the tasks that this turn cancelled or could not submit are left.
             self.empty_mailbox(task.id)?;
         }
-        let state = self.go_on_after(task.id, (running, row.hold), &turn.next)?;
+        let state = self.go_on_after(task.id, (running, hold), &turn.next)?;
         let messages = if state == TaskState::Running { self.messages(task.id)? } else { Vec::new() };
-        Ok(Outcome::Turned(Turned { state, submitted, messages }))
+        Ok(Turned { lease: turn.lease, state, submitted, messages })
     }
 
     /// Checks the messages that a turn was offered against those that are unread.
@@ -116,9 +142,39 @@ impl Transaction<'_> {
         Ok(submitted)
     }
 
+    /// Cancels tasks that an orchestration submitted; those to withdraw only if they were never
+    /// claimed.
+    fn cancel_children(&mut self, id: TaskId, turn: &Turn) -> Result<()> {
+        let (cancels, withdraws) = (&turn.cancels, &turn.withdraws);
+        let names_references = orchestration::names_references(cancels) || orchestration::names_references(withdraws);
+        let by_reference = if names_references { self.children_by_reference(id)? } else { BTreeMap::new() };
+        for task in orchestration::named_tasks(cancels, &by_reference) {
+            self.cancel_of(id, task, |_| true)?;
+        }
+        for task in orchestration::named_tasks(withdraws, &by_reference) {
+            self.cancel_of(id, task, |task| task.running.is_none() && task.claims == 0)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the live tasks that an orchestration submitted with references.
+    fn children_by_reference(&self, id: TaskId) -> Result<BTreeMap<u64, Vec<TaskId>>> {
+        let mut statement =
+            self.connection.prepare_cached(include_str!("../../sql/orchestrations/reporting_children.sql"))?;
+        let rows =
+            statement.query_map([id.0], |row| Ok((row.get::<_, TaskOptions>(1)?.report, TaskId(row.get(0)?))))?;
+        let mut children = BTreeMap::<u64, Vec<TaskId>>::new();
+        for row in rows {
+            if let (Some(reference), task) = row? {
+                children.entry(reference).or_default().push(task);
+            }
+        }
+        Ok(children)
+    }
+
     /// Cancels a task for an orchestration that submitted it, if it has not ended.
-    fn cancel_of(&mut self, id: TaskId, task: TaskId) -> Result<()> {
-        let is_its_own = self.live(task)?.is_some_and(|task| task.options.parent == Some(id));
+    fn cancel_of(&mut self, id: TaskId, task: TaskId, is_meant: impl Fn(&LiveTask) -> bool) -> Result<()> {
+        let is_its_own = self.live(task)?.is_some_and(|task| task.options.parent == Some(id) && is_meant(&task));
         if !is_its_own {
             return Ok(());
         }

@@ -20,8 +20,12 @@ impl Transaction<'_> {
         let range = Range { from: Some(chunk.from), before: Some(chunk.before) };
         let mut tasks = newest_ids(self.connection, &chunk.filter, range, chunk.limit + 1)?;
         let mut done = BulkDone { next: chunk.cut(&mut tasks), ..BulkDone::default() };
+        // All states are read first: the end of one task may wake or end another.
+        let mut selected = Vec::with_capacity(tasks.len());
         for task in tasks {
-            let Some(before) = self.state_of(task)? else { continue };
+            selected.extend(self.state_of(task)?.map(|before| (task, before)));
+        }
+        for (task, before) in selected {
             match self.bulk_one(&bulk.verb, task) {
                 Ok(outcome) => done.count(task, before, &Ok(outcome)),
                 Err(VerbError::Refused(refusal)) => done.count(task, before, &Err(refusal)),

@@ -83,6 +83,9 @@ impl Transaction<'_> {
         if ended.options.orchestration && self.instance(task)?.hold == Hold::Unstarted {
             return Err(never_started(task).into());
         }
+        if let Some(run) = self.run_of_step(&ended.options)? {
+            return Err(Refusal::StepOfRun { task, run }.into());
+        }
         if let Some(by) = self.key_taken_by(&ended)? {
             return Err(Refusal::KeyTaken { task, by }.into());
         }
@@ -94,6 +97,14 @@ impl Transaction<'_> {
         self.retry_items(task, items)?;
         self.add_to_batch_again(task, &ended)?;
         Ok(Outcome::Done)
+    }
+
+    /// Returns the active workflow run of which a task is a step.
+    fn run_of_step(&self, step: &TaskOptions) -> Result<Option<TaskId>> {
+        let Some(parent) = step.parent.filter(|_| step.report.is_some()) else { return Ok(None) };
+        let Some(parent) = self.live(parent)? else { return Ok(None) };
+        let kind = self.cache.names.sub_queue(parent.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
+        Ok(orchestration::run_of_step(step.report, Some((parent.id, kind, parent.state()))))
     }
 
     /// Moves an ended task from history to the waiting tasks.

@@ -133,7 +133,7 @@ impl Transaction<'_> {
             self.propagate_end(&task, None)?;
             self.forget_child(id, task.options.parent.map(|parent| parent.0))?;
             self.log(id, task.sub_queue, Change::Purged);
-            self.report_end(&task, TaskState::Cancelled, None)?;
+            self.report_end(&task, TaskState::Cancelled, (task.claims, None))?;
             if task.options.orchestration {
                 self.remove_instance(id)?;
             }

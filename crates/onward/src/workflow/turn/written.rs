@@ -1,0 +1,44 @@
+//! The end of a turn: the store's reply is taken in, and the run is parked or forgotten.
+
+use onward_store::{ChildTask, TaskState, Turn, Turned};
+
+use super::instance::RunInstance;
+use crate::engine::Run;
+use crate::orchestration::{CheckIn, cancel_here};
+
+/// The part of a turn that the run needs once the turn is written.
+pub(super) struct WrittenTurn {
+    events: u64,
+    bytes: u64,
+    cancels: Vec<ChildTask>,
+    /// The references of the submitted tasks.
+    references: Vec<u64>,
+    /// The number of messages that have arrived.
+    received: u64,
+    /// The check-in, if the turn parks the run.
+    check_in: Option<CheckIn<RunInstance>>,
+}
+
+impl WrittenTurn {
+    /// Returns the part of a turn that submits tasks with these references.
+    pub(super) fn of(turn: &Turn, references: Vec<u64>, received: u64, check_in: Option<CheckIn<RunInstance>>) -> Self {
+        let (events, bytes, cancels) = (turn.events, turn.chunk.len() as u64, turn.cancels.clone());
+        Self { events, bytes, cancels, references, received, check_in }
+    }
+
+    /// Takes in the reply of the store, and parks the run or forgets it.
+    pub(super) fn conclude(self, run: &Run, mut instance: Box<RunInstance>, turned: &Turned) {
+        let Self { events, bytes, cancels, references, received, check_in } = self;
+        cancel_here(run, &cancels);
+        instance.length += events;
+        instance.bytes += bytes;
+        for (reference, submitted) in references.into_iter().zip(&turned.submitted) {
+            instance.children.insert(reference, submitted.id());
+        }
+        let is_parked = matches!(turned.state, TaskState::Blocked | TaskState::Scheduled);
+        instance.received = is_parked.then_some(received);
+        if let Some(check_in) = check_in.filter(|_| !turned.state.is_ended()) {
+            check_in.finish(instance);
+        }
+    }
+}
