@@ -56,7 +56,8 @@ pub(crate) enum Command {
     /// Create, list, show, pause, resume, trigger, backfill and delete schedules: recurring tasks
     #[command(subcommand)]
     Schedule(schedule::Command),
-    /// Check, store, list, show, compare and draw templates of workflows
+    /// Check, store, compare and draw templates of workflows; start, list, show, signal, retry, mend,
+    /// cancel and undo runs of them
     #[command(subcommand)]
     Workflow(workflow::Command),
     /// Show counts and statistics: queues, kinds, sessions, pauses

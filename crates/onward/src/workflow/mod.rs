@@ -8,7 +8,10 @@ mod run;
 pub mod template;
 mod turn;
 
-pub use client::{ItemCounts, RunAction, RunFollower, RunStart, RunView, StartedRun, StepView};
+pub use client::{
+    ItemCounts, RunAction, RunFollower, RunHistory, RunHistoryEntry, RunPage, RunQuery, RunStart, RunSummary, RunView,
+    StartedRun, StepView,
+};
 pub use onward_store::bounds::SCRIPT_KIND;
 pub(crate) use run::RUN_KIND_PREFIX;
 pub use run::{Phase as RunPhase, StepState};

@@ -8,7 +8,9 @@ mod graph;
 mod list;
 mod put;
 mod reference;
+mod runs;
 mod show;
 
 pub(crate) use command::{Command, run};
 pub(crate) use files::read_valid;
+pub(crate) use runs::reply_command;

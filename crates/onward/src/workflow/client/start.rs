@@ -106,6 +106,8 @@ enum KeySource {
     Template,
     /// The template, else this key, kept for ever.
     TemplateOr(String),
+    /// This key, for a template that has none.
+    Given(String),
     /// None, whatever the template says.
     None,
 }
@@ -140,6 +142,13 @@ impl RunStart {
     /// Selects an environment of the template. Default: none.
     pub fn environment(mut self, name: impl Into<String>) -> Self {
         self.environment = Some(name.into());
+        self
+    }
+
+    /// Sets the key of a run whose template has none: one run with the key is live, and a start with
+    /// the same key finds it. A start of a template that makes keys itself is refused.
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = KeySource::Given(key.into());
         self
     }
 
@@ -218,6 +227,11 @@ impl KeySource {
         match self {
             Self::None => Ok((None, Duration::ZERO)),
             Self::Template => key(template, environment, input, scope),
+            Self::Given(key) if template.identity == Identity::None => Ok((Some(key), Duration::ZERO)),
+            Self::Given(_) => Err(Error::invalid(format!(
+                "the template `{}` makes the keys of its runs itself, with `key` or `identity`; start the run without a key",
+                template.name
+            ))),
             Self::TemplateOr(otherwise) => match key(template, environment, input, scope)? {
                 (None, _) => Ok((Some(otherwise), FOREVER)),
                 known => Ok(known),

@@ -29,7 +29,7 @@ pub(crate) use decision::{
 };
 pub(crate) use schemas::Schemas;
 pub(crate) use state::RunState;
-pub(crate) use state::event::{RunEvent, decode, encode};
+pub(crate) use state::event::{RunEvent, TakenAction, decode, encode};
 pub use state::phase::Phase;
 pub use state::step_state::StepState;
 pub(crate) use state::undo_state::UndoState;

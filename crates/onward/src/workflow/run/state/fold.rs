@@ -63,16 +63,8 @@ impl RunState {
     }
 
     fn take_time(&mut self, event: &RunEvent) {
-        if let RunEvent::Started { at }
-        | RunEvent::TaskEnded { at, .. }
-        | RunEvent::NotStarted { at, .. }
-        | RunEvent::SignalReceived { at, .. }
-        | RunEvent::CancelRequested { at }
-        | RunEvent::MomentCame { at }
-        | RunEvent::ActionTaken { at, .. }
-        | RunEvent::Refused { at, .. } = event
-        {
-            self.at = Timestamp::from_microseconds(*at);
+        if let Some(at) = event.at() {
+            self.at = at;
         }
     }
 

@@ -112,6 +112,11 @@ impl RunState {
         self.phase
     }
 
+    /// Returns the failure of the run itself, or after its end the reason for it.
+    pub(crate) fn error(&self) -> Option<&str> {
+        self.error.as_deref()
+    }
+
     /// Returns the moment for which the run waits next, of a step or of its `timeout`.
     pub(crate) fn next_moment(&self, template: &Template) -> Option<Timestamp> {
         let first = self.moments.first().map(|(moment, _)| *moment);
