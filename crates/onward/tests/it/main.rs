@@ -160,4 +160,5 @@ mod waits;
 #[cfg(test)]
 mod weak_handles;
 #[cfg(test)]
+mod workflow_children;
 mod workflow_runs;

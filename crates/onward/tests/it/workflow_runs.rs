@@ -40,25 +40,30 @@ on_every_store! {
 
 /// The payloads that handlers got, by kind, in the order of their starts.
 #[derive(Debug, Clone, Default)]
-struct Seen(Arc<Mutex<Vec<(String, Value)>>>);
+pub(crate) struct Seen(Arc<Mutex<Vec<(String, Value)>>>);
 
 impl Seen {
     fn add(&self, kind: &str, payload: Value) {
         self.0.lock().unwrap().push((kind.to_owned(), payload));
     }
 
-    fn kinds(&self) -> Vec<String> {
+    pub(crate) fn kinds(&self) -> Vec<String> {
         self.0.lock().unwrap().iter().map(|(kind, _)| kind.clone()).collect()
     }
 
-    fn payload(&self, kind: &str) -> Value {
+    /// Returns the payloads of a kind, in order.
+    pub(crate) fn payloads(&self, kind: &str) -> Vec<Value> {
+        self.0.lock().unwrap().iter().filter(|(seen, _)| seen == kind).map(|(_, payload)| payload.clone()).collect()
+    }
+
+    pub(crate) fn payload(&self, kind: &str) -> Value {
         self.0.lock().unwrap().iter().find(|(seen, _)| seen == kind).unwrap().1.clone()
     }
 }
 
 /// Opens an engine with a template. Its handlers record what they get: `double` doubles its
 /// payload, `echo` returns it, `fail` fails, and `large` returns more than a history keeps.
-async fn engine(store: &TestStore, template: &str) -> (Engine, Seen) {
+pub(crate) async fn engine(store: &TestStore, template: &str) -> (Engine, Seen) {
     let engine = Engine::builder().store(store.shared()).open().await.unwrap();
     engine.add_workflow(TemplateFile::read("test.yaml", template).unwrap());
     let seen = Seen::default();
@@ -81,24 +86,24 @@ async fn engine(store: &TestStore, template: &str) -> (Engine, Seen) {
 }
 
 /// Starts a run and works until nothing is due.
-async fn run(engine: &Engine, input: &Value) -> TaskId {
+pub(crate) async fn run(engine: &Engine, input: &Value) -> TaskId {
     let started = engine.start_run("test").input(input).await.unwrap();
     engine.run_until_idle().await.unwrap();
     started.id
 }
 
-async fn result(store: &TestStore, run: TaskId) -> Value {
+pub(crate) async fn result(store: &TestStore, run: TaskId) -> Value {
     let record = record(store, run).await;
     assert_eq!(record.state, TaskState::Completed, "{:?}", record.errors);
     serde_json::from_slice(record.result.bytes().unwrap()).unwrap()
 }
 
-async fn states(engine: &Engine, run: TaskId) -> BTreeMap<String, StepState> {
+pub(crate) async fn states(engine: &Engine, run: TaskId) -> BTreeMap<String, StepState> {
     let view = engine.run_view(run).await.unwrap();
     view.steps.into_iter().map(|step| (step.name, step.state)).collect()
 }
 
-fn step(view: &RunView, name: &str) -> StepState {
+pub(crate) fn step(view: &RunView, name: &str) -> StepState {
     view.step(name).unwrap().state
 }
 

@@ -118,7 +118,13 @@ impl Engine {
         let owned = |text: Option<&str>| text.map(str::to_owned);
         let message = ActionMessage { action, actor: owned(actor), reason: owned(reason) };
         let follower = self.follow_run(run).await?.at_end().await?;
-        let state = follower.task_state().await?;
+        let record = self.run_record(run).await?;
+        let state = record.state;
+        if let (Some(above), true) = (record.parent.filter(|_| record.report.is_some()), state.is_ended()) {
+            return Err(Error::invalid(format!(
+                "run {run} is a step of run {above} and has ended; act on that run: `onward workflow retry {above}`"
+            )));
+        }
         if state.is_ended() && !follower.phase().is_ended() {
             return self.act_on_lost_run(run, state, &message.action).await;
         }

@@ -10,7 +10,7 @@ use crate::workflow::run::{
     ActionKind, Phase, RUN_KIND_PREFIX, RunContext, RunState, check_action, check_signal, decode,
 };
 use crate::workflow::template::Template;
-use crate::workflow::turn::{RunPayload, run_context};
+use crate::workflow::turn::{RunSource, run_context};
 
 /// A reader of one run, wherever it runs. Each new event of the history is read once.
 pub struct RunFollower {
@@ -62,14 +62,16 @@ impl Engine {
     pub async fn follow_run(&self, run: TaskId) -> Result<RunFollower> {
         let changes = self.store().changes();
         let record = self.run_record(run).await?;
-        let payload = RunPayload::read(record.payload.as_deref().unwrap_or_default())?;
+        let bytes = record.payload.as_deref().unwrap_or_default();
+        let source = RunSource::read(&**self.store(), run, record.submitted_at, bytes).await?;
+        let payload = &source.payload;
         let templates = &self.inner.templates;
         let program = templates.program(&**self.store(), payload.template, payload.environment.as_deref()).await?;
         let program = program.ok_or_else(|| {
             let hash = payload.template;
             Error::invalid(format!("neither this engine nor its store has the template {hash} of run {run}"))
         })?;
-        let context = run_context(run, record.submitted_at, &payload, &program);
+        let context = run_context(&source, &program);
         let state = RunState::new(&context.template);
         Ok(RunFollower { engine: self.clone(), run, context, state, position: 0, changes, is_first: true })
     }

@@ -23,7 +23,7 @@ mod turn;
 mod tests;
 
 pub(crate) use bounds::RUN_KIND_PREFIX;
-pub(crate) use context::{RunContext, RunFacts};
+pub(crate) use context::{RunContext, RunFacts, RunLimits};
 pub(crate) use decision::{
     Action, ActionKind, Advanced, Arrival, Decision, Effects, Published, ReportedResult, Results, RunNext,
 };

@@ -11,6 +11,6 @@ mod run_turn;
 mod templates;
 
 pub(crate) use instance::{RunInstance, run_context};
-pub(crate) use payload::{RunPayload, run_kind};
+pub(crate) use payload::{RunPayload, RunSource, run_kind};
 pub(crate) use run_turn::run_turn;
-pub(crate) use templates::{Templates, reference};
+pub(crate) use templates::{Templates, in_environment, reference};

@@ -202,6 +202,15 @@ pub(crate) enum RunEvent {
         #[n(0)]
         step: u32,
     },
+    /// The run is a copy of another one up to here, and undoes it.
+    #[n(22)]
+    UndoOfRun {
+        #[n(0)]
+        at: i64,
+        /// The run that is undone.
+        #[n(1)]
+        run: i64,
+    },
     /// A turn had more events to publish than it may have.
     #[n(21)]
     PublicationsLeftOut {
@@ -221,6 +230,7 @@ impl RunEvent {
             | Self::CancelRequested { at }
             | Self::MomentCame { at }
             | Self::ActionTaken { at, .. }
+            | Self::UndoOfRun { at, .. }
             | Self::Refused { at, .. } => Some(Timestamp::from_microseconds(*at)),
             _ => None,
         }
@@ -264,6 +274,7 @@ impl RunEvent {
             Self::UndoBegan { .. } => "undo_began",
             Self::UndoEnded { .. } => "undo_ended",
             Self::UndoRetried { .. } => "undo_retried",
+            Self::UndoOfRun { .. } => "undo_of_run",
             Self::PublicationsLeftOut { .. } => "events_left_out",
         }
     }

@@ -58,6 +58,7 @@ impl RunState {
             RunEvent::UndoBegan { steps } => self.undo_began(template, steps),
             RunEvent::UndoEnded { step, error } => self.undo_ended(template, *step as usize, error.as_deref()),
             RunEvent::UndoRetried { step } => self.undo_retried(*step as usize),
+            RunEvent::UndoOfRun { .. } => self.is_undo_run = true,
             RunEvent::MomentCame { .. } | RunEvent::Refused { .. } | RunEvent::PublicationsLeftOut { .. } => {}
         }
     }
@@ -111,6 +112,7 @@ impl RunState {
             Some(item) => self.change_batch(open.step, |batch| {
                 batch.open += 1;
                 batch.next = batch.next.max(item + 1);
+                batch.try_again(item);
             }),
         }
     }
@@ -284,6 +286,7 @@ impl TaskEnd<'_> {
             state: self.state,
             may_have_happened: self.may_have_happened(item.may_have_happened),
             is_omitted: matches!(self.result, Some(TaskResult::Omitted { .. })),
+            attempts: item.attempts.saturating_add(self.attempts),
             result,
             error: self.error.as_deref().map(Arc::from),
         };
