@@ -56,8 +56,7 @@ pub(crate) enum Command {
     /// Create, list, show, pause, resume, trigger, backfill and delete schedules: recurring tasks
     #[command(subcommand)]
     Schedule(schedule::Command),
-    /// Check, store, compare and draw templates of workflows; start, list, show, signal, retry, mend,
-    /// cancel and undo runs of them
+    /// Check, test, store, list, compare and draw templates of workflows; start and operate runs
     #[command(subcommand)]
     Workflow(workflow::Command),
     /// Show counts and statistics: queues, kinds, sessions, pauses

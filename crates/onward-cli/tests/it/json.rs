@@ -85,6 +85,7 @@ pub(crate) const COMMANDS: &[&str] = &[
     "workflow show order",
     "workflow diff order@1 order@2",
     "workflow graph order",
+    "workflow test order.test.yaml",
     "each --input lines -- echo",
     "run build.yaml",
     "store prune --keep 0",
@@ -153,6 +154,10 @@ fn output_of_commands_is_json_on_request(sandbox: Sandbox) {
 pub(crate) fn write_files(sandbox: &Sandbox) {
     sandbox.write("lines", "a\nb\n");
     sandbox.write("build.yaml", "steps: {one: {value: 1}}\n");
+    sandbox.write(
+        "order.test.yaml",
+        "workflow: order.yaml\ncases: {a: {steps: {mail: {result: 1}}, expect: {result: 1}}}\n",
+    );
     for (file, version) in [("order.yaml", 1), ("new.yaml", 2)] {
         sandbox.write(file, &format!("name: order\nversion: '{version}'\nsteps: {{mail: {{task: mail}}}}\n"));
     }

@@ -6,6 +6,7 @@ pub mod library;
 mod nearest;
 mod run;
 pub mod template;
+mod test_file;
 mod turn;
 
 pub use client::{
@@ -15,4 +16,5 @@ pub use client::{
 pub use onward_store::bounds::SCRIPT_KIND;
 pub(crate) use run::RUN_KIND_PREFIX;
 pub use run::{Phase as RunPhase, StepState};
+pub use test_file::{CaseReport, WorkflowTest, WorkflowTestReport};
 pub(crate) use turn::{RunInstance, Templates, run_turn as run_workflow_turn};

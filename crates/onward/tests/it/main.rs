@@ -162,3 +162,4 @@ mod weak_handles;
 #[cfg(test)]
 mod workflow_children;
 mod workflow_runs;
+mod workflow_tests;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use onward::workflow::template::TemplateFile;
-use onward::workflow::{RunAction, RunPhase, RunView, StepState};
+use onward::workflow::{RunAction, RunPhase, RunQuery, RunView, StepState};
 use onward::{Context, Engine, Failure, TaskId, TaskState};
 use serde_json::{Value, json};
 
@@ -36,6 +36,9 @@ on_every_store! {
     the_input_of_a_run_below_is_checked_and_gets_its_defaults,
     a_step_that_was_withdrawn_before_it_started_is_not_undone,
     a_step_that_runs_goes_on_while_the_run_stops,
+    a_run_that_was_cancelled_before_its_first_turn_is_retried_as_a_whole,
+    runs_are_listed_in_pages_the_newest_first,
+    the_history_of_a_run_has_its_events_in_order,
 }
 
 /// The payloads that handlers got, by kind, in the order of their starts.
@@ -427,4 +430,47 @@ async fn a_step_that_runs_goes_on_while_the_run_stops(store: TestStore) {
     engine.wait(started.id).await.unwrap();
     assert_eq!(states(&engine, started.id).await["one"], StepState::Completed);
     stop(&engine, background).await;
+}
+
+/// Shows: W7
+async fn a_run_that_was_cancelled_before_its_first_turn_is_retried_as_a_whole(store: TestStore) {
+    let (engine, _) = engine(&store, "steps: {one: {value: 7}}").await;
+    let run = engine.start_run("test").await.unwrap().id;
+    engine.cancel(run).await.unwrap();
+    let error = engine.act_on_run(run, RunAction::Undo, None, None).await.unwrap_err();
+    assert!(error.to_string().contains("possible is retry without steps"), "{error}");
+    engine.act_on_run(run, RunAction::Retry { steps: vec![] }, None, None).await.unwrap();
+    engine.run_until_idle().await.unwrap();
+    assert_eq!(result(&store, run).await, json!(7));
+}
+
+/// Shows: W7
+async fn runs_are_listed_in_pages_the_newest_first(store: TestStore) {
+    let (engine, _) = engine(&store, "steps: {one: {signal: go}}").await;
+    let mut started = Vec::new();
+    for _ in 0..3 {
+        started.push(run(&engine, &Value::Null).await);
+    }
+    engine.cancel(started[1]).await.unwrap();
+    engine.run_until_idle().await.unwrap();
+    let query = RunQuery { phase: Some(RunPhase::Running), limit: 1, ..RunQuery::default() };
+    let first = engine.runs(query.clone()).await.unwrap();
+    let second = engine.runs(RunQuery { before: first.next, ..query }).await.unwrap();
+    let ids: Vec<TaskId> = first.runs.iter().chain(&second.runs).map(|run| run.id).collect();
+    assert_eq!((ids, second.next), (vec![started[2], started[0]], None));
+    let run = &first.runs[0];
+    assert_eq!((&*run.workflow, run.steps, run.open, run.awaits[0].as_str()), ("test", 1, 1, "go"));
+}
+
+/// Shows: W7
+async fn the_history_of_a_run_has_its_events_in_order(store: TestStore) {
+    let (engine, _) = engine(&store, "steps: {one: {task: fail}}").await;
+    let run = run(&engine, &Value::Null).await;
+    let mut history = engine.run_history(run).await.unwrap();
+    let entries = history.next().await.unwrap();
+    let events: Vec<&str> = entries.iter().map(|entry| entry.event).collect();
+    assert_eq!(events[..3], ["started", "step_submitted", "task_ended"]);
+    let ended = entries.iter().find(|entry| entry.event == "step_ended").unwrap();
+    assert_eq!((ended.step.as_deref(), ended.detail.as_deref()), (Some("one"), Some("failed: no such account")));
+    assert!(history.next().await.unwrap().is_empty());
 }

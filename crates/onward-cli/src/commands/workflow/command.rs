@@ -7,7 +7,7 @@ use onward::Engine;
 use onward_store::Store;
 
 use super::runs::{self, action, history, pause, signal, start, status};
-use super::{check, diff, graph, list, put, show};
+use super::{check, diff, graph, list, put, show, test};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::store_file;
@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Diff(diff::Arguments),
     /// Print the graph of a template as a Mermaid diagram
     Graph(graph::Arguments),
+    /// Play the cases of test files without handlers and without waiting; exit with 1 if one fails
+    Test(test::Arguments),
     /// Start a run of a stored template; a process that runs workflows runs it
     Start(Box<start::Arguments>),
     /// List runs, the newest first
@@ -67,6 +69,7 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
         Command::Show(arguments) => show::run(options, arguments).await,
         Command::Diff(arguments) => diff::run(options, arguments).await,
         Command::Graph(arguments) => graph::run(options, arguments).await,
+        Command::Test(arguments) => test::run(options, &arguments).await,
         Command::Start(arguments) => start::run(options, *arguments).await,
         Command::Runs(arguments) => runs::list::run(options, arguments).await,
         Command::Status(arguments) => status::run(options, arguments).await,

@@ -10,6 +10,7 @@ mod put;
 mod reference;
 mod runs;
 mod show;
+mod test;
 
 pub(crate) use command::{Command, run};
 pub(crate) use files::read_valid;

@@ -144,8 +144,8 @@ impl Engine {
         }
     }
 
-    /// Acts on a run whose task ended without a turn, such as one whose template cannot be read. Its
-    /// steps have not ended, so a retry of all is the only action.
+    /// Acts on a run whose task ended without a turn, such as one whose template cannot be read.
+    /// Its steps have not ended, so a retry of all is the only action.
     async fn act_on_lost_run(&self, run: TaskId, state: TaskState, action: &RunAction) -> Result<()> {
         let is_retry = matches!(action, RunAction::Retry { steps } if steps.is_empty());
         if !is_retry {

@@ -151,8 +151,8 @@ impl RunStart {
         self
     }
 
-    /// Sets the key of a run whose template has none: one run with the key is live, and a start with
-    /// the same key finds it. A start of a template that makes keys itself is refused.
+    /// Sets the key of a run whose template has none: one run with the key is live, and a start
+    /// with the same key finds it. A start of a template that makes keys itself is refused.
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = KeySource::Given(key.into());
         self

@@ -22,7 +22,10 @@ pub(super) fn normalise(root: Node, errors: &mut Errors<'_>) -> Option<Node> {
     for entry in entries.iter_mut().filter(|entry| &*entry.key == "steps") {
         if let Value::List(items) = &entry.value.value {
             let steps = listed(items, errors);
-            entry.value = Node::new(entry.value.span, Value::Map(Arc::new(steps)));
+            // Without any step that can be read, its errors are those of the list.
+            let is_broken = steps.is_empty() && !items.is_empty();
+            let value = if is_broken { Value::Broken } else { Value::Map(Arc::new(steps)) };
+            entry.value = Node::new(entry.value.span, value);
         }
     }
     if !entries.iter().any(|entry| &*entry.key == "name") {

@@ -12,5 +12,5 @@ mod templates;
 
 pub(crate) use instance::{RunInstance, run_context};
 pub(crate) use payload::{RunPayload, RunSource, run_kind};
-pub(crate) use run_turn::run_turn;
+pub(crate) use run_turn::{EVENT_KIND_PREFIX, run_turn};
 pub(crate) use templates::{Templates, in_environment, reference};

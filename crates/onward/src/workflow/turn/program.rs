@@ -14,7 +14,7 @@ use crate::workflow::template::{Delivery, Template, TemplateFile};
 pub(crate) struct Program {
     pub(crate) template: Arc<Template>,
     pub(crate) schemas: Arc<Schemas>,
-    /// The file that a program registered, for the places of errors. A stored template has no lines.
+    /// The registered file, for the places of errors. A stored template has no lines.
     pub(crate) source: Option<Arc<TemplateFile>>,
     input: Option<Validator>,
 }

@@ -24,7 +24,7 @@ use crate::workflow::run::{
 use crate::workflow::template::{Delivery, StepAction};
 
 /// The beginning of the kinds of tasks that deliver events. The name of the event follows.
-const EVENT_KIND_PREFIX: &str = "event:";
+pub(crate) const EVENT_KIND_PREFIX: &str = "event:";
 
 /// The outcome of a turn, and the check-in of its run if that is parked.
 type ClosedTurn = Result<TurnOutcome, (TurnAbort, u64)>;

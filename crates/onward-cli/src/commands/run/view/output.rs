@@ -111,7 +111,7 @@ impl View {
             Form::Tree(_) => {}
         }
         if let (Some(reply), false) = (reply_command(run, step), matches!(self.form, Form::Json)) {
-            let question = step.question.as_deref().map_or("it waits for a signal", |question| question);
+            let question = step.question.as_deref().unwrap_or("it waits for a signal");
             self.remark(&format!("{}: {}; reply with: {reply}", step.name, one_line(question, REASON_COLUMNS)));
         }
         Ok(())

@@ -30,8 +30,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Returns `FILE:LINE:COLUMN` of a part of a field. A field that the step has from elsewhere, as
-    /// from an environment, has the place of the step.
+    /// Returns `FILE:LINE:COLUMN` of a part of a field. A field that the step has from elsewhere,
+    /// as from `defaults`, has the place of the step.
     fn place(&self, part: Part, field: &str, path: &Path) -> Option<String> {
         let file = self.context.source.as_deref()?;
         let name = |step: usize| self.step(step).map(|step| step.name.clone());
