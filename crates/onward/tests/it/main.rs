@@ -161,5 +161,7 @@ mod waits;
 mod weak_handles;
 #[cfg(test)]
 mod workflow_children;
+#[cfg(test)]
 mod workflow_runs;
+#[cfg(test)]
 mod workflow_tests;

@@ -41,8 +41,8 @@ pub(crate) enum Command {
     Signal(signal::Arguments),
     /// Ask what runs to stop, and end the run when it has
     Cancel(action::Cancel),
-    /// Run steps again that ended badly or were cancelled, and all behind them; of a run that is
-    /// held because an undo failed, try that undo again
+    /// Run steps again that ended badly or were cancelled, with all behind them, or an undo that
+    /// failed
     Retry(action::Retry),
     /// Run a step again that ended in any way, and all behind it
     Reset(action::OneStep),

@@ -56,7 +56,7 @@ pub(super) async fn play(file: &TemplateFile, name: &str, case: &Case) -> Result
     let begun = clock.now();
     let run = start.await?.id;
     let play = Play { case, engine, clock, run, begun, played, sent: BTreeSet::new() };
-    let ended = play.to_end().await?;
+    let ended = play.finish().await?;
     let mismatches = mismatches(&case.expect, &ended);
     let steps: BTreeMap<String, String> =
         ended.view.steps.iter().map(|step| (step.name.clone(), step.state.as_str().to_owned())).collect();
@@ -64,7 +64,7 @@ pub(super) async fn play(file: &TemplateFile, name: &str, case: &Case) -> Result
 }
 
 impl Play<'_> {
-    async fn to_end(mut self) -> Result<Ended> {
+    async fn finish(mut self) -> Result<Ended> {
         for _ in 0..bounds::TEST_MOMENTS {
             self.engine.run_until_settled().await?;
             let view = self.engine.run_view(self.run).await?;
