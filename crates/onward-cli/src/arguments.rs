@@ -56,7 +56,7 @@ pub(crate) enum Command {
     /// Create, list, show, pause, resume, trigger, backfill and delete schedules: recurring tasks
     #[command(subcommand)]
     Schedule(schedule::Command),
-    /// Check, store, list, show, compare and draw templates of workflows
+    /// Check, test, store, list, compare and draw templates of workflows; start and operate runs
     #[command(subcommand)]
     Workflow(workflow::Command),
     /// Show counts and statistics: queues, kinds, sessions, pauses

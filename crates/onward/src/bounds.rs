@@ -163,6 +163,12 @@ pub const UPDATE_REPLIES: u64 = 64;
 /// The time that an [update](crate::Engine::update) waits for its reply by default.
 pub const UPDATE_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The largest number of moments to which the clock of one case of a workflow's test moves.
+pub const TEST_MOMENTS: usize = 100_000;
+
+/// The largest number of pages of the store that one list of runs reads.
+pub const RUN_SEARCH_PAGES: usize = 20;
+
 /// The number of chunks of a history that are read at once.
 pub const HISTORY_CHUNKS: usize = 1000;
 

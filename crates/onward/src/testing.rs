@@ -60,6 +60,8 @@ use onward_store::{Clock as _, Outcome, ScheduleRecord, ScheduleSelection, Store
 
 pub use onward_store::ManualClock;
 
+pub use crate::workflow::{CaseReport, WorkflowTest, WorkflowTestReport};
+
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::observe::DrainSummary;
@@ -103,7 +105,7 @@ pub async fn advance_to_next(engine: &Engine, clock: &ManualClock) -> Result<Opt
 }
 
 /// Returns the time until time alone changes something in an engine's store.
-async fn next_step(engine: &Engine) -> Result<Option<Duration>> {
+pub(crate) async fn next_step(engine: &Engine) -> Result<Option<Duration>> {
     // A sweep returns the next due moment of tasks, but schedules are not part of it.
     let Outcome::Swept(swept) = engine.apply(Write::Sweep).await? else { return Err(Error::unexpected("a sweep")) };
     let now = engine.store().clock().now();

@@ -10,6 +10,7 @@ on_every_store! {
     output_of_commands_is_json_on_request,
     output_of_external_completion_is_json_on_request,
     output_on_histories_is_json_on_request,
+    output_on_runs_is_json_on_request,
     replies_of_code_are_json_on_request,
     output_of_file_commands_is_json_on_request not on postgres,
 }
@@ -84,6 +85,7 @@ pub(crate) const COMMANDS: &[&str] = &[
     "workflow show order",
     "workflow diff order@1 order@2",
     "workflow graph order",
+    "workflow test order.test.yaml",
     "each --input lines -- echo",
     "run build.yaml",
     "store prune --keep 0",
@@ -115,6 +117,24 @@ const ON_HISTORIES: &[&str] = &[
     "orchestration reset 1 --events 2",
 ];
 
+/// Commands on a failed run and on runs that no process runs yet.
+const ON_RUNS: &[&str] = &[
+    "workflow runs",
+    "workflow status 1",
+    "workflow history 1",
+    "workflow retry 1 --reason mended",
+    "workflow reset 1 copy",
+    "workflow resolve 1 copy",
+    "workflow complete 1 copy --result 4",
+    "workflow skip 1 copy",
+    "workflow undo 1",
+    "workflow start ask --key A",
+    "workflow signal 3 approval --value approved=true",
+    "workflow pause 3",
+    "workflow resume 3",
+    "workflow cancel 3",
+];
+
 /// Commands that need a running worker.
 const WHILE_A_WORKER_RUNS: &[&str] = &["orchestration update 9 add 4", "orchestration wait 3"];
 
@@ -134,6 +154,10 @@ fn output_of_commands_is_json_on_request(sandbox: Sandbox) {
 pub(crate) fn write_files(sandbox: &Sandbox) {
     sandbox.write("lines", "a\nb\n");
     sandbox.write("build.yaml", "steps: {one: {value: 1}}\n");
+    sandbox.write(
+        "order.test.yaml",
+        "workflow: order.yaml\ncases: {a: {steps: {mail: {result: 1}}, expect: {result: 1}}}\n",
+    );
     for (file, version) in [("order.yaml", 1), ("new.yaml", 2)] {
         sandbox.write(file, &format!("name: order\nversion: '{version}'\nsteps: {{mail: {{task: mail}}}}\n"));
     }
@@ -158,6 +182,17 @@ for file in "$@"; do echo "{\"file\":\"$file\",\"kind\":null,\"events\":1,\"agre
 "#;
     orchestration::program(&sandbox, script);
     for command in ON_HISTORIES {
+        assert_is_json(command, &run(&sandbox, command));
+    }
+}
+
+/// Shows: B11
+fn output_on_runs_is_json_on_request(sandbox: Sandbox) {
+    sandbox.write("copy.yaml", "steps: {copy: {run: exit 100}}\n");
+    sandbox.write("ask.yaml", "steps: {approve: {signal: approval}}\n");
+    assert_eq!(sandbox.onward(&["run", "copy.yaml"]).code, Some(1));
+    assert_eq!(sandbox.onward(&["workflow", "put", "ask.yaml"]).code, Some(0));
+    for command in ON_RUNS {
         assert_is_json(command, &run(&sandbox, command));
     }
 }
@@ -190,7 +225,7 @@ fn every_command_is_among_those_whose_json_is_tested() {
 
 /// Returns the commands, as they are typed, that are tested on each store.
 pub(crate) fn on_every_store() -> impl Iterator<Item = &'static str> {
-    [COMMANDS, ON_LEFT_TASKS, ON_HISTORIES, WHILE_A_WORKER_RUNS].into_iter().flatten().copied()
+    [COMMANDS, ON_LEFT_TASKS, ON_HISTORIES, ON_RUNS, WHILE_A_WORKER_RUNS].into_iter().flatten().copied()
 }
 
 /// Returns the name of every command, such as `task list`. These are the headings of the reference

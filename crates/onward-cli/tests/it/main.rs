@@ -48,6 +48,7 @@ mod trees;
 mod unwritable;
 mod work;
 mod workflow;
+mod workflow_runs;
 #[cfg(feature = "postgres")]
 mod wrong_clock;
 mod wrong_usage;

@@ -162,3 +162,34 @@ fn a_file_that_cannot_be_read_is_named() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("missing.yaml"), "{}", ran.stderr);
 }
+
+/// A template that takes three days unless it is approved.
+const APPROVAL: &str = "steps: {ask: {signal: s, deadline: 3d, otherwise: no}, mail: {run: exit 1, depends_on: [ask]}}";
+
+fn test_file(sandbox: &Sandbox, expect: &str) {
+    sandbox.write("approval.yaml", APPROVAL);
+    let cases = format!("cases: {{late: {{steps: {{mail: {{result: sent}}}}, expect: {expect}}}}}");
+    sandbox.write("approval.test.yaml", &format!("workflow: approval.yaml\n{cases}\n"));
+}
+
+/// Shows: W13
+#[test]
+fn the_cases_of_a_test_file_are_played_without_a_store() {
+    let sandbox = Sandbox::new();
+    test_file(&sandbox, "{state: completed, took: 3d, result: sent}");
+    let ran = sandbox.onward(&["workflow", "test", "approval.test.yaml"]);
+    assert_eq!((ran.code, &*ran.stdout), (Some(0), "ok late\napproval.test.yaml: 1 passed, 0 failed\n"), "{ran:?}");
+    assert!(!sandbox.path("onward.db").exists());
+}
+
+/// Shows: W13
+#[test]
+fn a_case_that_fails_has_its_differences_and_exit_code_1() {
+    let sandbox = Sandbox::new();
+    test_file(&sandbox, "{state: failed}");
+    let ran = sandbox.onward(&["workflow", "test", "approval.test.yaml"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stdout.contains("FAILED late\n    the run is completed, and failed was expected"), "{}", ran.stdout);
+    let case = sandbox.json(&["workflow", "test", "approval.test.yaml"]).remove(0);
+    assert_eq!((&case["ok"], &case["took"]), (&false.into(), &259_200.0.into()));
+}

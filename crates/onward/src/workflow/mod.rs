@@ -6,10 +6,15 @@ pub mod library;
 mod nearest;
 mod run;
 pub mod template;
+mod test_file;
 mod turn;
 
-pub use client::{ItemCounts, RunAction, RunFollower, RunStart, RunView, StartedRun, StepView};
+pub use client::{
+    ItemCounts, RunAction, RunFollower, RunHistory, RunHistoryEntry, RunPage, RunQuery, RunStart, RunSummary, RunView,
+    StartedRun, StepView,
+};
 pub use onward_store::bounds::SCRIPT_KIND;
 pub(crate) use run::RUN_KIND_PREFIX;
 pub use run::{Phase as RunPhase, StepState};
+pub use test_file::{CaseReport, WorkflowTest, WorkflowTestReport};
 pub(crate) use turn::{RunInstance, Templates, plan_turn as plan_workflow_turn, run_turn as run_workflow_turn};

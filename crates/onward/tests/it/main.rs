@@ -164,4 +164,8 @@ mod waits;
 #[cfg(test)]
 mod weak_handles;
 #[cfg(test)]
+mod workflow_children;
+#[cfg(test)]
 mod workflow_runs;
+#[cfg(test)]
+mod workflow_tests;

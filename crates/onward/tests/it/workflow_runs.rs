@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use onward::workflow::template::TemplateFile;
-use onward::workflow::{RunAction, RunPhase, RunView, StepState};
+use onward::workflow::{RunAction, RunPhase, RunQuery, RunView, StepState};
 use onward::{Context, Engine, Failure, TaskId, TaskState};
 use serde_json::{Value, json};
 
@@ -36,29 +36,37 @@ on_every_store! {
     the_input_of_a_run_below_is_checked_and_gets_its_defaults,
     a_step_that_was_withdrawn_before_it_started_is_not_undone,
     a_step_that_runs_goes_on_while_the_run_stops,
+    a_run_that_was_cancelled_before_its_first_turn_is_retried_as_a_whole,
+    runs_are_listed_in_pages_the_newest_first,
+    the_history_of_a_run_has_its_events_in_order,
 }
 
 /// The payloads that handlers got, by kind, in the order of their starts.
 #[derive(Debug, Clone, Default)]
-struct Seen(Arc<Mutex<Vec<(String, Value)>>>);
+pub(crate) struct Seen(Arc<Mutex<Vec<(String, Value)>>>);
 
 impl Seen {
     fn add(&self, kind: &str, payload: Value) {
         self.0.lock().unwrap().push((kind.to_owned(), payload));
     }
 
-    fn kinds(&self) -> Vec<String> {
+    pub(crate) fn kinds(&self) -> Vec<String> {
         self.0.lock().unwrap().iter().map(|(kind, _)| kind.clone()).collect()
     }
 
-    fn payload(&self, kind: &str) -> Value {
+    /// Returns the payloads of a kind, in order.
+    pub(crate) fn payloads(&self, kind: &str) -> Vec<Value> {
+        self.0.lock().unwrap().iter().filter(|(seen, _)| seen == kind).map(|(_, payload)| payload.clone()).collect()
+    }
+
+    pub(crate) fn payload(&self, kind: &str) -> Value {
         self.0.lock().unwrap().iter().find(|(seen, _)| seen == kind).unwrap().1.clone()
     }
 }
 
 /// Opens an engine with a template. Its handlers record what they get: `double` doubles its
 /// payload, `echo` returns it, `fail` fails, and `large` returns more than a history keeps.
-async fn engine(store: &TestStore, template: &str) -> (Engine, Seen) {
+pub(crate) async fn engine(store: &TestStore, template: &str) -> (Engine, Seen) {
     let engine = Engine::builder().store(store.shared()).open().await.unwrap();
     engine.add_workflow(TemplateFile::read("test.yaml", template).unwrap());
     let seen = Seen::default();
@@ -81,24 +89,24 @@ async fn engine(store: &TestStore, template: &str) -> (Engine, Seen) {
 }
 
 /// Starts a run and works until nothing is due.
-async fn run(engine: &Engine, input: &Value) -> TaskId {
+pub(crate) async fn run(engine: &Engine, input: &Value) -> TaskId {
     let started = engine.start_run("test").input(input).await.unwrap();
     engine.run_until_idle().await.unwrap();
     started.id
 }
 
-async fn result(store: &TestStore, run: TaskId) -> Value {
+pub(crate) async fn result(store: &TestStore, run: TaskId) -> Value {
     let record = record(store, run).await;
     assert_eq!(record.state, TaskState::Completed, "{:?}", record.errors);
     serde_json::from_slice(record.result.bytes().unwrap()).unwrap()
 }
 
-async fn states(engine: &Engine, run: TaskId) -> BTreeMap<String, StepState> {
+pub(crate) async fn states(engine: &Engine, run: TaskId) -> BTreeMap<String, StepState> {
     let view = engine.run_view(run).await.unwrap();
     view.steps.into_iter().map(|step| (step.name, step.state)).collect()
 }
 
-fn step(view: &RunView, name: &str) -> StepState {
+pub(crate) fn step(view: &RunView, name: &str) -> StepState {
     view.step(name).unwrap().state
 }
 
@@ -422,4 +430,47 @@ async fn a_step_that_runs_goes_on_while_the_run_stops(store: TestStore) {
     engine.wait(started.id).await.unwrap();
     assert_eq!(states(&engine, started.id).await["one"], StepState::Completed);
     stop(&engine, background).await;
+}
+
+/// Shows: W7
+async fn a_run_that_was_cancelled_before_its_first_turn_is_retried_as_a_whole(store: TestStore) {
+    let (engine, _) = engine(&store, "steps: {one: {value: 7}}").await;
+    let run = engine.start_run("test").await.unwrap().id;
+    engine.cancel(run).await.unwrap();
+    let error = engine.act_on_run(run, RunAction::Undo, None, None).await.unwrap_err();
+    assert!(error.to_string().contains("possible is retry without steps"), "{error}");
+    engine.act_on_run(run, RunAction::Retry { steps: vec![] }, None, None).await.unwrap();
+    engine.run_until_idle().await.unwrap();
+    assert_eq!(result(&store, run).await, json!(7));
+}
+
+/// Shows: W7
+async fn runs_are_listed_in_pages_the_newest_first(store: TestStore) {
+    let (engine, _) = engine(&store, "steps: {one: {signal: go}}").await;
+    let mut started = Vec::new();
+    for _ in 0..3 {
+        started.push(run(&engine, &Value::Null).await);
+    }
+    engine.cancel(started[1]).await.unwrap();
+    engine.run_until_idle().await.unwrap();
+    let query = RunQuery { phase: Some(RunPhase::Running), limit: 1, ..RunQuery::default() };
+    let first = engine.runs(query.clone()).await.unwrap();
+    let second = engine.runs(RunQuery { before: first.next, ..query }).await.unwrap();
+    let ids: Vec<TaskId> = first.runs.iter().chain(&second.runs).map(|run| run.id).collect();
+    assert_eq!((ids, second.next), (vec![started[2], started[0]], None));
+    let run = &first.runs[0];
+    assert_eq!((&*run.workflow, run.steps, run.open, run.awaits[0].as_str()), ("test", 1, 1, "go"));
+}
+
+/// Shows: W7
+async fn the_history_of_a_run_has_its_events_in_order(store: TestStore) {
+    let (engine, _) = engine(&store, "steps: {one: {task: fail}}").await;
+    let run = run(&engine, &Value::Null).await;
+    let mut history = engine.run_history(run).await.unwrap();
+    let entries = history.next().await.unwrap();
+    let events: Vec<&str> = entries.iter().map(|entry| entry.event).collect();
+    assert_eq!(events[..3], ["started", "step_submitted", "task_ended"]);
+    let ended = entries.iter().find(|entry| entry.event == "step_ended").unwrap();
+    assert_eq!((ended.step.as_deref(), ended.detail.as_deref()), (Some("one"), Some("failed: no such account")));
+    assert!(history.next().await.unwrap().is_empty());
 }

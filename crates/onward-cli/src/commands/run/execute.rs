@@ -129,7 +129,10 @@ async fn check(
 ) -> anyhow::Result<ExitCode> {
     let store: Arc<dyn Store> = match &options.store {
         Location::File(path) if !path.exists() => Arc::new(MemoryStore::new()),
-        _ => store_file::open_to_read(options).await?,
+        _ => match store_file::open_to_read(options).await {
+            Err(error) if is_missing(&error) => Arc::new(MemoryStore::new()),
+            opened => opened?,
+        },
     };
     let engine = Engine::builder().store(store).open().await?;
     let template = file.template();
@@ -143,6 +146,13 @@ async fn check(
         print_line(format_args!("{name} {label}: {}", plan.join(" → ")))?;
     }
     Ok(ExitCode::Done)
+}
+
+/// Returns true if there is no store.
+fn is_missing(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .any(|cause| cause.downcast_ref::<onward_store::Error>().is_some_and(onward_store::Error::is_not_found))
 }
 
 async fn engine(

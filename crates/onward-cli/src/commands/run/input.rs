@@ -9,11 +9,21 @@ use crate::commands::submit::read_payload;
 use crate::exit_code::wrong_usage;
 
 /// Returns the input that the `--input` options describe together: `null` without any.
-pub(super) fn read_input(given: &[String], template: &Template) -> anyhow::Result<Value> {
-    let mut input = Value::Null;
+pub(crate) fn read_input(given: &[String], template: &Template) -> anyhow::Result<Value> {
+    let schema = template.input_schema.as_ref();
+    let input = read_value("--input", given, schema)?;
+    // A template that names fields expects an object, so that their defaults apply.
+    let names_fields = schema.is_some_and(|schema| schema.get("properties").is_some());
+    Ok(if input.is_null() && names_fields { Value::Object(Map::new()) } else { input })
+}
+
+/// Returns the value that the uses of an option describe together: `null` without any. Each is
+/// JSON, @FILE or NAME=VALUE.
+pub(crate) fn read_value(option: &str, given: &[String], schema: Option<&Value>) -> anyhow::Result<Value> {
+    let mut value = Value::Null;
     for text in given {
-        let part = part(text, template)?;
-        input = match (input, part) {
+        let part = part(option, text, schema)?;
+        value = match (value, part) {
             (Value::Null, part) => part,
             (Value::Object(mut fields), Value::Object(more)) => {
                 fields.extend(more);
@@ -21,28 +31,28 @@ pub(super) fn read_input(given: &[String], template: &Template) -> anyhow::Resul
             }
             (_, _) => {
                 return Err(wrong_usage(format!(
-                    "--input {text:?}: it cannot be added to the input before it; only objects and NAME=VALUE can be combined"
+                    "{option} {text:?}: it cannot be added to the value before it; only objects and NAME=VALUE can be combined"
                 )));
             }
         };
     }
-    // A template that names fields expects an object, so that their defaults apply.
-    let names_fields = template.input_schema.as_ref().is_some_and(|schema| schema.get("properties").is_some());
-    Ok(if input.is_null() && names_fields { Value::Object(Map::new()) } else { input })
+    Ok(value)
 }
 
-fn part(text: &str, template: &Template) -> anyhow::Result<Value> {
+fn part(option: &str, text: &str, schema: Option<&Value>) -> anyhow::Result<Value> {
     if let Some(file) = text.strip_prefix('@') {
         let path = Path::new(file);
-        let bytes = read_payload("--input", (file != "-").then_some(path), Some("-"))?;
+        let bytes = read_payload(option, (file != "-").then_some(path), Some("-"))?;
         return serde_json::from_slice(&bytes)
-            .map_err(|error| wrong_usage(format!("--input {text}: the file is not JSON: {error}")));
+            .map_err(|error| wrong_usage(format!("{option} {text}: the file is not JSON: {error}")));
     }
     if let Some((name, value)) = text.split_once('=').filter(|(name, _)| is_name(name)) {
-        return Ok(Value::Object(Map::from_iter([(name.to_owned(), field(name, value, template))])));
+        return Ok(Value::Object(Map::from_iter([(name.to_owned(), field(name, value, schema))])));
     }
     serde_json::from_str(text).map_err(|error| {
-        wrong_usage(format!("--input {text:?}: it is not JSON ({error}); write a JSON object, @FILE, or NAME=VALUE"))
+        wrong_usage(format!(
+            "{option} {text:?}: it is not JSON ({error}); write JSON (a text in quotes of its own), @FILE, or NAME=VALUE"
+        ))
     })
 }
 
@@ -54,9 +64,9 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Returns the value of a field. The schema decides whether `7` is a number or a text.
-fn field(name: &str, value: &str, template: &Template) -> Value {
-    let schema = template.input_schema.as_ref().and_then(|schema| schema.get("properties")?.get(name)?.get("type"));
-    match schema {
+fn field(name: &str, value: &str, schema: Option<&Value>) -> Value {
+    let kind = schema.and_then(|schema| schema.get("properties")?.get(name)?.get("type"));
+    match kind {
         Some(Value::String(kind)) if kind == "string" => Value::String(value.to_owned()),
         _ => serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned())),
     }

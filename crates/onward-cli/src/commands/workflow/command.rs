@@ -6,7 +6,8 @@ use clap::Subcommand;
 use onward::Engine;
 use onward_store::Store;
 
-use super::{check, diff, graph, list, put, show};
+use super::runs::{self, action, history, pause, signal, start, status};
+use super::{check, diff, graph, list, put, show, test};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::store_file;
@@ -26,6 +27,37 @@ pub(crate) enum Command {
     Diff(diff::Arguments),
     /// Print the graph of a template as a Mermaid diagram
     Graph(graph::Arguments),
+    /// Play the cases of test files without handlers and without waiting; exit with 1 if one fails
+    Test(test::Arguments),
+    /// Start a run of a stored template; a process that runs workflows runs it
+    Start(Box<start::Arguments>),
+    /// List runs, the newest first
+    Runs(runs::list::Arguments),
+    /// Show the steps of runs, and the questions that they ask people
+    Status(status::Arguments),
+    /// Print the events of a run in order, with the authors of actions and their reasons
+    History(history::Arguments),
+    /// Send a signal to a run, such as the reply to a question
+    Signal(signal::Arguments),
+    /// Ask what runs to stop, and end the run when it has
+    Cancel(action::Cancel),
+    /// Run steps again that ended badly or were cancelled, with all behind them, or an undo that
+    /// failed
+    Retry(action::Retry),
+    /// Run a step again that ended in any way, and all behind it
+    Reset(action::OneStep),
+    /// Take a bad step, or an undo that failed, as mended by hand
+    Resolve(action::OneStep),
+    /// Complete a step with a result
+    Complete(action::Complete),
+    /// Skip a step that has not ended, or that ended badly
+    Skip(action::OneStep),
+    /// Undo what a run did that has stopped
+    Undo(action::Undo),
+    /// Pause runs: no step starts, and what arrives is kept
+    Pause(pause::Arguments),
+    /// Resume paused runs
+    Resume(pause::Arguments),
 }
 
 /// Runs a verb.
@@ -37,6 +69,21 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
         Command::Show(arguments) => show::run(options, arguments).await,
         Command::Diff(arguments) => diff::run(options, arguments).await,
         Command::Graph(arguments) => graph::run(options, arguments).await,
+        Command::Test(arguments) => test::run(options, &arguments).await,
+        Command::Start(arguments) => start::run(options, *arguments).await,
+        Command::Runs(arguments) => runs::list::run(options, arguments).await,
+        Command::Status(arguments) => status::run(options, arguments).await,
+        Command::History(arguments) => history::run(options, arguments).await,
+        Command::Signal(arguments) => signal::run(options, arguments).await,
+        Command::Cancel(arguments) => action::cancel(options, arguments).await,
+        Command::Retry(arguments) => action::retry(options, arguments).await,
+        Command::Reset(arguments) => action::reset(options, arguments).await,
+        Command::Resolve(arguments) => action::resolve(options, arguments).await,
+        Command::Complete(arguments) => action::complete(options, arguments).await,
+        Command::Skip(arguments) => action::skip(options, arguments).await,
+        Command::Undo(arguments) => action::undo(options, arguments).await,
+        Command::Pause(arguments) => pause::pause(options, arguments).await,
+        Command::Resume(arguments) => pause::resume(options, arguments).await,
     }
 }
 

@@ -8,7 +8,10 @@ mod graph;
 mod list;
 mod put;
 mod reference;
+mod runs;
 mod show;
+mod test;
 
 pub(crate) use command::{Command, run};
 pub(crate) use files::read_valid;
+pub(crate) use runs::reply_command;

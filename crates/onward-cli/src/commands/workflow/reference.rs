@@ -37,6 +37,16 @@ impl fmt::Display for Reference {
 }
 
 impl Reference {
+    /// Returns the name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the label, unless the newest template is meant.
+    pub(super) fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+
     /// Reads the template, which must be stored.
     pub(super) async fn find(&self, engine: &Engine) -> anyhow::Result<StoredTemplate> {
         let found = engine.template(&self.name, self.label.as_deref()).await?;

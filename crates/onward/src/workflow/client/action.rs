@@ -1,6 +1,6 @@
 //! Actions of people and programs on runs.
 
-use onward_store::{Name, Outcome, Recipient, Signal, TaskId, Write};
+use onward_store::{Name, Outcome, Recipient, Signal, TaskId, TaskState, Write};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -118,13 +118,22 @@ impl Engine {
         let owned = |text: Option<&str>| text.map(str::to_owned);
         let message = ActionMessage { action, actor: owned(actor), reason: owned(reason) };
         let follower = self.follow_run(run).await?.at_end().await?;
+        let record = self.run_record(run).await?;
+        let state = record.state;
+        if let (Some(above), true) = (record.parent.filter(|_| record.report.is_some()), state.is_ended()) {
+            return Err(Error::invalid(format!(
+                "run {run} is a step of run {above} and has ended; act on that run: `onward workflow retry {above}`"
+            )));
+        }
+        if state.is_ended() && !follower.phase().is_ended() {
+            return self.act_on_lost_run(run, state, &message.action).await;
+        }
         follower.check(&kind(message.action.clone()))?;
         let payload = serde_json::to_vec(&message)
             .map_err(|error| Error::invalid(format!("the action cannot be written as JSON: {error}")))?;
-        let ended = follower.task_state().await?.is_ended();
         let signal = Signal { to: Recipient::Task(run), name: Name::new(ACTION_SIGNAL)?, payload: payload.into() };
         let write = Write::Signal(Box::new(signal));
-        let outcome = if ended {
+        let outcome = if state.is_ended() {
             self.apply_and_wake(Write::All(vec![Write::Retry { task: run }, write])).await?
         } else {
             self.apply_and_wake(write).await?
@@ -132,6 +141,21 @@ impl Engine {
         match outcome {
             Outcome::Done | Outcome::All(_) => Ok(()),
             _ => Err(Error::unexpected("an action on a run")),
+        }
+    }
+
+    /// Acts on a run whose task ended without a turn, such as one whose template cannot be read.
+    /// Its steps have not ended, so a retry of all is the only action.
+    async fn act_on_lost_run(&self, run: TaskId, state: TaskState, action: &RunAction) -> Result<()> {
+        let is_retry = matches!(action, RunAction::Retry { steps } if steps.is_empty());
+        if !is_retry {
+            return Err(Error::invalid(format!(
+                "run {run} is {state} and its last turn was not carried out; possible is retry without steps"
+            )));
+        }
+        match self.apply_and_wake(Write::Retry { task: run }).await? {
+            Outcome::Done => Ok(()),
+            _ => Err(Error::unexpected("a retry of a run")),
         }
     }
 }

@@ -1,13 +1,16 @@
 //! Following a run as its history grows.
 
-use onward_store::{Changes, StoreReads, TaskId, TaskState};
+use onward_store::{Changes, Hold, StoreReads, TaskId, TaskRecord, TaskState};
 
 use super::view::{RunView, run_view};
 use crate::bounds;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::workflow::run::{ActionKind, RUN_KIND_PREFIX, RunContext, RunState, check_action, check_signal, decode};
-use crate::workflow::turn::{RunPayload, run_context};
+use crate::workflow::run::{
+    ActionKind, Phase, RUN_KIND_PREFIX, RunContext, RunState, check_action, check_signal, decode,
+};
+use crate::workflow::template::Template;
+use crate::workflow::turn::{RunSource, run_context};
 
 /// A reader of one run, wherever it runs. Each new event of the history is read once.
 pub struct RunFollower {
@@ -24,6 +27,20 @@ pub struct RunFollower {
 impl std::fmt::Debug for RunFollower {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RunFollower").field("run", &self.run).field("position", &self.position).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// Returns the record of the task of a run.
+    pub(super) async fn run_record(&self, run: TaskId) -> Result<TaskRecord> {
+        let record = self.record(run).await?;
+        if record.kind.starts_with(RUN_KIND_PREFIX) {
+            return Ok(record);
+        }
+        let kind = &record.kind;
+        Err(Error::invalid(format!(
+            "task {run} of kind `{kind}` is not a run of a workflow; see `onward task show {run}`"
+        )))
     }
 }
 
@@ -44,19 +61,17 @@ impl Engine {
     /// As [`run_view`](Self::run_view).
     pub async fn follow_run(&self, run: TaskId) -> Result<RunFollower> {
         let changes = self.store().changes();
-        let record = self.record(run).await?;
-        if !record.kind.starts_with(RUN_KIND_PREFIX) {
-            let kind = &record.kind;
-            return Err(Error::invalid(format!("task {run} of kind `{kind}` is not a run of a workflow")));
-        }
-        let payload = RunPayload::read(record.payload.as_deref().unwrap_or_default())?;
+        let record = self.run_record(run).await?;
+        let bytes = record.payload.as_deref().unwrap_or_default();
+        let source = RunSource::read(&**self.store(), run, record.submitted_at, bytes).await?;
+        let payload = &source.payload;
         let templates = &self.inner.templates;
         let program = templates.program(&**self.store(), payload.template, payload.environment.as_deref()).await?;
         let program = program.ok_or_else(|| {
             let hash = payload.template;
             Error::invalid(format!("neither this engine nor its store has the template {hash} of run {run}"))
         })?;
-        let context = run_context(run, record.submitted_at, &payload, &program);
+        let context = run_context(&source, &program);
         let state = RunState::new(&context.template);
         Ok(RunFollower { engine: self.clone(), run, context, state, position: 0, changes, is_first: true })
     }
@@ -94,6 +109,11 @@ impl RunFollower {
         Ok(self)
     }
 
+    /// Returns the phase, as far as the history was read.
+    pub(super) fn phase(&self) -> Phase {
+        self.state.phase()
+    }
+
     /// Checks that the run allows an action now.
     pub(super) fn check(&self, action: &ActionKind) -> Result<()> {
         check_action(&self.context, &self.state, action).map(drop).map_err(Error::invalid)
@@ -107,7 +127,8 @@ impl RunFollower {
     /// Reads what the history has since the last read, and returns the state.
     async fn read(&mut self) -> Result<RunView> {
         let store = self.engine.store();
-        let length = store.instance(self.run).await?.map_or(0, |record| record.length);
+        let instance = store.instance(self.run).await?.unwrap_or_default();
+        let (length, is_paused) = (instance.length, matches!(instance.hold, Hold::Paused | Hold::PausedDue));
         while self.position < length {
             let chunks = store.instance_history(self.run, self.position, bounds::HISTORY_CHUNKS).await?;
             if chunks.is_empty() {
@@ -120,7 +141,12 @@ impl RunFollower {
                 self.position = chunk.first + chunk.events;
             }
         }
-        Ok(run_view(&self.context, &self.state, self.run))
+        Ok(run_view(&self.context, &self.state, self.run, is_paused))
+    }
+
+    /// Returns the template, in the environment of the run.
+    pub(super) fn template(&self) -> &Template {
+        &self.context.template
     }
 
     /// Returns the name of the run's template.

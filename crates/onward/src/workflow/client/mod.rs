@@ -2,12 +2,16 @@
 
 mod action;
 mod follow;
+mod history;
+mod list;
 mod start;
 mod view;
 
 pub use action::RunAction;
 pub(crate) use action::{ACTION_SIGNAL, decode_action};
 pub use follow::RunFollower;
+pub use history::{RunHistory, RunHistoryEntry};
+pub use list::{RunPage, RunQuery, RunSummary};
 pub use start::{RunStart, StartedRun};
 pub(crate) use view::run_status;
 pub use view::{ItemCounts, RunView, StepView};

@@ -14,8 +14,9 @@ use sha2::{Digest, Sha256};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::workflow::expression::{self, Budget, Lookup, Root, Scope, StepField, TextTemplate};
+use crate::workflow::run::RunLimits;
 use crate::workflow::template::{Identity, KeepFor, Template, TemplateFile, TemplateHash};
-use crate::workflow::turn::{RunPayload, reference, run_kind};
+use crate::workflow::turn::{RunPayload, in_environment, reference, run_kind};
 
 /// The time for which a key is kept that is kept for ever: some 290 000 years.
 const FOREVER: Duration = Duration::from_secs(i64::MAX.unsigned_abs() / 1_000_000);
@@ -68,11 +69,16 @@ impl Engine {
     }
 
     /// Returns the templates that a run pins: those of its `workflow` steps, and of the runs below.
-    async fn pins(&self, file: &Arc<TemplateFile>) -> Result<BTreeMap<String, TemplateHash>> {
+    /// Every run below has the environment of the first one, so each template must have it.
+    async fn pins(
+        &self,
+        file: &Arc<TemplateFile>,
+        environment: Option<&str>,
+    ) -> Result<BTreeMap<String, TemplateHash>> {
         let mut pins = BTreeMap::new();
         let mut unread = vec![Arc::clone(file)];
         while let Some(file) = unread.pop() {
-            for (name, version) in file.template().workflows() {
+            for (name, version) in in_environment(&file, environment)?.workflows() {
                 let reference = reference(name, version);
                 if pins.contains_key(&reference) {
                     continue;
@@ -106,6 +112,8 @@ enum KeySource {
     Template,
     /// The template, else this key, kept for ever.
     TemplateOr(String),
+    /// This key, for a template that has none.
+    Given(String),
     /// None, whatever the template says.
     None,
 }
@@ -140,6 +148,13 @@ impl RunStart {
     /// Selects an environment of the template. Default: none.
     pub fn environment(mut self, name: impl Into<String>) -> Self {
         self.environment = Some(name.into());
+        self
+    }
+
+    /// Sets the key of a run whose template has none: one run with the key is live, and a start
+    /// with the same key finds it. A start of a template that makes keys itself is refused.
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = KeySource::Given(key.into());
         self
     }
 
@@ -199,8 +214,16 @@ impl RunStart {
             new.tags.set(tag.as_str(), text("tags", value, &scope)?);
         }
         new.unique = key.clone().map(|key| UniqueKey { key, on_duplicate: OnDuplicate::Skip, keep_for });
-        let workflows = engine.pins(&file).await?;
-        let payload = RunPayload { template: file.hash(), workflows, environment, key, depth: 0, input };
+        let workflows = engine.pins(&file, environment.as_deref()).await?;
+        let payload = RunPayload {
+            template: file.hash(),
+            workflows,
+            environment,
+            key,
+            depth: 0,
+            limits: RunLimits::default(),
+            input,
+        };
         new.payload = payload.write()?.into();
         Ok((new, payload))
     }
@@ -218,6 +241,11 @@ impl KeySource {
         match self {
             Self::None => Ok((None, Duration::ZERO)),
             Self::Template => key(template, environment, input, scope),
+            Self::Given(key) if template.identity == Identity::None => Ok((Some(key), Duration::ZERO)),
+            Self::Given(_) => Err(Error::invalid(format!(
+                "the template `{}` makes the keys of its runs itself, with `key` or `identity`; start the run without a key",
+                template.name
+            ))),
             Self::TemplateOr(otherwise) => match key(template, environment, input, scope)? {
                 (None, _) => Ok((Some(otherwise), FOREVER)),
                 known => Ok(known),

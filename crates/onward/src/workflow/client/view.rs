@@ -3,9 +3,10 @@
 use bytes::Bytes;
 use onward_store::{TaskId, Timestamp};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::workflow::run::{self, Phase, RunContext, RunState, StepState, UndoState};
+use crate::workflow::template::{Dependency, Signal, StepAction};
 
 /// A run and its steps, as its history has them.
 #[derive(Debug, Clone, Serialize)]
@@ -17,6 +18,11 @@ pub struct RunView {
     pub workflow: String,
     /// The phase.
     pub phase: Phase,
+    /// True if the run is paused: what arrives takes effect when it is resumed.
+    pub is_paused: bool,
+    /// The failure of the run itself, or after a bad end the reason for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     /// The steps, each after those that it depends on.
     pub steps: Vec<StepView>,
 }
@@ -37,6 +43,12 @@ pub struct StepView {
     /// The question that the step asks people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
+    /// The signal for which the step waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    /// The JSON Schema of the replies to the question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply_schema: Option<Value>,
     /// The task of a step that ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
@@ -48,6 +60,9 @@ pub struct StepView {
     /// The state of the undo: `needed`, `open`, `completed` or `failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<&'static str>,
+    /// The error of an undo that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undo_error: Option<String>,
     /// The time at which the step was submitted, or began to wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
@@ -88,26 +103,29 @@ impl RunView {
 }
 
 /// Returns the view of a run.
-pub(crate) fn run_view(context: &RunContext, state: &RunState, id: TaskId) -> RunView {
+pub(crate) fn run_view(context: &RunContext, state: &RunState, id: TaskId, is_paused: bool) -> RunView {
     let mut steps: Vec<StepView> = state.steps(context).map(|step| step_view(context, &step)).collect();
     let template = &context.template;
     let mut places = vec![0; steps.len()];
     template.graph.order().iter().enumerate().for_each(|(place, step)| places[*step] = place);
     steps.sort_by_cached_key(|step| template.number(&step.name).map(|number| places[number]));
-    RunView { id, workflow: template.name.clone(), phase: state.phase(), steps }
+    let (workflow, error) = (template.name.clone(), state.error().map(str::to_owned));
+    RunView { id, workflow, phase: state.phase(), is_paused, error, steps }
 }
 
 fn step_view(context: &RunContext, step: &run::StepView<'_>) -> StepView {
     let template = &context.template;
     let before = template.step(step.name).map_or(&[][..], |step| &step.depends_on);
-    let name =
-        |dependency: &crate::workflow::template::Dependency| Some(template.steps.get(dependency.step)?.name.clone());
+    let name = |dependency: &Dependency| Some(template.steps.get(dependency.step)?.name.clone());
+    let signal = awaited_signal(context, step);
     StepView {
         name: step.name.to_owned(),
         depends_on: before.iter().filter_map(name).collect(),
         state: step.state,
         reason: step.error.map(str::to_owned).or_else(|| step.reason.clone()),
         question: step.title.map(str::to_owned),
+        signal: signal.map(|signal| signal.name.clone()),
+        reply_schema: signal.and_then(|signal| signal.ask.as_ref()?.schema.clone()),
         task: step.task,
         attempts: step.attempts,
         items: step.items.map(|items| ItemCounts {
@@ -117,9 +135,18 @@ fn step_view(context: &RunContext, step: &run::StepView<'_>) -> StepView {
             bad: items.bad,
         }),
         undo: (step.undo != UndoState::None).then(|| step.undo.as_str()),
+        undo_error: step.undo_error.map(str::to_owned),
         started_at: step.started,
         ended_at: step.ended,
         until: step.until,
+    }
+}
+
+/// Returns the signal for which a step waits.
+fn awaited_signal<'c>(context: &'c RunContext, step: &run::StepView<'_>) -> Option<&'c Signal> {
+    match &context.template.step(step.name).filter(|_| step.state == StepState::Waiting)?.action {
+        StepAction::Signal(signal) => Some(signal),
+        _ => None,
     }
 }
 

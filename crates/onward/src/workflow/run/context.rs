@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use onward_store::{Name, Timestamp};
+use serde::{Deserialize, Serialize};
 
 use super::schemas::Schemas;
 use crate::workflow::expression::Value;
-use crate::workflow::template::Template;
+use crate::workflow::template::{Template, TemplateFile};
 
 /// The facts about a run that expressions read as `run`.
 #[derive(Debug, Clone)]
@@ -23,12 +24,26 @@ pub(crate) struct RunFacts {
     pub(crate) environment: Option<String>,
 }
 
+/// The limits that the step above a run sets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RunLimits {
+    /// The longest time of the run, in microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) timeout: Option<u64>,
+    /// The moment at which the run has ended, in microseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) deadline: Option<i64>,
+}
+
 /// The constants of a run: its template, its input and the facts about it.
 #[derive(Debug, Clone)]
 pub(crate) struct RunContext {
     pub(crate) template: Arc<Template>,
     pub(crate) input: Value,
     pub(crate) facts: RunFacts,
+    pub(in crate::workflow::run) limits: RunLimits,
+    /// The file of the template, for the places of errors, if it is known.
+    pub(in crate::workflow::run) source: Option<Arc<TemplateFile>>,
     pub(in crate::workflow::run) schemas: Arc<Schemas>,
     /// The constants of the template as a value.
     pub(in crate::workflow::run) vars: Value,
@@ -43,7 +58,13 @@ impl RunContext {
     pub(crate) fn new(template: Arc<Template>, schemas: Arc<Schemas>, input: Value, facts: RunFacts) -> Self {
         let vars = template.vars.iter().map(|(key, value)| (key.as_str().into(), value.into())).collect();
         let affinity = Name::new(format!("run-{}", facts.id)).ok();
-        Self { template, input, schemas, vars, run: run_value(&facts), affinity, facts }
+        let limits = RunLimits::default();
+        Self { template, input, limits, source: None, schemas, vars, run: run_value(&facts), affinity, facts }
+    }
+
+    /// Sets the limits that the step above the run sets, and the file of the template.
+    pub(crate) fn with(self, limits: RunLimits, source: Option<Arc<TemplateFile>>) -> Self {
+        Self { limits, source, ..self }
     }
 }
 

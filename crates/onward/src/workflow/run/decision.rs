@@ -34,6 +34,8 @@ pub(crate) enum Arrival {
     Cancel,
     /// The moment of a timer, a deadline or the timeout may have come.
     Moment,
+    /// The run is a copy of another one that has ended, and is to undo it.
+    UndoOfRun { run: TaskId },
     /// A person or a program acts on the run.
     Action(Action),
 }

@@ -23,13 +23,13 @@ mod turn;
 mod tests;
 
 pub(crate) use bounds::RUN_KIND_PREFIX;
-pub(crate) use context::{RunContext, RunFacts};
+pub(crate) use context::{RunContext, RunFacts, RunLimits};
 pub(crate) use decision::{
     Action, ActionKind, Advanced, Arrival, Decision, Effects, Published, ReportedResult, Results, RunNext,
 };
 pub(crate) use schemas::Schemas;
 pub(crate) use state::RunState;
-pub(crate) use state::event::{RunEvent, decode, encode};
+pub(crate) use state::event::{RunEvent, TakenAction, decode, encode};
 pub use state::phase::Phase;
 pub use state::step_state::StepState;
 pub(crate) use state::undo_state::UndoState;

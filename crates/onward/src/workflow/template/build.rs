@@ -139,7 +139,13 @@ fn work_kind(fields: Fields<'_>) -> Option<WorkKind> {
     fields.text("orchestration").map(|kind| WorkKind::Orchestration { kind })
 }
 
+/// Returns true if `defaults` hold for a kind: its attempts run in a handler.
+fn has_defaults(kind: &WorkKind) -> bool {
+    matches!(kind, WorkKind::Task { .. } | WorkKind::Run { .. })
+}
+
 fn work(kind: WorkKind, step: Fields<'_>, shared: &Shared) -> Work {
+    let defaults = Some(shared).filter(|_| has_defaults(&kind));
     let mut tags = shared.tags.clone();
     tags.extend(step.templates("tags"));
     let queue = step.text("queue").or_else(|| shared.queue.clone());
@@ -153,20 +159,22 @@ fn work(kind: WorkKind, step: Fields<'_>, shared: &Shared) -> Work {
         affinity: step.template("affinity"),
         key: step.template("key"),
         ttl: step.duration("ttl"),
-        retry: step.retry().or(shared.retry),
-        timeout: step.duration("timeout").or(shared.timeout),
-        heartbeat: step.duration("heartbeat").or(shared.heartbeat),
+        retry: step.retry().or(defaults.and_then(|defaults| defaults.retry)),
+        timeout: step.duration("timeout").or(defaults.and_then(|defaults| defaults.timeout)),
+        heartbeat: step.duration("heartbeat").or(defaults.and_then(|defaults| defaults.heartbeat)),
         undo: step.map("undo").and_then(|undo| self::undo(undo, queue.as_ref(), shared)),
         queue,
     }
 }
 
 fn undo(fields: Fields<'_>, queue: Option<&String>, shared: &Shared) -> Option<Undo> {
+    let kind = work_kind(fields)?;
+    let defaults = Some(shared).filter(|_| has_defaults(&kind));
     Some(Undo {
-        kind: work_kind(fields)?,
+        kind,
         with: fields.value("with"),
-        retry: fields.retry().or(shared.retry),
-        timeout: fields.duration("timeout").or(shared.timeout),
+        retry: fields.retry().or(defaults.and_then(|defaults| defaults.retry)),
+        timeout: fields.duration("timeout").or(defaults.and_then(|defaults| defaults.timeout)),
         queue: fields.text("queue").or_else(|| queue.cloned()),
     })
 }

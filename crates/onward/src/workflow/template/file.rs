@@ -88,6 +88,15 @@ impl TemplateFile {
         &self.canonical
     }
 
+    /// Returns the canonical form of the template in an environment, without `environments`.
+    /// Without an environment it is [`canonical`](Self::canonical).
+    pub(crate) fn canonical_in(&self, environment: Option<&str>) -> Option<String> {
+        match environment {
+            None => Some(self.canonical.clone()),
+            Some(name) => self.environments.get(name).map(|variant| canonical::write(&variant.tree)),
+        }
+    }
+
     /// Returns the hash of the canonical form.
     #[must_use]
     pub fn hash(&self) -> TemplateHash {

@@ -45,3 +45,4 @@ pub use model::{
     Step, StepAction, Template, Tolerate, Undo, Wait, Work, WorkKind,
 };
 pub use source::Position;
+pub(crate) use yaml::read_yaml;

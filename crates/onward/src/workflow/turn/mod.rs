@@ -13,7 +13,7 @@ mod templates;
 mod written;
 
 pub(crate) use instance::{RunInstance, run_context};
-pub(crate) use payload::{RunPayload, run_kind};
+pub(crate) use payload::{RunPayload, RunSource, run_kind};
 pub(crate) use planned::plan_turn;
-pub(crate) use run_turn::run_turn;
-pub(crate) use templates::{Templates, reference};
+pub(crate) use run_turn::{EVENT_KIND_PREFIX, run_turn};
+pub(crate) use templates::{Templates, in_environment, reference};

@@ -7,13 +7,15 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::workflow::run::Schemas;
-use crate::workflow::template::{Delivery, Template};
+use crate::workflow::template::{Delivery, Template, TemplateFile};
 
 /// A template that can be run: all runs of it share the program.
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) template: Arc<Template>,
     pub(crate) schemas: Arc<Schemas>,
+    /// The registered file, for the places of errors. A stored template has no lines.
+    pub(crate) source: Option<Arc<TemplateFile>>,
     input: Option<Validator>,
 }
 
@@ -22,7 +24,7 @@ impl Program {
     ///
     /// # Errors
     /// `is_invalid` if one of its schemas is no JSON Schema.
-    pub(crate) fn new(template: Template) -> Result<Self> {
+    pub(crate) fn new(template: Template, source: Option<Arc<TemplateFile>>) -> Result<Self> {
         let wrong = |error: String| Error::invalid(format!("the template `{}`: {error}", template.name));
         let schemas = Schemas::compile(&template).map_err(wrong)?;
         let input = match &template.input_schema {
@@ -34,7 +36,7 @@ impl Program {
             }
         };
         check_deliveries(&template).map_err(wrong)?;
-        Ok(Self { template: Arc::new(template), schemas: Arc::new(schemas), input })
+        Ok(Self { template: Arc::new(template), schemas: Arc::new(schemas), source, input })
     }
 
     /// Returns an input with the defaults of the schema.
@@ -89,7 +91,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::workflow::template::TemplateFile;
 
     fn checked(input: Value) -> Result<Value> {
         let schema = r"
@@ -101,7 +102,8 @@ input_schema:
     to: {type: string, default: ops}
     page: {type: object, properties: {rows: {type: integer, default: 20}}}
 steps: {a: {value: 1}}";
-        Program::new(TemplateFile::read("report.yaml", schema).unwrap().template().clone())?.check_input(input)
+        let file = TemplateFile::read("report.yaml", schema).unwrap();
+        Program::new(file.template().clone(), None)?.check_input(input)
     }
 
     #[test]

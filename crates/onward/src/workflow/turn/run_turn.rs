@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use onward_store::{
-    AfterTurn, ChildTask, ClaimedTask, Lease, Message, MessageBody, Name, NewTask, Timestamp, Turn,
+    AfterTurn, ChildTask, ClaimedTask, Lease, Message, MessageBody, Name, NewTask, StoreReads, TaskId, Timestamp, Turn,
     bounds as store_bounds,
 };
 use serde::Deserialize;
 
-use super::instance::RunInstance;
-use super::payload::{RunPayload, run_kind};
+use super::instance::{RunInstance, read_history};
+use super::payload::{RunPayload, RunSource, UndoPayload, run_kind};
 use super::results::ReadResults;
 use super::templates::reference;
 use super::written::WrittenTurn;
@@ -19,13 +19,13 @@ use crate::engine::Run;
 use crate::orchestration::{TurnAbort, TurnOutcome, TurnSlot, apply_turn};
 use crate::workflow::client::{ACTION_SIGNAL, decode_action, run_status};
 use crate::workflow::run::{
-    Advanced, Arrival, Decision, Effects, Published, RUN_KIND_PREFIX, ReportedResult, RunEvent, RunNext, StepState,
-    advance, encode,
+    Advanced, Arrival, Decision, Effects, Published, RUN_KIND_PREFIX, ReportedResult, RunEvent, RunLimits, RunNext,
+    StepState, advance, encode,
 };
 use crate::workflow::template::{Delivery, StepAction};
 
 /// The beginning of the kinds of tasks that deliver events. The name of the event follows.
-const EVENT_KIND_PREFIX: &str = "event:";
+pub(crate) const EVENT_KIND_PREFIX: &str = "event:";
 
 /// The outcome of a turn, and the check-in of its run if that is parked.
 type ClosedTurn = Result<TurnOutcome, (TurnAbort, u64)>;
@@ -51,8 +51,10 @@ async fn load(run: &Run, task: &ClaimedTask) -> Result<Box<RunInstance>, TurnAbo
     if let Some(instance) = run.instances.workflows.check_out(task.lease.task, generation, length).await {
         return Ok(instance);
     }
-    let payload = RunPayload::read(&task.payload).map_err(|error| TurnAbort::Dead(error.to_string()))?;
     let store = &*run.inner.store;
+    let source = RunSource::read(store, task.lease.task, task.submitted_at, &task.payload).await;
+    let source = source.map_err(|error| unless_invalid(&error))?;
+    let payload = &source.payload;
     let program = run.inner.templates.program(store, payload.template, payload.environment.as_deref()).await;
     let program = program.map_err(|error| unless_invalid(&error))?.ok_or_else(|| {
         TurnAbort::GiveBack(
@@ -64,7 +66,7 @@ async fn load(run: &Run, task: &ClaimedTask) -> Result<Box<RunInstance>, TurnAbo
         // The input of a run below another one was not checked before.
         program.check_input(payload.input.clone()).map_err(|error| TurnAbort::Fail(error.to_string()))?;
     }
-    let mut instance = Box::new(RunInstance::new(task, payload, &program));
+    let mut instance = Box::new(RunInstance::new(task, source, &program));
     match instance.replay(store, task.lease.task).await {
         Ok(()) => Ok(instance),
         Err(error) => Err(unless_invalid(&error)),
@@ -133,8 +135,10 @@ impl RunTurn<'_> {
 
     /// Takes in the start or the messages, and then the moments that have come.
     async fn take_in(&mut self, messages: Vec<Message>) -> Result<(), TurnAbort> {
-        if self.instance.length == 0 {
-            self.advance(Arrival::Start).await?;
+        match self.instance.undoes.filter(|_| self.instance.length == 0) {
+            Some(original) => self.undo_run(original).await?,
+            None if self.instance.length == 0 => self.advance(Arrival::Start).await?,
+            None => {}
         }
         for message in messages {
             // Messages behind the end stay in the store, where a retry of the run finds them.
@@ -155,6 +159,19 @@ impl RunTurn<'_> {
             self.advance(Arrival::Moment).await?;
         }
         Ok(())
+    }
+
+    /// Begins as a copy of a run that has ended, and undoes it.
+    async fn undo_run(&mut self, original: TaskId) -> Result<(), TurnAbort> {
+        let store = &*self.run.inner.store;
+        let length =
+            store.instance(original).await.map_err(|error| give_back(&error.into()))?.map_or(0, |it| it.length);
+        let read = read_history(store, original, length).await;
+        let (events, _) = read.map_err(|error| unless_invalid(&error))?;
+        let instance = &mut *self.instance;
+        events.iter().for_each(|event| instance.state.fold(&instance.context, event));
+        self.pending.events = events;
+        self.advance(Arrival::UndoOfRun { run: original }).await
     }
 
     /// Returns the arrival of a message, or `None` if the message is not for a run.
@@ -213,7 +230,7 @@ impl RunTurn<'_> {
 impl RunTurn<'_> {
     /// Returns the write of everything that was decided.
     pub(super) fn turn(&mut self) -> Result<Turn, TurnAbort> {
-        let moment = self.instance.state.next_moment(&self.instance.context.template);
+        let moment = self.instance.state.next_moment(&self.instance.context);
         let next = self.pending.next.take().unwrap_or(RunNext::Wait { until: moment });
         let chunk = encode(&self.pending.events);
         let (cancels, withdraws) = self.unwanted();
@@ -261,6 +278,10 @@ impl RunTurn<'_> {
         let above = &self.instance.payload;
         let below: Below = serde_json::from_slice(&task.payload)
             .map_err(|error| TurnAbort::Dead(format!("the payload of a workflow step cannot be read: {error}")))?;
+        if let Some(undo) = below.undo {
+            task.payload = UndoPayload { undo }.write().map_err(|error| TurnAbort::Dead(error.to_string()))?.into();
+            return Ok(());
+        }
         let workflow = reference(&below.workflow, below.version.as_deref());
         let Some(template) = above.workflows.get(&workflow) else {
             return Err(TurnAbort::Dead(format!("the run does not pin the template `{workflow}` of a step")));
@@ -279,6 +300,7 @@ impl RunTurn<'_> {
             environment: above.environment.clone(),
             key: None,
             depth: above.depth.saturating_add(1),
+            limits: below.limits,
             input: below.input,
         };
         task.payload = payload.write().map_err(|error| TurnAbort::Dead(error.to_string()))?.into();
@@ -341,6 +363,12 @@ struct Below {
     workflow: String,
     #[serde(default)]
     version: Option<String>,
+    #[serde(flatten)]
+    limits: RunLimits,
+    /// The run that is undone, instead of one that is started.
+    #[serde(default)]
+    undo: Option<TaskId>,
+    #[serde(default)]
     input: serde_json::Value,
 }
 

@@ -10,7 +10,7 @@ use onward_store::Store;
 use super::program::Program;
 use crate::error::{Error, Result};
 use crate::workflow::library::stored_file;
-use crate::workflow::template::{TemplateFile, TemplateHash};
+use crate::workflow::template::{Template, TemplateFile, TemplateHash};
 
 /// The number of templates from the store that stay read, and of programs that stay compiled:
 /// templates in one environment each.
@@ -122,7 +122,8 @@ impl Templates {
             return Ok(Some(Arc::clone(program)));
         }
         let Some(file) = self.file(store, hash).await? else { return Ok(None) };
-        let program = Arc::new(compile(&file, environment)?);
+        let source = self.known().files.get(&hash).cloned();
+        let program = Arc::new(compile(&file, environment, source)?);
         self.known().programs.put(key, Arc::clone(&program));
         Ok(Some(program))
     }
@@ -132,12 +133,19 @@ impl Templates {
 ///
 /// # Errors
 /// `is_invalid` if there is no such environment, or a schema cannot be compiled.
-fn compile(file: &TemplateFile, environment: Option<&str>) -> Result<Program> {
-    let template = match environment {
-        None => file.template(),
-        Some(name) => file.in_environment(name).ok_or_else(|| no_environment(file, name))?,
-    };
-    Program::new(template.clone())
+fn compile(file: &TemplateFile, environment: Option<&str>, source: Option<Arc<TemplateFile>>) -> Result<Program> {
+    Program::new(in_environment(file, environment)?.clone(), source)
+}
+
+/// Returns a template in an environment.
+///
+/// # Errors
+/// `is_invalid` if there is no such environment.
+pub(crate) fn in_environment<'f>(file: &'f TemplateFile, environment: Option<&str>) -> Result<&'f Template> {
+    match environment {
+        None => Ok(file.template()),
+        Some(name) => file.in_environment(name).ok_or_else(|| no_environment(file, name)),
+    }
 }
 
 /// Returns the name of a template as a step refers to it.

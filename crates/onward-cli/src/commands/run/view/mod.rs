@@ -3,4 +3,4 @@
 mod output;
 mod tree;
 
-pub(crate) use output::View;
+pub(crate) use output::{View, colored};

@@ -10,6 +10,7 @@ use onward_store::{OutputStream, TaskId};
 use serde_json::json;
 
 use super::tree::Tree;
+use crate::commands::workflow::reply_command;
 use crate::options::GlobalOptions;
 use crate::output::{one_line, print_json, remark};
 
@@ -83,8 +84,9 @@ impl View {
         let before = self.seen().phase.replace(view.phase);
         if before != Some(view.phase) && view.phase == RunPhase::Held {
             self.remark(&format!(
-                "run {} is held and waits for a person; correct the cause, and run the same command with --retry",
-                view.id
+                "run {} is held and waits for a person: correct the cause, and run the same command with --retry; \
+                 `onward workflow status {}` shows what else is possible",
+                view.id, view.id
             ));
         }
         Ok(())
@@ -98,6 +100,7 @@ impl View {
                 "state": step.state,
                 "reason": step.reason,
                 "question": step.question,
+                "reply_with": reply_command(run, step),
                 "items": step.items,
             }))?,
             Form::Lines => self.remark(&format!("{}: {}{}", step.name, colored(step.state), reason(step))),
@@ -107,9 +110,9 @@ impl View {
             }
             Form::Tree(_) => {}
         }
-        if let Some(question) = step.question.as_deref().filter(|_| !matches!(self.form, Form::Json)) {
-            let question = one_line(question, REASON_COLUMNS);
-            self.remark(&format!("{}: {question} (reply with `onward orchestration signal {run}`)", step.name));
+        if let (Some(reply), false) = (reply_command(run, step), matches!(self.form, Form::Json)) {
+            let question = step.question.as_deref().unwrap_or("it waits for a signal");
+            self.remark(&format!("{}: {}; reply with: {reply}", step.name, one_line(question, REASON_COLUMNS)));
         }
         Ok(())
     }
@@ -150,7 +153,7 @@ fn reason(step: &StepView) -> String {
 }
 
 /// Returns the state of a step in its colour.
-pub(in crate::commands::run) fn colored(state: StepState) -> String {
+pub(crate) fn colored(state: StepState) -> String {
     let style = style(state);
     format!("{style}{}{style:#}", state.as_str())
 }

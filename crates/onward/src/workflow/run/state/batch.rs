@@ -37,6 +37,8 @@ pub(in crate::workflow::run) struct Item {
     pub(in crate::workflow::run) state: StepState,
     pub(in crate::workflow::run) may_have_happened: bool,
     pub(in crate::workflow::run) is_omitted: bool,
+    /// The attempts that have ended.
+    pub(in crate::workflow::run) attempts: u32,
     pub(in crate::workflow::run) result: Option<Json>,
     pub(in crate::workflow::run) error: Option<Arc<str>>,
 }
@@ -66,6 +68,14 @@ impl Batch {
     /// Returns true if no further item starts.
     pub(in crate::workflow::run) fn is_closed(&self, each: &Each) -> bool {
         self.is_stopped || self.is_over(each) || self.completed + self.bad + self.open >= self.count
+    }
+
+    /// Takes back the bad end of an item that has another attempt.
+    pub(in crate::workflow::run) fn try_again(&mut self, index: u32) {
+        let Some(item) = self.items.get_mut(index as usize).filter(|item| item.state.is_bad()) else { return };
+        let (may_have_happened, attempts) = (item.may_have_happened, item.attempts);
+        *item = Item { may_have_happened, attempts, ..Item::default() };
+        self.bad = self.bad.saturating_sub(1);
     }
 
     /// Prepares the items for another start: all, or those that did not complete.

@@ -1,6 +1,7 @@
 //! The events of a run's history and their encoding.
 
 use minicbor::{Decode, Decoder, Encode};
+use onward_store::Timestamp;
 
 use super::json::Json;
 use super::phase::Phase;
@@ -201,12 +202,82 @@ pub(crate) enum RunEvent {
         #[n(0)]
         step: u32,
     },
+    /// The run is a copy of another one up to here, and undoes it.
+    #[n(22)]
+    UndoOfRun {
+        #[n(0)]
+        at: i64,
+        /// The run that is undone.
+        #[n(1)]
+        run: i64,
+    },
     /// A turn had more events to publish than it may have.
     #[n(21)]
     PublicationsLeftOut {
         #[n(0)]
         count: u32,
     },
+}
+
+impl RunEvent {
+    /// Returns the time of an arrival; decisions have none of their own.
+    pub(crate) fn at(&self) -> Option<Timestamp> {
+        match self {
+            Self::Started { at }
+            | Self::TaskEnded { at, .. }
+            | Self::NotStarted { at, .. }
+            | Self::SignalReceived { at, .. }
+            | Self::CancelRequested { at }
+            | Self::MomentCame { at }
+            | Self::ActionTaken { at, .. }
+            | Self::UndoOfRun { at, .. }
+            | Self::Refused { at, .. } => Some(Timestamp::from_microseconds(*at)),
+            _ => None,
+        }
+    }
+
+    /// Returns the step that an event concerns.
+    pub(crate) fn step(&self) -> Option<u32> {
+        match self {
+            Self::StepSubmitted { step, .. }
+            | Self::StepEnded { step, .. }
+            | Self::StepWaits { step, .. }
+            | Self::BatchBegan { step, .. }
+            | Self::BatchStopped { step }
+            | Self::StepPending { step, .. }
+            | Self::SignalTaken { step }
+            | Self::UndoEnded { step, .. }
+            | Self::UndoRetried { step } => Some(*step),
+            _ => None,
+        }
+    }
+
+    /// Returns the name that readers of a history see.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Started { .. } => "started",
+            Self::TaskEnded { .. } => "task_ended",
+            Self::NotStarted { .. } => "task_not_started",
+            Self::SignalReceived { .. } => "signal_received",
+            Self::CancelRequested { .. } => "cancel_requested",
+            Self::MomentCame { .. } => "moment_came",
+            Self::ActionTaken { .. } => "action",
+            Self::Refused { .. } => "refused",
+            Self::StepSubmitted { .. } => "step_submitted",
+            Self::StepEnded { .. } => "step_ended",
+            Self::StepWaits { .. } => "step_waits",
+            Self::BatchBegan { .. } => "items_began",
+            Self::BatchStopped { .. } => "items_stopped",
+            Self::PhaseChanged { .. } => "phase_changed",
+            Self::StepPending { .. } => "step_pending",
+            Self::SignalTaken { .. } => "signal_taken",
+            Self::UndoBegan { .. } => "undo_began",
+            Self::UndoEnded { .. } => "undo_ended",
+            Self::UndoRetried { .. } => "undo_retried",
+            Self::UndoOfRun { .. } => "undo_of_run",
+            Self::PublicationsLeftOut { .. } => "events_left_out",
+        }
+    }
 }
 
 /// The result of a task: kept, or to be read with the task.

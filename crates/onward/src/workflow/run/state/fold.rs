@@ -58,21 +58,14 @@ impl RunState {
             RunEvent::UndoBegan { steps } => self.undo_began(template, steps),
             RunEvent::UndoEnded { step, error } => self.undo_ended(template, *step as usize, error.as_deref()),
             RunEvent::UndoRetried { step } => self.undo_retried(*step as usize),
+            RunEvent::UndoOfRun { .. } => self.is_undo_run = true,
             RunEvent::MomentCame { .. } | RunEvent::Refused { .. } | RunEvent::PublicationsLeftOut { .. } => {}
         }
     }
 
     fn take_time(&mut self, event: &RunEvent) {
-        if let RunEvent::Started { at }
-        | RunEvent::TaskEnded { at, .. }
-        | RunEvent::NotStarted { at, .. }
-        | RunEvent::SignalReceived { at, .. }
-        | RunEvent::CancelRequested { at }
-        | RunEvent::MomentCame { at }
-        | RunEvent::ActionTaken { at, .. }
-        | RunEvent::Refused { at, .. } = event
-        {
-            self.at = Timestamp::from_microseconds(*at);
+        if let Some(at) = event.at() {
+            self.at = at;
         }
     }
 
@@ -119,6 +112,7 @@ impl RunState {
             Some(item) => self.change_batch(open.step, |batch| {
                 batch.open += 1;
                 batch.next = batch.next.max(item + 1);
+                batch.try_again(item);
             }),
         }
     }
@@ -292,6 +286,7 @@ impl TaskEnd<'_> {
             state: self.state,
             may_have_happened: self.may_have_happened(item.may_have_happened),
             is_omitted: matches!(self.result, Some(TaskResult::Omitted { .. })),
+            attempts: item.attempts.saturating_add(self.attempts),
             result,
             error: self.error.as_deref().map(Arc::from),
         };

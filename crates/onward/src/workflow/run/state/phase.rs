@@ -1,6 +1,9 @@
 //! The phases of a run.
 
 use minicbor::{Decode, Encode};
+use onward_store::text::Shown;
+
+use crate::error::{Error, Result};
 
 /// The phase of a run. The numbers are part of the file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Encode, Decode)]
@@ -38,6 +41,19 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// Every phase.
+    pub const ALL: [Self; 9] = [
+        Self::Waiting,
+        Self::Running,
+        Self::Stopping,
+        Self::Undoing,
+        Self::Held,
+        Self::Completed,
+        Self::Failed,
+        Self::Dead,
+        Self::Cancelled,
+    ];
+
     /// Returns the name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -58,6 +74,17 @@ impl Phase {
     #[must_use]
     pub fn is_ended(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Dead | Self::Cancelled)
+    }
+}
+
+impl std::str::FromStr for Phase {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|phase| phase.as_str() == text).ok_or_else(|| {
+            let known = Self::ALL.map(Self::as_str).join(", ");
+            Error::invalid(format!("`{}` is no phase of a run; there are {known}", Shown(text)))
+        })
     }
 }
 

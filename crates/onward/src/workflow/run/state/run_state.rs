@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use onward_store::{TaskId, Timestamp};
 
@@ -13,6 +14,7 @@ use super::reason::Reason;
 use super::references::References;
 use super::step_state::StepState;
 use super::undo_state::{UndoRecord, UndoState};
+use crate::workflow::run::context::RunContext;
 use crate::workflow::template::Template;
 
 /// The state of a run: the fold of its events. A clone shares what does not change.
@@ -39,6 +41,8 @@ pub(crate) struct RunState {
     /// True if an action asked for the undo.
     pub(in crate::workflow::run) wants_undo: bool,
     pub(in crate::workflow::run) has_undo_begun: bool,
+    /// True if the run is a copy of another one, which it undoes.
+    pub(in crate::workflow::run) is_undo_run: bool,
     /// The failure of the run itself.
     pub(in crate::workflow::run) error: Option<Arc<str>>,
     pub(in crate::workflow::run) result: Option<Json>,
@@ -102,6 +106,7 @@ impl RunState {
             is_cancelled: false,
             wants_undo: false,
             has_undo_begun: false,
+            is_undo_run: false,
             error: None,
             result: None,
         }
@@ -112,16 +117,28 @@ impl RunState {
         self.phase
     }
 
-    /// Returns the moment for which the run waits next, of a step or of its `timeout`.
-    pub(crate) fn next_moment(&self, template: &Template) -> Option<Timestamp> {
-        let first = self.moments.first().map(|(moment, _)| *moment);
-        first.into_iter().chain(self.times_out_at(template)).min()
+    /// Returns the failure of the run itself, or after its end the reason for it.
+    pub(crate) fn error(&self) -> Option<&str> {
+        self.error.as_deref()
     }
 
-    /// Returns the moment at which the run takes too long.
-    pub(in crate::workflow::run) fn times_out_at(&self, template: &Template) -> Option<Timestamp> {
+    /// Returns the moment for which the run waits next, of a step or of its own limits.
+    pub(crate) fn next_moment(&self, context: &RunContext) -> Option<Timestamp> {
+        let first = self.moments.first().map(|(moment, _)| *moment);
+        first.into_iter().chain(self.times_out_at(context).map(|(moment, _)| moment)).min()
+    }
+
+    /// Returns the moment at which the run takes too long, and the error then.
+    pub(in crate::workflow::run) fn times_out_at(&self, context: &RunContext) -> Option<(Timestamp, &'static str)> {
         let since = self.running_since.filter(|_| self.phase == Phase::Running)?;
-        template.timeout.map(|timeout| since.plus(timeout))
+        let (own, above) = (context.template.timeout, context.limits);
+        let own = own.map(|timeout| (since.plus(timeout), "the run took longer than its `timeout`"));
+        let timeout = above.timeout.map(Duration::from_micros);
+        let timeout =
+            timeout.map(|timeout| (since.plus(timeout), "the run took longer than the `timeout` of its step"));
+        let deadline = above.deadline.map(Timestamp::from_microseconds);
+        let deadline = deadline.map(|deadline| (deadline, "the run did not end by the `deadline` of its step"));
+        [own, timeout, deadline].into_iter().flatten().min()
     }
 
     /// Returns the state of a step; pending for one that does not exist.

@@ -23,6 +23,7 @@ pub(crate) struct StepView<'a> {
     /// The items of a step with `each`.
     pub(crate) items: Option<ItemCounts>,
     pub(crate) undo: UndoState,
+    pub(crate) undo_error: Option<&'a str>,
     pub(crate) started: Option<Timestamp>,
     pub(crate) ended: Option<Timestamp>,
     /// The moment for which the step waits.
@@ -63,6 +64,7 @@ fn view<'a>(context: &RunContext, name: &'a str, record: &'a StepRecord) -> Step
         attempts: record.attempts,
         items,
         undo: record.undo.as_ref().map(|undo| undo.state).unwrap_or_default(),
+        undo_error: record.undo.as_ref().and_then(|undo| undo.error.as_deref()),
         started: record.started,
         ended: record.ended,
         until: record.until,

@@ -9,6 +9,7 @@ mod play;
 mod properties;
 mod publications;
 mod random;
+mod retries;
 mod steps;
 mod tasks;
 mod undos;

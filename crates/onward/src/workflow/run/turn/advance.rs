@@ -139,6 +139,7 @@ impl<'a> Turn<'a> {
             Arrival::Signal { name, payload } => self.take_signal(name.as_str(), Json::new(payload)),
             Arrival::Cancel => self.take_cancel(),
             Arrival::Moment => self.take_moment(),
+            Arrival::UndoOfRun { run } => self.take_undo_of_run(run),
             Arrival::Action(action) => self.take_action(action),
         }
     }
@@ -195,7 +196,7 @@ impl<'a> Turn<'a> {
             Phase::Held => RunNext::Held,
             Phase::Waiting | Phase::Running | Phase::Stopping | Phase::Undoing => {
                 // A turn that had no room for all tasks is followed by another one.
-                let next = self.state.next_moment(&self.context.template);
+                let next = self.state.next_moment(self.context);
                 RunNext::Wait { until: if self.is_full() { Some(self.now) } else { next } }
             }
         }

@@ -25,20 +25,23 @@ impl Turn<'_> {
     /// Takes in a report. One of a reference that is not open changes nothing.
     pub(super) fn take_end(&mut self, reference: u64, report: Report) -> Result<bool, NotRead> {
         let Some(open) = self.state.open.get(reference) else { return Ok(false) };
-        let Report { task, state, result, error, attempts } = report;
+        let Report { task, state: report_state, result, error, attempts } = report;
         if let ReportedResult::Value(bytes) = &result {
             self.arrived = Some((task, Json::new(bytes.clone())));
         }
-        let mut end = End::new(StepState::of_task(state));
+        let mut end = End::new(StepState::of_task(report_state));
         if end.state == StepState::Completed {
             end = self.judge_result(open, task, &result)?;
         } else {
-            end.error = Some(cut(error.unwrap_or_else(|| format!("the task ended as {state}"))));
+            end.error = Some(cut(error.unwrap_or_else(|| format!("the task ended as {report_state}"))));
         }
         let result = self.kept_result(open, end.state, &result);
         let (state, error) = (end.state, end.error.clone());
         self.record(RunEvent::TaskEnded { at: self.at(), reference, task: task.0, state, result, error, attempts });
-        self.ended(open, end)?;
+        let is_reported = report_state != TaskState::Completed;
+        if !(is_reported && self.try_again(open, state)?) {
+            self.ended(open, end)?;
+        }
         Ok(true)
     }
 

@@ -2,6 +2,7 @@
 
 use onward_store::Timestamp;
 
+use super::places::Part;
 use super::scope::Trouble;
 use super::{NotRead, Turn, cut};
 use crate::workflow::expression::Value;
@@ -39,8 +40,10 @@ impl Turn<'_> {
                     self.change_phase(Phase::Completed, None, Some(result));
                     return Ok(());
                 }
-                Err(Trouble::NotRead) => return Err(NotRead),
-                Err(Trouble::Failed(message)) => (outcome, error) = (Phase::Failed, Some(cut(message))),
+                Err(trouble) => {
+                    let message = self.message(Part::Run, trouble)?;
+                    (outcome, error) = (Phase::Failed, Some(cut(message)));
+                }
             }
         }
         self.stopped_badly(outcome, error)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::places::Part;
 use super::scope::Trouble;
 use super::{End, NotRead, Turn, number};
 use crate::workflow::expression::bounds::EXPRESSION_OPERATIONS;
@@ -68,8 +69,7 @@ impl<'a> Turn<'a> {
     fn submit_item(&mut self, step: usize, work: &Work, item: u32) -> Result<(), NotRead> {
         let task = match self.task(step, work, Some(item)) {
             Ok(task) => Ok(task),
-            Err(Trouble::Failed(error)) => Err(error),
-            Err(Trouble::NotRead) => return Err(NotRead),
+            Err(trouble) => Err(self.message(Part::Step(step), trouble)?),
         };
         let reference = self.submit(step, Some(item), false);
         match task {
@@ -153,7 +153,7 @@ impl<'a> Turn<'a> {
             Ok(source) => Ok(item(each, &source, index)),
             Err(Trouble::NotRead) => Err(NotRead),
             // It had a value when the step began, and what it depends on has not changed.
-            Err(Trouble::Failed(_)) => Ok(Value::Null),
+            Err(_) => Ok(Value::Null),
         }
     }
 }

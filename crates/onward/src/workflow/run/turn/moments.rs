@@ -15,15 +15,15 @@ impl Turn<'_> {
     pub(super) fn take_moment(&mut self) -> Result<bool, NotRead> {
         let due: Vec<usize> =
             self.state.moments.iter().take_while(|(moment, _)| *moment <= self.now).map(|(_, step)| *step).collect();
-        let timed_out = self.state.times_out_at(&self.context.template).is_some_and(|moment| moment <= self.now);
+        let timed_out = self.state.times_out_at(self.context).filter(|(moment, _)| *moment <= self.now);
         let unfilled = self.unfilled();
         let has_undo = self.state.phase == Phase::Undoing && self.next_undo().is_some();
-        if due.is_empty() && !timed_out && unfilled.is_empty() && !has_undo {
+        if due.is_empty() && timed_out.is_none() && unfilled.is_empty() && !has_undo {
             return Ok(false);
         }
         self.record(RunEvent::MomentCame { at: self.at() });
-        if timed_out {
-            self.time_out()?;
+        if let Some((_, error)) = timed_out {
+            self.time_out(error)?;
         }
         due.into_iter().try_for_each(|step| self.come(step))?;
         for step in unfilled {
@@ -69,9 +69,8 @@ impl Turn<'_> {
     }
 
     /// Fails the run, and cancels all that runs.
-    fn time_out(&mut self) -> Result<(), NotRead> {
-        let error = Some("the run took longer than its `timeout`".to_owned());
-        self.record(RunEvent::PhaseChanged { phase: Phase::Stopping, error, result: None });
+    fn time_out(&mut self, error: &str) -> Result<(), NotRead> {
+        self.record(RunEvent::PhaseChanged { phase: Phase::Stopping, error: Some(error.to_owned()), result: None });
         self.judges_all = true;
         self.cancel_active(Reason::Timeout)
     }

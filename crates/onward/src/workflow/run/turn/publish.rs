@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::places::Part;
 use super::scope::Trouble;
 use super::{NotRead, Turn};
 use crate::workflow::expression::Value;
@@ -42,8 +43,8 @@ impl Turn<'_> {
         let payload = match self.payload_of(step, publication) {
             Ok(Some(payload)) => payload,
             Ok(None) => return Ok(None),
-            Err(Trouble::NotRead) => return Err(NotRead),
-            Err(Trouble::Failed(error)) => {
+            Err(trouble) => {
+                let error = self.message(Part::Step(step), trouble)?;
                 let error = [("error".into(), Value::from(error))].into_iter().collect();
                 return Ok(Some((format!("{}{INVALID}", publication.name), written(&error))));
             }

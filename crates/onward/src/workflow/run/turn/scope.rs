@@ -5,7 +5,7 @@ use std::sync::Arc;
 use onward_store::TaskId;
 
 use super::{NotRead, Turn};
-use crate::workflow::expression::{Lookup, Root, Scope, StepField, Unfinished, Value};
+use crate::workflow::expression::{Lookup, Path, Root, Scope, StepField, Unfinished, Value};
 use crate::workflow::run::state::batch::{Batch, Item};
 use crate::workflow::run::state::json::parsed;
 use crate::workflow::run::state::step_state::StepState;
@@ -17,8 +17,10 @@ use crate::workflow::template::{Step, StepAction};
 pub(super) enum Trouble {
     /// Some results have to be read first.
     NotRead,
-    /// The expression failed.
+    /// The step cannot go on.
     Failed(String),
+    /// An expression failed.
+    Expression { message: String, field: String, path: Path },
 }
 
 impl From<NotRead> for Trouble {
@@ -32,8 +34,9 @@ impl Trouble {
     pub(super) fn of(field: &str, unfinished: Unfinished) -> Self {
         match unfinished {
             Unfinished::Needs(_) => Self::NotRead,
-            Unfinished::Failed(error) if error.path.parts().is_empty() => Self::Failed(format!("{error}. In {field}")),
-            Unfinished::Failed(error) => Self::Failed(format!("{error}. In {field}.{}", error.path)),
+            Unfinished::Failed(error) => {
+                Self::Expression { message: error.to_string(), field: field.to_owned(), path: error.path }
+            }
         }
     }
 }

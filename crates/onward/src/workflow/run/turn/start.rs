@@ -4,6 +4,7 @@ use jiff::SignedDuration;
 use onward_store::Timestamp;
 use std::time::Duration;
 
+use super::places::Part;
 use super::scope::Trouble;
 use super::{End, NotRead, Turn, number};
 use crate::workflow::expression::{Value, parse_duration};
@@ -78,10 +79,8 @@ impl Turn<'_> {
 
     /// Ends a step of which an expression failed.
     pub(super) fn fail(&mut self, step: usize, trouble: Trouble) -> Result<(), NotRead> {
-        match trouble {
-            Trouble::NotRead => Err(NotRead),
-            Trouble::Failed(message) => self.end_step(step, End::bad(StepState::Failed, message)),
-        }
+        let message = self.message(Part::Step(step), trouble)?;
+        self.end_step(step, End::bad(StepState::Failed, message))
     }
 
     /// Ends a step with a result of its own, if that fits.

@@ -25,7 +25,7 @@ impl Turn<'_> {
             task.unique = Some(UniqueKey { key, on_duplicate: Default::default(), keep_for: Default::default() });
         }
         task.ttl = work.ttl.map(|duration| Ttl { duration, from: TtlFrom::Submission });
-        self.set_times(&mut task, number, item);
+        self.set_times(&mut task, number);
         if !task.orchestration {
             (task.retry, task.timeout, task.heartbeat_timeout) = (work.retry, work.timeout, work.heartbeat);
         }
@@ -92,21 +92,42 @@ impl Turn<'_> {
         Ok(task)
     }
 
-    fn set_times(&self, task: &mut NewTask, number: usize, item: Option<u32>) {
+    fn set_times(&self, task: &mut NewTask, number: usize) {
         let Some(step) = self.step(number) else { return };
-        let start = self.start_of(step, number, item);
         if step.after.is_some() {
-            task.when = When::At(start);
+            task.when = When::At(self.start_of(step, number));
         }
+        // A run gets its limits with its input, and an orchestration has none.
         if !task.orchestration {
-            task.deadline = step.deadline.map(|deadline| start.plus(deadline));
+            task.deadline = self.deadline(number);
         }
     }
 
-    /// Returns the time at which a step starts. Items that come later start with the first ones.
-    fn start_of(&self, step: &Step, number: usize, item: Option<u32>) -> Timestamp {
-        let began = self.state.steps.get(number).and_then(|record| record.started).filter(|_| item.is_some());
+    /// Returns the moment at which all attempts of a step have ended.
+    pub(super) fn deadline(&self, number: usize) -> Option<Timestamp> {
+        let step = self.step(number)?;
+        step.deadline.map(|deadline| self.start_of(step, number).plus(deadline))
+    }
+
+    /// Returns the time at which a step starts. Later items and attempts belong to the same start.
+    fn start_of(&self, step: &Step, number: usize) -> Timestamp {
+        let began = self.state.steps.get(number).and_then(|record| record.started);
         began.unwrap_or(self.now).plus(step.after.unwrap_or_default())
+    }
+
+    /// Returns the input of a run below this one, with its limits in microseconds.
+    fn run_below(&self, number: usize, name: &str, version: Option<&str>, input: Value) -> Value {
+        let timeout = self.work(number).and_then(|work| work.timeout).map(|timeout| timeout.as_micros());
+        let timeout = timeout.map_or(Value::Null, |timeout| Value::Int(i64::try_from(timeout).unwrap_or(i64::MAX)));
+        let deadline = self.deadline(number).map_or(Value::Null, |deadline| Value::Int(deadline.as_microseconds()));
+        let version = version.map_or(Value::Null, Value::from);
+        map([
+            ("workflow", name.into()),
+            ("version", version),
+            ("input", input),
+            ("timeout", timeout),
+            ("deadline", deadline),
+        ])
     }
 
     fn payload(
@@ -129,10 +150,12 @@ impl Turn<'_> {
                 let step = self.step(number).map_or("", |step| &step.name);
                 command(names, step, script, env, stdin.as_ref())?
             }
-            WorkKind::Workflow { name, version } => {
+            // The limits are those of the step, not of its undo.
+            WorkKind::Workflow { name, version } if is_undo => {
                 let version = version.as_deref().map_or(Value::Null, Value::from);
                 map([("workflow", name.as_str().into()), ("version", version), ("input", given()?)])
             }
+            WorkKind::Workflow { name, version } => self.run_below(number, name, version.as_deref(), given()?),
         };
         Ok(written(&value))
     }

@@ -1,10 +1,14 @@
 //! Undoing what a run did: dependents first.
 
-use super::scope::Trouble;
+use onward_store::TaskId;
+
+use super::places::Part;
 use super::{NotRead, Turn, cut, number};
+use crate::workflow::expression::Value;
 use crate::workflow::run::decision::StepTask;
 use crate::workflow::run::state::StepRecord;
 use crate::workflow::run::state::event::RunEvent;
+use crate::workflow::run::state::json::Json;
 use crate::workflow::run::state::phase::Phase;
 use crate::workflow::run::state::step_state::StepState;
 use crate::workflow::run::state::undo_state::UndoState;
@@ -17,6 +21,18 @@ impl<'a> Turn<'a> {
         self.change_phase(Phase::Undoing, None, None);
         self.record(RunEvent::UndoBegan { steps });
         self.go_on_undoing()
+    }
+
+    /// Takes in that this run undoes another one, whose state it has.
+    pub(super) fn take_undo_of_run(&mut self, run: TaskId) -> Result<bool, NotRead> {
+        self.record(RunEvent::UndoOfRun { at: self.at(), run: run.0 });
+        if self.state.has_undo_begun {
+            // It undid itself before it ended. What did not come to its end goes on.
+            self.change_phase(Phase::Undoing, None, None);
+        } else {
+            self.begin_undo()?;
+        }
+        Ok(true)
     }
 
     fn needs_undo(&self, step: usize) -> bool {
@@ -45,10 +61,19 @@ impl<'a> Turn<'a> {
         if states.any(|state| state == UndoState::Failed) {
             self.change_phase(Phase::Held, None, None);
         } else {
+            self.end_undone();
+        }
+        Ok(())
+    }
+
+    /// Ends a run after its undo. One that undoes another run has done what it is for.
+    fn end_undone(&mut self) {
+        if self.state.is_undo_run {
+            self.change_phase(Phase::Completed, None, Some(Json::of(Value::Null)));
+        } else {
             let outcome = self.outcome();
             self.end_run(outcome);
         }
-        Ok(())
     }
 
     /// Returns a step whose undo may start: all behind it is undone.
@@ -74,8 +99,7 @@ impl<'a> Turn<'a> {
     fn submit_undo(&mut self, step: usize, work: &Work, undo: Option<&Undo>, item: Option<u32>) -> Result<(), NotRead> {
         let task = match self.undo_task(step, work, undo, item) {
             Ok(task) => Ok(task),
-            Err(Trouble::Failed(error)) => Err(error),
-            Err(Trouble::NotRead) => return Err(NotRead),
+            Err(trouble) => Err(self.message(Part::Undo(step), trouble)?),
         };
         let reference = self.submit(step, item, true);
         match task {

@@ -31,8 +31,32 @@ const NO_ITEMS: &[Beside] = &[
     Beside::field("chooses"),
 ];
 
-/// The kinds that cannot be late.
-const NO_DEADLINE: &[Beside] = &[Beside::field("wait"), Beside::field("value"), Beside::field("fail")];
+/// The kinds that cannot be late. The code of an orchestration waits for timers of its own.
+const NO_DEADLINE: &[Beside] =
+    &[Beside::field("wait"), Beside::field("value"), Beside::field("fail"), Beside::field("orchestration")];
+
+/// The kinds whose attempts have no limit of time.
+const NO_TIMEOUT: &[Beside] = &[
+    Beside::field("wait"),
+    Beside::field("signal"),
+    Beside::field("value"),
+    Beside::field("fail"),
+    Beside::field("orchestration"),
+];
+
+/// The kinds whose attempts give no sign of life.
+const NO_HEARTBEAT: &[Beside] = &[
+    Beside::field("wait"),
+    Beside::field("signal"),
+    Beside::field("value"),
+    Beside::field("fail"),
+    Beside::field("workflow"),
+    Beside::field("orchestration"),
+];
+
+/// The kinds of an undo that is tried once. Their own steps are retried, and the run is held after
+/// a failure.
+const ONE_ATTEMPT: &[Beside] = &[Beside::field("workflow"), Beside::field("orchestration")];
 
 const KEY_OR_STRICT: &[Beside] = &[Beside::field("key"), Beside::value("identity", &["strict"])];
 const CONSTANT: &[Beside] = &[Beside::value("backoff", &["constant"])];
@@ -70,7 +94,7 @@ pub(super) const RUN: &[Field] = &[
     Field::new("priority", PRIORITY, "The priority of the run and its steps; 0 is the most urgent.").default("128"),
     Field::new("tags", FieldType::Tags, "The tags of the run and its steps."),
     Field::new("group", FieldType::TextTemplate, "The group of the steps."),
-    Field::new("defaults", FieldType::Map(Place::Defaults), "What holds for all steps that have a task."),
+    Field::new("defaults", FieldType::Map(Place::Defaults), "What holds for all `task` and `run` steps."),
     Field::new("vars", FieldType::Constants, "Constants, read as `vars.NAME`."),
     Field::new("environments", FieldType::Environments, "Changes to the template, by environment.").fixed(),
     Field::new("steps", FieldType::Steps, "The steps: a map by name, or a list.").required(),
@@ -128,14 +152,14 @@ pub(super) const STEP: &[Field] = &[
     Field::new("ttl", FieldType::Duration { zero: false }, "The time in which the task must start.")
         .not_beside(NO_TASK),
     Field::new("retry", FieldType::Retry, "The attempts and the delays between them.")
-        .default("`defaults.retry`")
+        .default("`defaults.retry`; one attempt for a workflow or an orchestration")
         .not_beside(NO_TASK),
     Field::new("timeout", FieldType::Duration { zero: false }, "The time of one attempt.")
-        .default("`defaults.timeout`")
-        .not_beside(NO_TASK),
+        .default("`defaults.timeout`; none for a workflow")
+        .not_beside(NO_TIMEOUT),
     Field::new("heartbeat", FieldType::Duration { zero: false }, "The longest time between two signs of life.")
         .default("`defaults.heartbeat`")
-        .not_beside(NO_TASK),
+        .not_beside(NO_HEARTBEAT),
     Field::new(
         "on_failure",
         FieldType::Choice(&["continue"]),
@@ -158,9 +182,12 @@ pub(super) const UNDO: &[Field] = &[
         .default("`{input, results}`")
         .not_beside(&[Beside::field("run")]),
     Field::new("env", FieldType::Variables, "The environment variables of the script.").needs(&[Beside::field("run")]),
-    Field::new("retry", FieldType::Retry, "The attempts and the delays between them.").default("`defaults.retry`"),
+    Field::new("retry", FieldType::Retry, "The attempts and the delays between them.")
+        .default("`defaults.retry`")
+        .not_beside(ONE_ATTEMPT),
     Field::new("timeout", FieldType::Duration { zero: false }, "The time of one attempt.")
-        .default("`defaults.timeout`"),
+        .default("`defaults.timeout`")
+        .not_beside(ONE_ATTEMPT),
     Field::new("queue", FieldType::Name, "The queue of the task.").default("the step's"),
 ];
 

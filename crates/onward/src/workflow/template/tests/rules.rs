@@ -164,3 +164,19 @@ fn at_most_twenty_errors_are_reported() {
     assert!(errors.to_string().ends_with("\nand 30 more"));
     assert!(errors.as_slice().is_sorted_by_key(|error| error.position));
 }
+
+#[test]
+fn limits_of_attempts_stand_only_where_there_are_attempts() {
+    let cases = [
+        ("orchestration: o, timeout: 1m", "`timeout` does not stand beside `orchestration`"),
+        ("orchestration: o, deadline: 1m", "`deadline` does not stand beside `orchestration`"),
+        ("orchestration: o, heartbeat: 1m", "`heartbeat` does not stand beside `orchestration`"),
+        ("workflow: w, heartbeat: 1m", "`heartbeat` does not stand beside `workflow`"),
+        ("task: t, undo: {workflow: w, retry: 2}", "`retry` does not stand beside `workflow` in `undo`"),
+        ("task: t, undo: {orchestration: o, timeout: 1m}", "`timeout` does not stand beside `orchestration` in `undo`"),
+    ];
+    for (step, part) in cases {
+        let message = message(&format!("  a: {{{step}}}\n"));
+        assert!(message.contains(part), "{step}: {message}");
+    }
+}
