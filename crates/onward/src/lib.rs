@@ -123,7 +123,7 @@ pub use control::{BulkSummary, Cancellation, Moved};
 pub use engine::{Engine, EngineBuilder, FromState, Module, ModuleParts, WeakEngine};
 pub use error::{Error, Result};
 pub use handlers::{
-    Context, FailedAttempt, Failure, FailureError, Finished, Finishing, HandlerOptions, Interruption, Next, Output,
+    Context, EndReport, FailedAttempt, Failure, FailureError, Finished, Finishing, HandlerOptions, Interruption, Next, Output,
     ResultWriter, Verdict,
 };
 #[cfg(feature = "postgres")]

@@ -13,6 +13,9 @@ pub(crate) async fn run_worker(run: Arc<Run>, slot: usize) {
     let mut next = state.first_attempt(slot, clock);
     while let Some(attempt) = next {
         let end = run_attempt(&run, &attempt).await;
+        if attempt.started().is_none() {
+            run.inner.credit.give_back();
+        }
         let (following, woke_dispatcher) = state.next_attempt(slot, EndedAttempt { attempt, end }, clock);
         next = following;
         if woke_dispatcher {

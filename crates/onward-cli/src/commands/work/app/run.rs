@@ -1,0 +1,97 @@
+//! `onward work --app`: worker programs until they are stopped.
+
+use anyhow::Context as _;
+use onward_server::gateway::{Gateway, GatewayOptions};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::command_line::CommandLine;
+use super::reports::Reports;
+use super::supervise::Supervised;
+use crate::commands::work::Arguments;
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::process::Interrupts;
+use crate::store_file;
+
+/// Runs worker programs until they are stopped: the first interrupt lets them finish their tasks,
+/// the second kills them.
+pub(in crate::commands::work) async fn run(options: &GlobalOptions, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let lines = arguments.apps.iter().map(|line| CommandLine::parse(line)).collect::<anyhow::Result<Vec<_>>>()?;
+    #[cfg(feature = "metrics")]
+    if let Some(address) = arguments.metrics {
+        crate::commands::work::run::serve_metrics(address)?;
+    }
+    let store = store_file::open_or_create_to_stay(options).await?;
+    let interrupts = Interrupts::listen()?;
+    let reports = Reports { json: options.json, quiet: arguments.quiet };
+    let gateway = Gateway::new(store.clone(), gateway_options(arguments));
+    let (stop, kill) = (CancellationToken::new(), CancellationToken::new());
+    let mut apps = JoinSet::new();
+    for line in lines {
+        reports.event(&line.text, &format!("starting as a worker of {}", options.store));
+        let supervised = Supervised {
+            line,
+            gateway: gateway.clone(),
+            clock: store.clock(),
+            slots: arguments.slots,
+            reports,
+            stop: stop.clone(),
+            kill: kill.clone(),
+        };
+        apps.spawn(supervised.run());
+    }
+    Stopping { gateway, stop, kill, interrupts }.until_ended(apps).await
+}
+
+fn gateway_options(arguments: &Arguments) -> GatewayOptions {
+    GatewayOptions {
+        name: format!("onward work {}", std::process::id()),
+        queues: arguments.queues.iter().map(ToString::to_string).collect(),
+        lease: arguments.lease,
+        grace: arguments.grace,
+        slots: arguments.slots,
+        ..GatewayOptions::default()
+    }
+}
+
+/// The ways to stop worker programs.
+struct Stopping {
+    gateway: Gateway,
+    stop: CancellationToken,
+    kill: CancellationToken,
+    interrupts: Interrupts,
+}
+
+impl Stopping {
+    async fn until_ended(mut self, mut apps: JoinSet<anyhow::Result<()>>) -> anyhow::Result<ExitCode> {
+        let mut failure = None;
+        loop {
+            tokio::select! {
+                ended = apps.join_next() => match ended {
+                    Some(ended) => {
+                        if let Err(error) = ended.context("a worker program is no longer supervised").flatten() {
+                            // The other programs finish first.
+                            failure.get_or_insert(error);
+                            self.drain();
+                        }
+                    }
+                    None => break,
+                },
+                () = self.interrupts.next() => {
+                    if self.stop.is_cancelled() {
+                        self.gateway.abort();
+                        self.kill.cancel();
+                    }
+                    self.drain();
+                }
+            }
+        }
+        failure.map_or(Ok(ExitCode::Interrupted), Err)
+    }
+
+    fn drain(&self) {
+        self.stop.cancel();
+        self.gateway.drain();
+    }
+}
