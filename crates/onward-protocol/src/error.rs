@@ -68,9 +68,7 @@ impl Code {
             Self::HeaderTooLarge => "send fewer entries in a message; put data into payloads",
             Self::BadHeader => "begin each message with a JSON object that has the type in `t`",
             Self::PayloadCount => "set `payloads` to the number of frames after the header",
-            Self::PayloadTooLarge => {
-                "refuse it before sending; store the data elsewhere and send a reference"
-            }
+            Self::PayloadTooLarge => "refuse it before sending; store the data elsewhere and send a reference",
             Self::TooMany => "split the message",
             Self::BadField => "send the field as the documentation of the protocol defines it",
             Self::Unexpected => "send `hello` first and once, and never lower `credit`",

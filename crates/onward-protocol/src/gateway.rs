@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::bounds;
 use crate::decimal::{Fence, Id};
 use crate::error::{Code, Error, Result};
-use crate::header::{Header, unsupported};
+use crate::header::{Header, at_most, entries, index, name, text, unsupported, within};
 use crate::task_fence::TaskFence;
 
 /// A message of the gateway.
@@ -44,20 +45,51 @@ pub struct Welcome {
     /// The longest time between two beats.
     pub heartbeat_ms: u64,
     /// The largest payload, in bytes.
+    #[serde(default = "default_max_payload")]
     pub max_payload: u64,
     /// The features that both sides have.
+    #[serde(default)]
     pub features: Vec<String>,
     /// The name and version of the gateway.
+    #[serde(default)]
     pub gateway: String,
+}
+
+fn default_max_payload() -> u64 {
+    bounds::PAYLOAD_BYTES as u64
+}
+
+impl Welcome {
+    fn check(&self) -> Result<()> {
+        text("session", Some(&self.session), 1, bounds::NAME_BYTES)?;
+        within("lease_ms", Some(self.lease_ms), 100, bounds::INTEGER)?;
+        within("heartbeat_ms", Some(self.heartbeat_ms), 10, self.lease_ms / 2)?;
+        within("max_payload", Some(self.max_payload), 1, bounds::INTEGER)?;
+        at_most("features", self.features.len(), bounds::FEATURES)
+    }
 }
 
 /// Tasks to run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Tasks {
     /// The number of payloads of the message.
+    #[serde(default)]
     pub payloads: usize,
     /// The tasks.
     pub tasks: Vec<Task>,
+}
+
+impl Tasks {
+    fn check(&self) -> Result<()> {
+        entries("tasks", self.tasks.len())?;
+        for task in &self.tasks {
+            name("kind", Some(&task.kind))?;
+            within("attempt", Some(task.attempt.into()), 1, bounds::INTEGER)?;
+            index("payload", task.payload, self.payloads)?;
+            index("checkpoint", task.checkpoint, self.payloads)?;
+        }
+        Ok(())
+    }
 }
 
 /// An attempt to run.
@@ -283,7 +315,7 @@ pub struct ErrorMessage {
 impl From<&Error> for ErrorMessage {
     fn from(error: &Error) -> Self {
         let mut text = error.text.clone();
-        text.truncate(text.floor_char_boundary(crate::bounds::ERROR_BYTES));
+        text.truncate(text.floor_char_boundary(bounds::ERROR_BYTES));
         Self { code: error.code, text, remedy: error.code.remedy().to_owned(), fatal: error.code.is_fatal() }
     }
 }
@@ -296,8 +328,14 @@ impl GatewayMessage {
     pub fn read(frames: &[Bytes]) -> Result<Self> {
         let header = Header::read(frames)?;
         match &*header.kind {
-            "welcome" => header.fields().map(Self::Welcome),
-            "tasks" => header.fields().map(Self::Tasks),
+            "welcome" => {
+                let welcome: Welcome = header.fields()?;
+                welcome.check().map(|()| Self::Welcome(welcome))
+            }
+            "tasks" => {
+                let tasks: Tasks = header.fields()?;
+                tasks.check().map(|()| Self::Tasks(tasks))
+            }
             "alive" => header.fields().map(Self::Alive),
             "ack" => header.fields().map(Self::Ack),
             "stop" => header.fields().map(Self::Stop),

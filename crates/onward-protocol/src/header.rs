@@ -40,7 +40,9 @@ impl<'a> Header<'a> {
         let common: Common<'a> = match serde_json::from_slice(bytes) {
             Ok(common) if is_object => common,
             Ok(_) => return Err(Error::new(Code::BadHeader, "the header is not a JSON object")),
-            Err(error) if is_object && is_payloads_at_fault(bytes) => return Err(Error::field(error.to_string())),
+            Err(error) if is_object && is_payloads_at_fault(bytes) => {
+                return Err(Error::new(Code::PayloadCount, format!("`payloads` is no count: {error}")));
+            }
             Err(error) => return Err(Error::new(Code::BadHeader, format!("the header cannot be read: {error}"))),
         };
         let announced = common.payloads.unwrap_or(0);
@@ -115,10 +117,9 @@ pub(crate) fn within(field: &str, value: Option<u64>, least: u64, most: u64) -> 
 /// Checks the length of a string.
 pub(crate) fn text(field: &str, value: Option<&str>, least: usize, most: usize) -> Result<()> {
     match value {
-        Some(value) if !(least..=most).contains(&value.len()) => Err(Error::field(format!(
-            "`{field}` has {} bytes; it must have {least} to {most}",
-            value.len()
-        ))),
+        Some(value) if !(least..=most).contains(&value.len()) => {
+            Err(Error::field(format!("`{field}` has {} bytes; it must have {least} to {most}", value.len())))
+        }
         _ => Ok(()),
     }
 }

@@ -152,7 +152,10 @@ impl End {
         let details = self.details.as_ref().map_or(0, |details| details.to_string().len());
         if details > bounds::DETAILS_BYTES {
             let most = bounds::DETAILS_BYTES;
-            return Err(Error::new(Code::BadField, format!("`details` has {details} bytes as JSON; it may have {most}")));
+            return Err(Error::new(
+                Code::BadField,
+                format!("`details` has {details} bytes as JSON; it may have {most}"),
+            ));
         }
         within("retry_after_ms", self.retry_after_ms, 0, bounds::INTEGER)?;
         within("within_ms", self.within_ms, 1, bounds::INTEGER)?;

@@ -16,4 +16,5 @@ mod options;
 mod session;
 mod worker;
 
+pub use carriers::{ListenError, Listener};
 pub use options::{Ended, Gateway, GatewayOptions};

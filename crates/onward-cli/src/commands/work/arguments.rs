@@ -15,7 +15,7 @@ use crate::values::{Jobs, parse_duration, parse_kind, parse_priority};
 
 /// Arguments of `onward work`.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_help = AFTER_HELP, group(clap::ArgGroup::new("gateway").args(GATEWAY).multiple(true)))]
 pub(crate) struct Arguments {
     /// Run tasks of this kind, or of all kinds with a prefix (mail:*); may be given several times
     #[arg(long = "kind", value_name = "KIND", required_unless_present_any = GATEWAY, value_parser = parse_kind)]
@@ -27,8 +27,12 @@ pub(crate) struct Arguments {
     /// times. It is a line of words with quotes as in a shell, but no shell runs it
     #[arg(long = "app", value_name = "COMMAND", conflicts_with_all = OF_COMMANDS)]
     pub(super) apps: Vec<String>,
-    /// Give each worker program at most this many tasks at once; default: as many as it asks for
-    #[arg(long, value_name = "COUNT", requires = "apps", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    /// Serve workers that connect to this address: ipc:///run/onward.sock, which only you can use, or
+    /// tcp://127.0.0.1:PORT; may be given several times
+    #[arg(long = "listen", value_name = "ADDRESS", conflicts_with_all = OF_COMMANDS)]
+    pub(super) listen: Vec<String>,
+    /// Give each worker at most this many tasks at once; default: as many as it asks for
+    #[arg(long, value_name = "COUNT", requires = "gateway", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(super) slots: Option<u32>,
     /// Number of commands that run at once: 4, or 50% of the cores
     #[arg(long, short, value_name = "COUNT", default_value = "100%")]
@@ -72,7 +76,7 @@ pub(crate) struct Arguments {
 }
 
 /// The options that serve workers, and need no command.
-const GATEWAY: [&str; 1] = ["apps"];
+const GATEWAY: [&str; 2] = ["apps", "listen"];
 
 /// The options that only a command for each task uses.
 const OF_COMMANDS: [&str; 10] = [
@@ -112,11 +116,13 @@ ONWARD_REPORT is a pipe to which the command may write lines while it runs:
 
 With --app the program is a worker in any language: it speaks the worker protocol, says which kinds it handles, and
 runs many tasks. It is started again when it ends, and its output goes to stderr. Ctrl-C and SIGTERM let running tasks
-finish; a second one stops at once.
+finish; a second one stops at once. With --listen such workers are started by others, and connect with
+ONWARD_GATEWAY=ipc:///run/onward.sock in their environment.
 
 Examples:
   onward work --kind resize --jobs 4 -- ./resize.sh
-  onward work --app \"python app.py\"";
+  onward work --app \"python app.py\"
+  onward work --listen ipc:///run/onward.sock";
 
 impl Arguments {
     /// Returns the preemption that the user configured.

@@ -32,7 +32,7 @@ const GRACE_MARGIN: Duration = Duration::from_secs(5);
 
 /// Works until it is interrupted or, with `--until-idle`, until nothing is due and nothing runs.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    if !arguments.apps.is_empty() {
+    if !(arguments.apps.is_empty() && arguments.listen.is_empty()) {
         return app::run(options, &arguments).await;
     }
     let Some((program, rest)) = arguments.command.split_first() else { return Err(wrong_usage("there is no command")) };

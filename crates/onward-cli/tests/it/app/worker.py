@@ -6,8 +6,22 @@ docs/worker-protocol.md defines the bytes.
 
 import json, os, socket, struct, sys, threading, time
 
-link = socket.socket(fileno=int(os.environ["ONWARD_FD"]))
-link.set_inheritable(False)
+GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x01NULL" + bytes(48)
+READY = b"\x04\x1c\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER"
+
+
+def connect(gateway):
+    if gateway == "child":
+        link = socket.socket(fileno=int(os.environ["ONWARD_FD"]))
+        link.set_inheritable(False)
+        return link
+    link = socket.socket(socket.AF_UNIX)
+    link.connect(gateway.removeprefix("ipc://"))
+    link.sendall(GREETING + READY)
+    return link
+
+
+link = connect(os.environ["ONWARD_GATEWAY"])
 sending, stops = threading.Lock(), {}
 
 
@@ -37,6 +51,11 @@ def receive():
         more = flags & 1
         frames.append(exactly(int.from_bytes(exactly(8 if flags & 2 else 1), "big")))
     return json.loads(frames[0]), frames[1:]
+
+
+def handshake():
+    exactly(64)
+    exactly(exactly(2)[1])  # READY of the gateway
 
 
 def beats(every):
@@ -74,6 +93,8 @@ def run(handlers, task):
 
 
 def work(handlers, hello={}, credit=1):
+    if os.environ["ONWARD_GATEWAY"] != "child":
+        handshake()
     send({"t": "hello", "protocol": [1], "kinds": {kind: {} for kind in handlers}, **hello})
     header, _ = receive()
     if header["t"] != "welcome":

@@ -21,7 +21,8 @@ impl Session {
         self.phase = Phase::Opening;
         self.kinds = hello.kinds.clone().into_iter().collect();
         let asked = hello.features.as_deref().unwrap_or_default();
-        self.features = FEATURES.iter().filter(|it| asked.iter().any(|asked| asked == *it)).map(|it| (*it).to_owned()).collect();
+        self.features =
+            FEATURES.iter().filter(|it| asked.iter().any(|asked| asked == *it)).map(|it| (*it).to_owned()).collect();
         self.hello = Some(hello.clone());
         output.push(Output::Open(hello));
     }

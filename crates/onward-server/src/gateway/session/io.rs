@@ -78,6 +78,8 @@ pub(in crate::gateway) enum Input {
     Reattached(Box<Hello>),
     /// The connection is gone, for this reason.
     Disconnected(String),
+    /// The worker is gone for good, for this reason.
+    Gone(String),
     /// Time has passed.
     Tick,
 }

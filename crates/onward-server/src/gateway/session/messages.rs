@@ -13,6 +13,10 @@ use crate::gateway::bounds;
 
 impl Session {
     pub(super) fn message(&mut self, now: Duration, frames: &[Bytes], output: &mut Vec<Output>) {
+        if !self.is_attached {
+            // A message that was under way when the connection ended.
+            return;
+        }
         self.heard_at = now;
         let message = match WorkerMessage::read(frames) {
             Ok(message) => message,

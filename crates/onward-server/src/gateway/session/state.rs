@@ -113,13 +113,6 @@ impl Session {
         self.terms.heartbeat
     }
 
-    /// Returns true if the worker of a `hello` handles the same kinds as that of this session.
-    pub(in crate::gateway) fn handles_the_kinds_of(&self, hello: &Hello) -> bool {
-        self.phase == Phase::Serving
-            && hello.kinds.len() == self.kinds.len()
-            && hello.kinds.iter().all(|(kind, options)| self.kinds.get(kind) == Some(options))
-    }
-
     /// Returns true if the session is over.
     pub(in crate::gateway) fn is_closed(&self) -> bool {
         self.phase == Phase::Closed
@@ -150,6 +143,7 @@ impl Session {
             Input::Drain { why, within } => self.drain(now, why, within, output),
             Input::Reattached(hello) => self.reattached(now, hello, output),
             Input::Disconnected(why) => self.disconnected(&why, output),
+            Input::Gone(why) => self.close(&why, true, output),
             Input::Tick => self.tick(now, output),
         }
         self.update_skipped(now, output);

@@ -11,7 +11,10 @@ use crate::gateway::bounds::HELLO_LIMIT;
 impl Session {
     /// Returns the time of the next [`Tick`](super::Input::Tick) that has an effect.
     pub(in crate::gateway) fn wake_at(&self) -> Option<Duration> {
-        [self.silent_at(), self.drain_until, self.held.next_stuck(), self.skipped.next_end()].into_iter().flatten().min()
+        [self.silent_at(), self.drain_until, self.held.next_stuck(), self.skipped.next_end()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Returns the time at which the worker has been silent for too long.

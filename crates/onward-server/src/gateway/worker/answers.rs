@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use onward::{
-    Context, Engine, Error, NewTask, Page, StoreReads as _, Submitted, TaskFilter, TaskId, TaskRecord
-};
+use onward::{Context, Engine, Error, NewTask, Page, StoreReads as _, Submitted, TaskFilter, TaskId, TaskRecord};
 use onward_protocol::gateway::{ErrorMessage, Relative, Reply, SubmittedTask};
 use onward_protocol::worker::{Ask, Submit, What};
 use onward_protocol::{Code, Id, bounds as protocol_bounds};
@@ -75,7 +73,9 @@ async fn result(engine: &Engine, ask: Ask) -> Answer {
         Ok(record) => record,
         Err(_) => match engine.store().task(task).await {
             Ok(Some(record)) => Ok(record),
-            Ok(None) => return (failed(ask.request, Code::NotFound, format!("task {task} is not in the store")), Vec::new()),
+            Ok(None) => {
+                return (failed(ask.request, Code::NotFound, format!("task {task} is not in the store")), Vec::new());
+            }
             Err(error) => Err(error.into()),
         },
     };
@@ -124,7 +124,11 @@ async fn relatives(engine: &Engine, filter: TaskFilter, ask: Ask) -> Answer {
         });
     }
     reply.payloads = payloads.len();
-    if is_items { reply.items = Some(entries) } else { reply.children = Some(entries) }
+    if is_items {
+        reply.items = Some(entries)
+    } else {
+        reply.children = Some(entries)
+    }
     (Box::new(reply), payloads)
 }
 

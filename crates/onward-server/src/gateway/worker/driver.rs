@@ -70,11 +70,6 @@ impl Driver {
         self.session.name()
     }
 
-    /// Returns the kinds of the worker, as its `hello` named them.
-    pub(in crate::gateway) fn handles_the_kinds_of(&self, hello: &onward_protocol::worker::Hello) -> bool {
-        self.session.handles_the_kinds_of(hello)
-    }
-
     /// Returns the largest payload that the worker may send now.
     pub(in crate::gateway) fn payload_limit(&self) -> usize {
         if self.accepts_payloads { self.payload_limit } else { 0 }

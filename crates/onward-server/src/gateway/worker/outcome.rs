@@ -29,12 +29,7 @@ pub(super) fn result(context: &Context, end: EngineEnd, payload_limit: usize) ->
     }
 }
 
-fn of_worker(
-    context: &Context,
-    end: &End,
-    payloads: &[Bytes],
-    payload_limit: usize,
-) -> Result<AttemptResult, Error> {
+fn of_worker(context: &Context, end: &End, payloads: &[Bytes], payload_limit: usize) -> Result<AttemptResult, Error> {
     let spawn = end.spawn.iter().flatten();
     let children = spawn.map(|new| checked(new_task(new, payloads)?, payload_limit));
     let children = children.collect::<Result<Vec<NewTask>, Error>>()?;

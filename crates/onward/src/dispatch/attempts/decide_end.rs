@@ -204,8 +204,14 @@ mod tests {
     fn a_crash_is_retried_at_once_whatever_the_policy_is_and_dead_after_three() {
         let of_attempt = |attempt| {
             let policy = RetryPolicy::NEVER;
-            let conditions =
-                EndConditions { interruption: None, timeout_text: &String::new, attempt, policy, may_hold: true, review: &|_, next| next };
+            let conditions = EndConditions {
+                interruption: None,
+                timeout_text: &String::new,
+                attempt,
+                policy,
+                may_hold: true,
+                review: &|_, next| next,
+            };
             decide_end(Some(Err(Failure::crashed("killed"))), conditions)
         };
         let again = AfterFailure::Retry { after: Duration::ZERO, uses_attempt: true, hold: false };

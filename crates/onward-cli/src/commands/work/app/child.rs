@@ -86,7 +86,9 @@ impl AppChild {
     fn signal(&self, signal: Signal) {
         // Without an id the program has been reaped, and its number may belong to another process.
         let id = self.child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        // The group may be gone.
-        id.into_iter().for_each(|id| drop(kill_process_group(id, signal)));
+        if let Some(id) = id {
+            // The group may be gone.
+            let _ = kill_process_group(id, signal);
+        }
     }
 }

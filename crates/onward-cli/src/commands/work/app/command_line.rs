@@ -22,7 +22,9 @@ impl CommandLine {
     /// there.
     pub(super) fn parse(text: &str) -> anyhow::Result<Self> {
         let words = shlex::split(text).filter(|words| !words.is_empty()).ok_or_else(|| {
-            wrong_usage(format!("--app `{text}` is not a command; write its words, each quote closed: --app \"python app.py\""))
+            wrong_usage(format!(
+                "--app `{text}` is not a command; write its words, each quote closed: --app \"python app.py\""
+            ))
         })?;
         if let Some(program) = words.first() {
             find_program(OsStr::new(program)).map_err(|error| wrong_usage(format!("--app: {error}")))?;

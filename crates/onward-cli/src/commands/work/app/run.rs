@@ -1,7 +1,7 @@
-//! `onward work --app`: worker programs until they are stopped.
+//! `onward work --app` and `--listen`: workers in other programs, until they are stopped.
 
 use anyhow::Context as _;
-use onward_server::gateway::{Gateway, GatewayOptions};
+use onward_server::gateway::{Gateway, GatewayOptions, ListenError};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -9,7 +9,7 @@ use super::command_line::CommandLine;
 use super::reports::Reports;
 use super::supervise::Supervised;
 use crate::commands::work::Arguments;
-use crate::exit_code::ExitCode;
+use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
 use crate::process::Interrupts;
 use crate::store_file;
@@ -28,6 +28,16 @@ pub(in crate::commands::work) async fn run(options: &GlobalOptions, arguments: &
     let gateway = Gateway::new(store.clone(), gateway_options(arguments));
     let (stop, kill) = (CancellationToken::new(), CancellationToken::new());
     let mut apps = JoinSet::new();
+    if !arguments.listen.is_empty() {
+        let listener = gateway.listen(&arguments.listen).await.map_err(listen_error)?;
+        for address in &arguments.listen {
+            reports.event(address, &format!("listening for workers of {}", options.store));
+        }
+        apps.spawn(async move {
+            listener.serve().await;
+            Ok(())
+        });
+    }
     for line in lines {
         reports.event(&line.text, &format!("starting as a worker of {}", options.store));
         let supervised = Supervised {
@@ -41,7 +51,11 @@ pub(in crate::commands::work) async fn run(options: &GlobalOptions, arguments: &
         };
         apps.spawn(supervised.run());
     }
-    Stopping { gateway, stop, kill, interrupts }.until_ended(apps).await
+    Stopping { gateway, stop, kill, interrupts, reports }.until_ended(apps).await
+}
+
+fn listen_error(error: ListenError) -> anyhow::Error {
+    if error.is_wrong_address() { wrong_usage(format!("--listen: {error}")) } else { error.into() }
 }
 
 fn gateway_options(arguments: &Arguments) -> GatewayOptions {
@@ -61,6 +75,7 @@ struct Stopping {
     stop: CancellationToken,
     kill: CancellationToken,
     interrupts: Interrupts,
+    reports: Reports,
 }
 
 impl Stopping {
@@ -83,6 +98,7 @@ impl Stopping {
                         self.gateway.abort();
                         self.kill.cancel();
                     }
+                    self.reports.event("worker programs", "stopping: running tasks may finish; interrupt again to stop at once");
                     self.drain();
                 }
             }
