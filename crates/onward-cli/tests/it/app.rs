@@ -1,6 +1,6 @@
 //! `onward work --app`: workers in another language.
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use crate::harness::{Running, Sandbox};
 use crate::stores::on_every_store;
@@ -27,6 +27,7 @@ on_every_store! {
     a_worker_of_another_protocol_is_refused,
     workers_connect_to_a_socket_that_only_its_owner_can_use,
     the_task_of_a_worker_that_is_gone_runs_again_after_the_lease,
+    the_late_result_of_a_worker_that_stood_still_is_refused,
     an_address_beyond_loopback_is_refused_with_the_remedy,
 }
 
@@ -248,7 +249,7 @@ fn a_task_of_an_unknown_kind_is_given_back_without_an_attempt(sandbox: Sandbox) 
 /// Shows: W9, B4
 fn a_worker_that_stands_still_loses_its_tasks(sandbox: Sandbox) {
     sandbox.onward(&["submit", "--kind", "k", "x"]);
-    let app = "def k(task):\n  if task.attempt == 1: os.kill(os.getpid(), signal.SIGSTOP)\n  return str(task.attempt).encode()\nwork({'k': k})";
+    let app = "def k(task):\n  if task.attempt == 1: os.kill(os.getpid(), signal.SIGSTOP) or time.sleep(3600)\n  return str(task.attempt).encode()\nwork({'k': k})";
     let gateway = start(&sandbox, app, &["--lease", "500ms"]);
     let task = ended(&sandbox, "1");
     assert_eq!((&task["state"], &task["result"]), (&"completed".into(), &"2".into()), "{task}");
@@ -286,7 +287,7 @@ fn connect(sandbox: &Sandbox, app: &str) -> std::process::Child {
     sandbox.write("app.py", &format!("import os, signal, time\nfrom worker import *\n{app}\n"));
     let mut python = std::process::Command::new("python3");
     python.arg("app.py").current_dir(sandbox.path("")).env("ONWARD_GATEWAY", "ipc://onward.sock");
-    python.spawn().unwrap()
+    python.stderr(std::process::Stdio::piped()).spawn().unwrap()
 }
 
 /// Starts a gateway that listens on the socket `onward.sock`.
@@ -331,4 +332,26 @@ fn an_address_beyond_loopback_is_refused_with_the_remedy(sandbox: Sandbox) {
     let ran = sandbox.onward(&["work", "--listen", "tcp://0.0.0.0:7071"]);
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("CURVE") && ran.stderr.contains("tcp://127.0.0.1:PORT"), "{}", ran.stderr);
+}
+
+/// Shows: W9, B4
+fn the_late_result_of_a_worker_that_stood_still_is_refused(sandbox: Sandbox) {
+    sandbox.onward(&["submit", "--kind", "k", "x"]);
+    let gateway = listen(&sandbox);
+    let app = "def k(task):\n  if task.attempt == 1: os.kill(os.getpid(), signal.SIGSTOP) or time.sleep(1)\n  return str(task.attempt).encode()\nwork({'k': k})";
+    let mut first = connect(&sandbox, app);
+    let pid = Pid::from_raw(i32::try_from(first.id()).unwrap()).unwrap();
+    waitpid(Some(pid), WaitOptions::UNTRACED).unwrap();
+    let mut second = connect(&sandbox, app);
+    assert_eq!(ended(&sandbox, "1")["result"], "2");
+    kill_process(pid, Signal::CONT).unwrap();
+    // Its session is over, and the gateway says so to whatever it sends.
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(first.stderr.take().unwrap()), &mut line).unwrap();
+    assert!(line.starts_with("unexpected: "), "{line}");
+    assert_eq!(sandbox.json(&["task", "show", "1"])[0]["result"], "2");
+    first.kill().unwrap();
+    first.wait().unwrap();
+    stop(gateway);
+    second.wait().unwrap();
 }

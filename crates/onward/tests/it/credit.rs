@@ -44,7 +44,7 @@ async fn an_engine_on_credit_calls_no_more_handlers_than_were_granted(store: Tes
 
 /// Shows: W9, T7
 async fn a_retry_without_delay_uses_credit_as_any_other_attempt(store: TestStore) {
-    let engine = store.builder().on_credit().open().await.unwrap();
+    let engine = store.builder().on_credit().retry(RetryPolicy::default()).open().await.unwrap();
     let (calls, mut called) = mpsc::unbounded_channel();
     engine.handle("k", move |context| {
         calls.send(context.attempt()).unwrap();
@@ -174,7 +174,7 @@ async fn a_released_attempt_does_not_count(store: TestStore) {
 
 /// Shows: W9
 async fn a_checkpoint_of_any_bytes_reaches_the_next_attempt(store: TestStore) {
-    let engine = store.engine().await;
+    let engine = store.builder().retry(RetryPolicy::default()).open().await.unwrap();
     engine.handle("k", |context| async move {
         if let Some(checkpoint) = context.checkpoint_bytes() {
             return Ok(checkpoint.clone());

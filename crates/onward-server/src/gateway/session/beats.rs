@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use onward_protocol::gateway::{Alive, RefusedCheckpoint};
 use onward_protocol::worker::Beat;
-use onward_protocol::{Code, Error, GatewayMessage, Id};
+use onward_protocol::{Code, Error, GatewayMessage, TaskFence};
 
 use super::io::Output;
 use super::state::Session;
@@ -31,13 +31,14 @@ impl Session {
         let mut alive = Alive { n: beat.n, ..Alive::default() };
         let mut missing = 0;
         for task in beat.tasks.unwrap_or_default() {
-            if self.held.get(task.attempt).is_none() {
+            let Some(held) = self.held.get_mut(task.attempt) else {
                 alive.lost.push(task.attempt.task);
                 continue;
-            }
+            };
             output.push(Output::Beat(task.attempt, task.progress));
             if let Some(bytes) = task.checkpoint.and_then(|index| payloads.get(index)) {
                 missing += 1;
+                held.checkpoints += 1;
                 output.push(Output::Checkpoint { n: beat.n, attempt: task.attempt, bytes: bytes.clone() });
             }
         }
@@ -48,7 +49,22 @@ impl Session {
         }
     }
 
-    pub(super) fn checkpoint_kept(&mut self, n: u64, task: Id, refused: Option<String>, output: &mut Vec<Output>) {
+    pub(super) fn checkpoint_kept(
+        &mut self,
+        n: u64,
+        attempt: TaskFence,
+        refused: Option<String>,
+        output: &mut Vec<Output>,
+    ) {
+        if let Some(held) = self.held.get_mut(attempt) {
+            held.checkpoints = held.checkpoints.saturating_sub(1);
+            if held.checkpoints == 0
+                && let Some(end) = held.deferred.take()
+            {
+                output.push(Output::End(attempt, end));
+            }
+        }
+        let task = attempt.task;
         let Some(pending) = self.beats.0.get_mut(&n) else { return };
         pending.alive.refused.extend(refused.map(|why| RefusedCheckpoint { task, why }));
         pending.missing = pending.missing.saturating_sub(1);

@@ -41,7 +41,13 @@ impl Session {
             tracing::warn!(task = attempt.task.0, kind = held.kind, "the worker does not know the kind of a task");
             self.skipped.add_unknown(&held.kind, now.saturating_add(UNKNOWN_KIND_PAUSE));
         }
-        output.push(Output::End(attempt, EngineEnd::Worker(Box::new(end), Arc::clone(payloads))));
+        let end = EngineEnd::Worker(Box::new(end), Arc::clone(payloads));
+        if held.checkpoints > 0 {
+            // A retry must find the checkpoints that the worker sent before the end.
+            held.deferred = Some(end);
+        } else {
+            output.push(Output::End(attempt, end));
+        }
     }
 
     /// Gives an attempt back that the worker leaves without an end.
@@ -93,7 +99,9 @@ impl Session {
             Fate::Refused(why) => (AckResult::Refused, Some(why)),
         };
         let ack = AckEnd { attempt, result, why };
-        self.acks.add(ack.clone());
+        if result != AckResult::Refused {
+            self.acks.add(ack.clone());
+        }
         self.send_ack(ack, output);
     }
 

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use onward_protocol::TaskFence;
 
+use super::io::EngineEnd;
+
 /// The state of an attempt that the worker holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -23,6 +25,10 @@ pub(super) enum Stage {
 pub(super) struct Held {
     pub(super) kind: String,
     pub(super) stage: Stage,
+    /// The number of checkpoints that are on the way to the store.
+    pub(super) checkpoints: u32,
+    /// The end, which waits for the checkpoints before it.
+    pub(super) deferred: Option<EngineEnd>,
 }
 
 /// The attempts that a worker holds. Their number is bounded by its credit.
@@ -35,7 +41,7 @@ pub(super) struct HeldAttempts {
 impl HeldAttempts {
     pub(super) fn add(&mut self, attempt: TaskFence, kind: String) {
         *self.of_kind.entry(kind.clone()).or_default() += 1;
-        self.attempts.insert(attempt, Held { kind, stage: Stage::Running });
+        self.attempts.insert(attempt, Held { kind, stage: Stage::Running, checkpoints: 0, deferred: None });
     }
 
     pub(super) fn remove(&mut self, attempt: TaskFence) -> Option<Held> {
@@ -73,6 +79,11 @@ impl HeldAttempts {
         let mut open: Vec<_> = open.map(|(attempt, _)| *attempt).collect();
         open.sort_unstable();
         open
+    }
+
+    /// Returns the ends that wait for checkpoints.
+    pub(super) fn take_deferred(&mut self) -> Vec<(TaskFence, EngineEnd)> {
+        self.attempts.iter_mut().filter_map(|(attempt, held)| Some((*attempt, held.deferred.take()?))).collect()
     }
 
     /// Returns the next time at which an attempt is stuck.

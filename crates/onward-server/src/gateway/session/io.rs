@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward_protocol::gateway::{AckEnd, Reply, StopReason, Task};
 use onward_protocol::worker::{Ask, End, Hello, Progress, Submit};
-use onward_protocol::{Error, GatewayMessage, Id, TaskFence};
+use onward_protocol::{Error, GatewayMessage, TaskFence};
 
 /// An attempt that the engine passes to the worker.
 #[derive(Debug, Clone)]
@@ -58,8 +58,8 @@ pub(in crate::gateway) enum Input {
     Checkpoint {
         /// The number of the beat.
         n: u64,
-        /// The task.
-        task: Id,
+        /// The attempt.
+        attempt: TaskFence,
         /// The reason why it is not kept.
         refused: Option<String>,
     },

@@ -132,7 +132,7 @@ impl Session {
             Input::Ended(attempt, fate) => self.ended(attempt, fate, output),
             Input::EndedElsewhere(attempt, fate) => self.ended_elsewhere(attempt, fate, output),
             Input::Refused(attempt, why) => self.refused(attempt, why, output),
-            Input::Checkpoint { n, task, refused } => self.checkpoint_kept(n, task, refused, output),
+            Input::Checkpoint { n, attempt, refused } => self.checkpoint_kept(n, attempt, refused, output),
             Input::Replied(reply, payloads) => {
                 self.requests = self.requests.saturating_sub(1);
                 self.send_with(GatewayMessage::Reply(reply), payloads, output);
@@ -247,6 +247,7 @@ impl Session {
     /// Ends the session and every attempt that the worker holds.
     pub(super) fn close(&mut self, why: &str, is_crash: bool, output: &mut Vec<Output>) {
         self.phase = Phase::Closed;
+        output.extend(self.held.take_deferred().into_iter().map(|(attempt, end)| Output::End(attempt, end)));
         for attempt in self.held.open() {
             let end = if is_crash { EngineEnd::Crashed(why.to_owned()) } else { EngineEnd::Released };
             output.push(Output::End(attempt, end));

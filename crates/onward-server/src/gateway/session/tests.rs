@@ -279,6 +279,29 @@ fn a_refused_end_leaves_the_attempt_with_the_worker() {
 }
 
 #[test]
+fn an_end_waits_for_the_checkpoints_that_were_sent_before_it() {
+    let mut bench = Bench::serving(false, json!({ "k": {} }), 5);
+    bench.offer(1);
+    let beat = json!({ "t": "beat", "n": 7, "payloads": 1, "tasks": [{ "task": "1", "fence": "1", "checkpoint": 0 }] });
+    bench.input(Input::Message(vec![Bytes::from(beat.to_string()), Bytes::from_static(b"half")]));
+    bench.end(1, "fail");
+    bench.output.retain(|output| !matches!(output, Output::Checkpoint { .. } | Output::Beat(..)));
+    assert_eq!(bench.take(), ["task 1"]);
+    bench.input(Input::Checkpoint { n: 7, attempt: attempt(1), refused: None });
+    assert_eq!(bench.take(), ["end 1 Fail", "alive 7 []"]);
+}
+
+#[test]
+fn a_refused_end_is_not_remembered() {
+    let mut bench = Bench::serving(false, json!({ "k": {} }), 5);
+    bench.offer(1);
+    bench.end(1, "ok");
+    bench.input(Input::Ended(attempt(1), Fate::Refused("too large".into())));
+    bench.end(1, "fail");
+    assert_eq!(bench.take(), ["task 1", "end 1 Ok", "ack 1 Refused", "elsewhere 1"]);
+}
+
+#[test]
 fn bye_waits_for_the_ends_that_came_before_and_gives_the_rest_back() {
     let mut bench = Bench::serving(false, json!({ "k": {} }), 5);
     bench.offer(1);

@@ -10,6 +10,7 @@ use onward_protocol::gateway::Task;
 use onward_protocol::{TaskFence, WorkerMessage, bounds as protocol_bounds};
 use tokio::sync::{mpsc, oneshot};
 
+use super::checkpoints::{self, Checkpoint};
 use super::engine::{self, WorkerEngine};
 use super::event::{AttemptResult, Event, Events, attempt_of};
 use super::message_writer::MessageWriter;
@@ -24,6 +25,7 @@ pub(in crate::gateway) struct Driver {
     gateway: Gateway,
     clock: Arc<dyn Clock>,
     events: Events,
+    checkpoints: mpsc::UnboundedSender<Checkpoint>,
     engine: Option<WorkerEngine>,
     running: HashMap<TaskFence, Running>,
     output: Vec<Output>,
@@ -52,6 +54,7 @@ impl Driver {
             session,
             gateway: gateway.clone(),
             clock,
+            checkpoints: checkpoints::start(events.clone()),
             events,
             engine: None,
             running: HashMap::new(),
@@ -183,15 +186,9 @@ impl Driver {
     }
 
     fn checkpoint(&self, n: u64, attempt: TaskFence, bytes: Bytes) {
-        let context = self.running.get(&attempt).map(|running| running.context.clone());
-        let events = self.events.clone();
-        tokio::spawn(async move {
-            let kept = match context {
-                Some(context) => context.keep_checkpoint(bytes).await.map_err(|error| error.to_string()),
-                None => Err("the attempt has ended".to_owned()),
-            };
-            let _ = events.send(Event::Input(Input::Checkpoint { n, task: attempt.task, refused: kept.err() }));
-        });
+        let context = self.context(attempt);
+        // The keeper of checkpoints ends only after this driver.
+        let _ = self.checkpoints.send(Checkpoint { n, attempt, context, bytes });
     }
 
     fn end_elsewhere(&self, attempt: TaskFence, end: EngineEnd) {

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use onward::{Engine, HandlerOptions};
+use onward::{Engine, HandlerOptions, Name};
 use onward_protocol::worker::{Hello, KindOptions};
 use onward_protocol::{Code, Error};
 use tokio::task::JoinHandle;
 
-use super::event::Events;
+use super::event::{Event, Events};
 use super::{handler, new_task};
 use crate::gateway::options::Gateway;
+use crate::gateway::session::Input;
 
 /// The engine of a worker, and its run.
 pub(super) struct WorkerEngine {
@@ -38,19 +39,28 @@ pub(super) async fn start(gateway: &Gateway, hello: &Hello, events: &Events) -> 
     }
     let engine = builder.open().await.map_err(|error| Error::new(Code::BadField, error.to_string()))?;
     for (kind, options) in &hello.kinds {
-        if kind.contains('*') {
-            return Err(Error::new(Code::BadField, format!("the kind `{kind}` is a pattern; name each kind")));
-        }
+        check_kind(kind)?;
         let events = events.clone();
         engine.handle_with(kind, handler_options(options), move |context| handler::run(context, events.clone()));
     }
-    let running = engine.clone();
+    let (running, gone) = (engine.clone(), events.clone());
     let run = tokio::spawn(async move {
         if let Err(error) = running.run().await {
             tracing::error!(%error, "the engine of a worker has ended");
+            // The session may be over already.
+            let _ = gone.send(Event::Input(Input::Gone(format!("its engine has ended: {error}"))));
         }
     });
     Ok(WorkerEngine { engine, run })
+}
+
+/// Checks the name of a kind. The engine would report an error in it only when it runs.
+fn check_kind(kind: &str) -> Result<(), Error> {
+    if kind.contains('*') {
+        return Err(Error::new(Code::BadField, format!("the kind `{kind}` is a pattern; name each kind")));
+    }
+    let checked = Name::new(kind).and_then(|name| name.check_own("kind"));
+    checked.map_err(|error| Error::new(Code::BadField, error.to_string()))
 }
 
 fn handler_options(kind: &KindOptions) -> HandlerOptions {

@@ -1,6 +1,7 @@
 //! A worker as the engine sees it: commands of its session, and events for it.
 
 mod answers;
+mod checkpoints;
 mod driver;
 mod elsewhere;
 mod engine;
