@@ -11,7 +11,7 @@ use crate::error::{Code, Error, Result};
 
 /// The fields that every header may have.
 #[derive(Deserialize)]
-struct Common<'a> {
+struct Envelope<'a> {
     #[serde(borrow)]
     t: Cow<'a, str>,
     payloads: Option<u64>,
@@ -37,20 +37,20 @@ impl<'a> Header<'a> {
             return Err(Error::new(Code::BadHeader, text));
         }
         let is_object = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
-        let common: Common<'a> = match serde_json::from_slice(bytes) {
-            Ok(common) if is_object => common,
+        let envelope: Envelope<'a> = match serde_json::from_slice(bytes) {
+            Ok(envelope) if is_object => envelope,
             Ok(_) => return Err(Error::new(Code::BadHeader, "the header is not a JSON object")),
             Err(error) if is_object && is_payloads_at_fault(bytes) => {
                 return Err(Error::new(Code::PayloadCount, format!("`payloads` is no count: {error}")));
             }
             Err(error) => return Err(Error::new(Code::BadHeader, format!("the header cannot be read: {error}"))),
         };
-        let announced = common.payloads.unwrap_or(0);
+        let announced = envelope.payloads.unwrap_or(0);
         if announced != payloads.len() as u64 {
             let text = format!("`payloads` is {announced}, and {} came", payloads.len());
             return Err(Error::new(Code::PayloadCount, text));
         }
-        Ok(Self { kind: common.t, bytes, payloads: payloads.len() })
+        Ok(Self { kind: envelope.t, bytes, payloads: payloads.len() })
     }
 
     /// Reads the fields of the message.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How the delay between attempts grows.
+/// The growth of the delay between attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Backoff {

@@ -60,7 +60,7 @@ fn error(task: &serde_json::Value) -> &str {
     task["errors"][0]["message"].as_str().unwrap_or_default()
 }
 
-/// Shows: W9, M6, B20
+/// Shows: W9, M6
 fn a_task_runs_in_a_worker_and_its_result_is_kept(sandbox: Sandbox) {
     sandbox.onward(&["submit", "--kind", "upper", "hello"]);
     let gateway = start(&sandbox, "work({'upper': lambda task: task.payload.upper()})", &[]);
@@ -214,8 +214,10 @@ fn children_are_submitted_with_the_end_of_a_task_or_at_once(sandbox: Sandbox) {
         work({'parent': parent, 'child': lambda task: task.payload}, {'features': ['submit']})";
     let gateway = start(&sandbox, app, &[]);
     ended(&sandbox, "1");
-    let results: Vec<_> = ["2", "3"].iter().map(|task| ended(&sandbox, task)["result"].clone()).collect();
-    assert_eq!(results, ["now", "done"]);
+    let result = |task: &&str| ended(&sandbox, task)["result"].as_str().unwrap().to_owned();
+    let mut results: Vec<_> = ["2", "3"].iter().map(result).collect();
+    results.sort_unstable();
+    assert_eq!(results, ["done", "now"]);
     let parents: Vec<_> =
         ["2", "3"].iter().map(|task| sandbox.json(&["task", "show", task])[0]["parent"].clone()).collect();
     assert_eq!(parents, [1, 1]);
@@ -346,9 +348,9 @@ fn the_late_result_of_a_worker_that_stood_still_is_refused(sandbox: Sandbox) {
     assert_eq!(ended(&sandbox, "1")["result"], "2");
     kill_process(pid, Signal::CONT).unwrap();
     // Its session is over, and the gateway says so to whatever it sends.
-    let mut line = String::new();
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(first.stderr.take().unwrap()), &mut line).unwrap();
-    assert!(line.starts_with("unexpected: "), "{line}");
+    let stderr = std::io::BufReader::new(first.stderr.take().unwrap());
+    let mut lines = std::io::BufRead::lines(stderr);
+    assert!(lines.any(|line| line.unwrap().starts_with("unexpected: ")));
     assert_eq!(sandbox.json(&["task", "show", "1"])[0]["result"], "2");
     first.kill().unwrap();
     first.wait().unwrap();

@@ -30,7 +30,8 @@ fn messages(stream: &[u8]) -> Result<Vec<Vec<Bytes>>, Error> {
     decoder.buffer().extend_from_slice(stream);
     let mut messages = Vec::new();
     while let Some(frames) = decoder.next_message()? {
-        read(&frames)?;
+        // An unknown type leaves the stream readable.
+        read(&frames).or_else(|error| if error.code == Code::Unsupported { Ok(()) } else { Err(error) })?;
         messages.push(frames);
     }
     if decoder.is_within_message() {

@@ -71,8 +71,8 @@ impl Gateway {
         Self { store, options: Arc::new(options), drain: CancellationToken::new(), abort: CancellationToken::new() }
     }
 
-    /// Asks every worker to finish: no further tasks, and [`stop_within`](GatewayOptions::stop_within)
-    /// for those that run.
+    /// Asks every worker to finish. It gets no further tasks, and
+    /// [`stop_within`](GatewayOptions::stop_within) for those that run.
     pub fn drain(&self) {
         self.drain.cancel();
     }

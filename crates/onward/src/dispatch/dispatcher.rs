@@ -308,8 +308,8 @@ impl Dispatcher {
         limit.min(self.claimable()).min(self.within_credit(load.buffered, occupancy))
     }
 
-    /// Returns the number of tasks that may be claimed on credit, if `held` are claimed and have not
-    /// started.
+    /// Returns the number of tasks that may be claimed on credit, if `held` are claimed and have
+    /// not started.
     fn within_credit(&self, held: usize, occupancy: Occupancy) -> usize {
         match self.run.inner.settings.on_credit {
             true => self.run.inner.credit.claimable(occupancy.counts.started, held),

@@ -85,7 +85,7 @@ impl Engine {
     }
 
     /// Leaves tasks of these kinds to other engines, until another call replaces the list. Tasks
-    /// that are claimed already still run. It has no effect on kinds of a pattern, such as `mail:*`.
+    /// that are claimed already still run. It has no effect on kinds of a pattern (`mail:*`).
     pub fn skip_kinds(&self, kinds: impl IntoIterator<Item = Name>) {
         self.inner.skipped_kinds.set(kinds.into_iter().collect());
         self.wake();

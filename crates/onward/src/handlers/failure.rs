@@ -87,8 +87,8 @@ impl Failure {
         Self { message: message.into(), class: FailureClass::NotCounted(after), alternative_end: None }
     }
 
-    /// Gives the task back as if this attempt had not been: it waits in its queue again at once, and
-    /// the attempt does not count. A handler that always returns this runs its task for ever.
+    /// Gives the task back as if this attempt had not been. It waits in its queue again at once,
+    /// and the attempt does not count. A handler that always returns this runs its task for ever.
     #[must_use]
     pub fn released() -> Self {
         Self::with_alternative_end(AlternativeEnd::Release, "it was given back")

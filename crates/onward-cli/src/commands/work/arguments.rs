@@ -23,12 +23,12 @@ pub(crate) struct Arguments {
     /// Claim tasks from this queue only; may be given several times; default: from every queue
     #[arg(long = "queue", value_name = "QUEUE")]
     pub(super) queues: Vec<Name>,
-    /// Start this program as a worker, which says itself which kinds it handles; may be given several
-    /// times. It is a line of words with quotes as in a shell, but no shell runs it
+    /// Start this program as a worker, which names the kinds that it handles; may be given several
+    /// times. It is a line of words with quotes as in a shell
     #[arg(long = "app", value_name = "COMMAND", conflicts_with_all = OF_COMMANDS)]
     pub(super) apps: Vec<String>,
-    /// Serve workers that connect to this address: ipc:///run/onward.sock, which only you can use, or
-    /// tcp://127.0.0.1:PORT; may be given several times
+    /// Serve workers that connect to this address: ipc:///run/onward.sock, which only you can use,
+    /// or tcp://127.0.0.1:PORT; may be given several times
     #[arg(long = "listen", value_name = "ADDRESS", conflicts_with_all = OF_COMMANDS)]
     pub(super) listen: Vec<String>,
     /// Give each worker at most this many tasks at once; default: as many as it asks for
@@ -37,7 +37,8 @@ pub(crate) struct Arguments {
     /// Number of commands that run at once: 4, or 50% of the cores
     #[arg(long, short, value_name = "COUNT", default_value = "100%")]
     jobs: Jobs,
-    /// Time that a stopped command, or a worker program's stopped task, has to end before it is killed
+    /// Time that a stopped command has to end before it is killed, and a stopped task of a worker
+    /// before the engine ends it
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "5s")]
     pub(super) grace: Duration,
     /// Time without a heartbeat after which other processes take over the tasks of this one; with a

@@ -33,7 +33,7 @@ impl Session {
             return;
         };
         if held.stage == Stage::Ending {
-            // The same end again: its acknowledgement follows the commit.
+            // A copy of the end came: the acknowledgement follows the commit.
             return;
         }
         held.stage = Stage::Ending;

@@ -53,7 +53,7 @@ impl Session {
             return self.fail(&error, output);
         }
         self.phase = Phase::Serving;
-        self.heard_at = now;
+        self.received_at = now;
         self.welcome(output);
         let resumed = self.hello.take().and_then(|hello| hello.resume).and_then(|resume| resume.tasks);
         if let Some(tasks) = resumed.filter(|tasks| !tasks.is_empty()) {
@@ -84,7 +84,7 @@ impl Session {
     pub(super) fn reattached(&mut self, now: Duration, hello: Box<Hello>, output: &mut Vec<Output>) {
         self.is_attached = true;
         (self.credit, self.sent) = (0, 0);
-        self.heard_at = now;
+        self.received_at = now;
         if let Err(error) = self.check_hello(&hello) {
             return self.fail(&error, output);
         }

@@ -65,7 +65,7 @@ pub(in crate::gateway) enum Input {
     },
     /// A submit or a read has its reply.
     Replied(Box<Reply>, Vec<Bytes>),
-    /// Of the attempts that a worker brought from another gateway, these are no longer its own.
+    /// Attempts that a worker brought from another gateway, and that are no longer its own.
     ResumedLost(Vec<TaskFence>),
     /// The gateway stops.
     Drain {

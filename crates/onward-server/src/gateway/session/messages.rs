@@ -17,7 +17,7 @@ impl Session {
             // A message that was under way when the connection ended.
             return;
         }
-        self.heard_at = now;
+        self.received_at = now;
         let message = match WorkerMessage::read(frames) {
             Ok(message) => message,
             Err(error) => return self.fail(&error, output),

@@ -64,7 +64,7 @@ pub(in crate::gateway) struct Session {
     pub(super) sent: u64,
     /// The attempts that the engine has passed to this session.
     pub(super) offers: usize,
-    pub(super) heard_at: Duration,
+    pub(super) received_at: Duration,
     pub(super) kinds: HashMap<String, KindOptions>,
     pub(super) features: Vec<String>,
     pub(super) held: HeldAttempts,
@@ -90,7 +90,7 @@ impl Session {
             credit: 0,
             sent: 0,
             offers: 0,
-            heard_at: now,
+            received_at: now,
             kinds: HashMap::new(),
             features: Vec::new(),
             held: HeldAttempts::default(),

@@ -20,8 +20,8 @@ impl Session {
     /// Returns the time at which the worker has been silent for too long.
     fn silent_at(&self) -> Option<Duration> {
         match self.phase {
-            Phase::Fresh => Some(self.heard_at.saturating_add(HELLO_LIMIT)),
-            Phase::Serving | Phase::Leaving => Some(self.heard_at.saturating_add(self.terms.lease)),
+            Phase::Fresh => Some(self.received_at.saturating_add(HELLO_LIMIT)),
+            Phase::Serving | Phase::Leaving => Some(self.received_at.saturating_add(self.terms.lease)),
             // The engine is being started, and the worker waits for it.
             Phase::Opening | Phase::Closed => None,
         }

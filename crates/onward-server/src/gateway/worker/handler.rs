@@ -12,7 +12,7 @@ pub(super) async fn run(context: Context, events: Events) -> AttemptResult {
     let attempt = attempt_of(&context);
     let reports = events.clone();
     context.on_end(move |report| {
-        // A session that is over has nobody to acknowledge to.
+        // A session that is over acknowledges nothing.
         let _ = reports.send(Event::Input(Input::Ended(attempt, report.into())));
     });
     let stop = context.cancelled();

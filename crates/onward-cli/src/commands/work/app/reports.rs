@@ -10,7 +10,7 @@ use crate::output::{one_line, remark};
 /// The longest line of a worker program that is shown as one, in bytes.
 const LINE_BYTES: u64 = 16 << 10;
 
-/// How lines are shown.
+/// The form in which lines are shown.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reports {
     pub(super) json: bool,
