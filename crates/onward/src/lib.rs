@@ -123,8 +123,8 @@ pub use control::{BulkSummary, Cancellation, Moved};
 pub use engine::{Engine, EngineBuilder, FromState, Module, ModuleParts, WeakEngine};
 pub use error::{Error, Result};
 pub use handlers::{
-    Context, FailedAttempt, Failure, FailureError, Finished, Finishing, HandlerOptions, Interruption, Next, Output,
-    ResultWriter, Verdict,
+    Context, EndReport, FailedAttempt, Failure, FailureError, Finished, Finishing, HandlerOptions, Interruption, Next,
+    Output, ResultWriter, Verdict,
 };
 #[cfg(feature = "postgres")]
 pub use handlers::{FinishingByStatement, FinishingOnServer};

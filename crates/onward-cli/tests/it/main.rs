@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 mod aggregate;
+mod app;
 mod bulk;
 mod commands;
 #[cfg(target_os = "linux")]

@@ -156,6 +156,7 @@ impl Dispatcher {
             self.run.outbox.return_to_caller();
             return WriteBatch::default();
         }
+        self.deadlines.may_claim |= self.run.inner.skipped_kinds.take_change();
         self.return_over_fetched(now);
         let mut batch = WriteBatch::with_capacity(self.run.state.occupancy().ended);
         // First, so that other engines get the released tasks at once.
@@ -310,7 +311,17 @@ impl Dispatcher {
         let may_look_ahead =
             occupancy.buffered > 0 && occupancy.buffered < settings.prefetch && self.calls.claiming() == 0;
         let look_ahead = if may_look_ahead { self.deadlines.look_ahead } else { 0 };
-        claim_size(load).max(look_ahead).max(usize::from(self.preemption.must_claim)).min(self.claimable())
+        let limit = claim_size(load).max(look_ahead).max(usize::from(self.preemption.must_claim));
+        limit.min(self.claimable()).min(self.within_credit(load.buffered, occupancy))
+    }
+
+    /// Returns the number of tasks that may be claimed on credit, if `held` are claimed and have
+    /// not started.
+    fn within_credit(&self, held: usize, occupancy: Occupancy) -> usize {
+        match self.run.inner.settings.on_credit {
+            true => self.run.inner.credit.claimable(occupancy.counts.started, held),
+            false => usize::MAX,
+        }
     }
 
     pub(super) fn claim(&self, session: SessionId, limit: usize) -> Claim {

@@ -9,6 +9,7 @@
 mod attempts;
 mod buffer;
 mod claim_size;
+mod credit;
 mod deadlines;
 mod dispatcher;
 mod drained;
@@ -20,11 +21,14 @@ mod preemption;
 mod pressure_sampling;
 mod run_state;
 mod shutdown;
+mod skipped_kinds;
 mod slot_time;
 mod store_calls;
 mod throughput;
 mod write_batch;
 
+pub(crate) use credit::Credit;
 pub(crate) use dispatcher::{Dispatcher, Goal};
 pub(crate) use outbox::{Outbox, OutboxReply};
 pub(crate) use run_state::{AttemptEnd, RunState};
+pub(crate) use skipped_kinds::SkippedKinds;

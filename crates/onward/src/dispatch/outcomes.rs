@@ -13,7 +13,7 @@ use super::run_state::{Added, AttemptEnd, EndedAttempt};
 use super::write_batch::PendingWrite;
 use crate::bounds;
 use crate::dispatch::attempts::{failed_permanently, worker};
-use crate::handlers::Attempt;
+use crate::handlers::{Attempt, EndReport};
 use crate::orchestration::InstanceCache;
 
 impl Dispatcher {
@@ -173,6 +173,7 @@ impl Dispatcher {
             let failed = matches!(end, AttemptEnd::Fail { .. });
             outcome = if failed { Outcome::Failed(Failed { state, lease }) } else { Outcome::Done };
         }
+        attempt.end_listener.report(|| report_of(&outcome));
         match (end, outcome) {
             (AttemptEnd::Complete(_), Outcome::Done) => self.count(&attempt, TaskState::Completed),
             (AttemptEnd::ConfirmCancel(_), Outcome::Done) => self.count(&attempt, TaskState::Cancelled),
@@ -294,6 +295,15 @@ impl Dispatcher {
         self.retired.retain(|retired| *retired != session);
         self.deadlines.may_claim = true;
         self.run.state.drop_session(session);
+    }
+}
+
+/// Returns what the outcome of a written end means for the process that ran the attempt.
+fn report_of(outcome: &Outcome) -> EndReport {
+    match outcome {
+        Outcome::Refused(Refusal::LeaseLost(_) | Refusal::SessionLost(_)) => EndReport::Stale,
+        Outcome::Refused(refusal) => EndReport::Refused(refusal.to_string()),
+        _ => EndReport::Durable,
     }
 }
 

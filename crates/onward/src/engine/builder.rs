@@ -114,6 +114,18 @@ impl EngineBuilder {
         self
     }
 
+    /// Starts tasks only within the credit that [`Engine::grant`] grants while the engine runs, for
+    /// handlers that pass tasks to another process. Default: every free slot may start a task.
+    ///
+    /// The credit limits handlers in addition to [`concurrency`](Self::concurrency), and a failed
+    /// task that is retried at once waits in its queue for a claim within the credit.
+    #[must_use]
+    pub fn on_credit(mut self) -> Self {
+        self.settings.on_credit = true;
+        self.settings.prefetch = 0;
+        self
+    }
+
     /// Sets the number of turns of orchestrations that run at once, including their steps. Handlers
     /// of tasks are counted separately. If turns are short, more are claimed ahead and wait for a
     /// moment. From 1 to [`bounds::TURNS`](crate::bounds::TURNS); default: 256.

@@ -16,7 +16,7 @@ use super::run::Run;
 use super::settings::Settings;
 use super::weak_engine::{HandleOrigin, HeldHandles};
 use crate::control::OwnRetentions;
-use crate::dispatch::OutboxReply;
+use crate::dispatch::{Credit, OutboxReply, SkippedKinds};
 use crate::error::{Error, Result};
 use crate::handlers::{Connections, Failure};
 use crate::observe::{Hook, Telemetry};
@@ -57,6 +57,10 @@ pub(crate) struct Inner {
     pub(crate) settings: Settings,
     pub(crate) telemetry: Telemetry,
     pub(crate) waiters: Waiters,
+    /// The credit of an engine that starts tasks only on credit.
+    pub(crate) credit: Credit,
+    /// The kinds that claims leave to other engines.
+    pub(crate) skipped_kinds: SkippedKinds,
     /// Notified by the dispatcher when schedules may have changed.
     pub(crate) schedules_changed: Notify,
     pub(crate) providers: Providers,
@@ -143,6 +147,8 @@ impl Engine {
             settings,
             telemetry: Telemetry::new(),
             waiters: Waiters::default(),
+            credit: Credit::default(),
+            skipped_kinds: SkippedKinds::default(),
             schedules_changed: Notify::new(),
             providers: Providers::default(),
             connections: Connections::default(),

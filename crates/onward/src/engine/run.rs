@@ -41,7 +41,7 @@ impl Run {
             queues: queues.map_or(QueueSelection::All, |queues| {
                 QueueSelection::Only(queues.iter().map(|queue| (queue.clone(), 0)).collect())
             }),
-            kinds: self.handlers.kinds(),
+            kinds: self.inner.skipped_kinds.remove_from(self.handlers.kinds()),
             orchestrations: false,
             limit: 0,
             choice: QueueChoice { mode: self.inner.settings.queue_mode, ..QueueChoice::default() },

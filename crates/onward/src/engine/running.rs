@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use onward_store::Name;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -74,6 +75,26 @@ impl Engine {
     /// The run's future completes after that. If nothing runs, the next run ends at once.
     pub fn stop(&self) {
         lock(&self.inner.current).stop.cancel();
+    }
+
+    /// Sets the [credit](crate::EngineBuilder::on_credit) of this engine to `total` calls of
+    /// handlers, counted over its whole life. A total below the calls so far stops new ones.
+    pub fn grant(&self, total: usize) {
+        self.inner.credit.grant(total);
+        self.wake();
+    }
+
+    /// Leaves tasks of these kinds to other engines, until another call replaces the list. Tasks
+    /// that are claimed already still run. It has no effect on kinds of a pattern (`mail:*`).
+    pub fn skip_kinds(&self, kinds: impl IntoIterator<Item = Name>) {
+        self.inner.skipped_kinds.set(kinds.into_iter().collect());
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if let Some(run) = self.inner.run() {
+            run.state.wake();
+        }
     }
 
     async fn run_to(&self, goal: Goal) -> Result<DrainSummary> {

@@ -38,6 +38,8 @@ pub(crate) struct Settings {
     pub(crate) runs_workflows: bool,
     pub(crate) history_events: u64,
     pub(crate) history_bytes: u64,
+    /// True if tasks start only within the credit of the engine.
+    pub(crate) on_credit: bool,
     /// True if handlers may be of kinds that Onward reserves.
     pub(crate) serves_reserved: bool,
 }
@@ -66,6 +68,7 @@ impl Default for Settings {
             runs_workflows: false,
             history_events: 100_000,
             history_bytes: 64 << 20,
+            on_credit: false,
             serves_reserved: false,
         }
     }

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::checkpoint::Checkpoint;
 use super::cleanup::Cleanup;
+use super::end_report::EndListener;
 use super::heartbeat::Heartbeat;
 use super::live_output::LiveOutput;
 use super::progress::LiveProgress;
@@ -37,8 +38,11 @@ pub(crate) struct Attempt {
     pub(crate) result: WrittenResult,
     /// The checkpoint that the handler has kept for the next attempt.
     pub(crate) checkpoint: Checkpoint,
+    /// The function that is called with the fate of the end.
+    pub(crate) end_listener: EndListener,
     interruption: AtomicU8,
     started: AtomicU64,
+    stop_at: AtomicU64,
     /// True once the end of the attempt is durable.
     finished: AtomicBool,
     /// Created on first use: most attempts end without ever needing a token.
@@ -87,8 +91,10 @@ impl Attempt {
             spawned: Spawned::default(),
             result: WrittenResult::default(),
             checkpoint: Checkpoint::default(),
+            end_listener: EndListener::default(),
             interruption: AtomicU8::new(0),
             started: AtomicU64::new(0),
+            stop_at: AtomicU64::new(0),
             finished: AtomicBool::new(false),
             token: OnceLock::new(),
         }
@@ -132,6 +138,19 @@ impl Attempt {
         let microseconds = u64::try_from(steady.as_micros()).unwrap_or(u64::MAX);
         // Zero means that the handler has not started.
         self.started.store(microseconds.max(1), Ordering::Relaxed);
+    }
+
+    /// Sets the steady time at which the time of this attempt is over.
+    pub(crate) fn set_stop_at(&self, steady: Duration) {
+        let microseconds = u64::try_from(steady.as_micros()).unwrap_or(u64::MAX);
+        // Zero means that there is no such time.
+        self.stop_at.store(microseconds.max(1), Ordering::Relaxed);
+    }
+
+    /// Returns the steady time at which the time of this attempt is over, if it is limited.
+    pub(crate) fn stop_at(&self) -> Option<Duration> {
+        let microseconds = self.stop_at.load(Ordering::Relaxed);
+        (microseconds > 0).then(|| Duration::from_micros(microseconds))
     }
 
     /// Returns the start of the handler in steady time, or `None` before it.

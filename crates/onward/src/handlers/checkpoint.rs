@@ -42,9 +42,18 @@ impl Context {
     /// large; a [refusal](Error::refusal) if the lease is lost, and another attempt may run; the
     /// store's error if it could not keep the checkpoint.
     pub async fn checkpoint<T: Serialize + Sync>(&self, details: &T) -> Result<()> {
-        self.heartbeat();
         let checkpoint = encode(details)
             .map_err(|error| Error::invalid(format!("a checkpoint cannot be written as JSON: {error}")))?;
+        self.keep_checkpoint(checkpoint).await
+    }
+
+    /// Keeps a checkpoint as [`checkpoint`](Self::checkpoint) does, in any encoding. The next
+    /// attempt finds it in [`checkpoint_bytes`](Self::checkpoint_bytes).
+    ///
+    /// # Errors
+    /// As [`checkpoint`](Self::checkpoint).
+    pub async fn keep_checkpoint(&self, checkpoint: Bytes) -> Result<()> {
+        self.heartbeat();
         self.engine()
             .done(Write::SaveCheckpoint { lease: self.attempt.task.lease, checkpoint: checkpoint.clone() })
             .await?;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
@@ -88,6 +89,13 @@ impl Context {
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
         self.attempt.task.deadline
+    }
+
+    /// Returns the time until this attempt is stopped by its timeout or its deadline, or `None` if
+    /// neither is set.
+    #[must_use]
+    pub fn time_left(&self) -> Option<Duration> {
+        self.attempt.stop_at().map(|at| at.saturating_sub(self.run.inner.clock.steady()))
     }
 
     /// Returns the value of type `T` of the handler's [module](crate::Module), or else of

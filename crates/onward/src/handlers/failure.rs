@@ -50,6 +50,10 @@ pub(crate) enum AlternativeEnd {
     ContinueAsNew(Bytes),
     /// Ends, as an orchestration, as cancelled.
     Cancelled,
+    /// Returns the task to its queue, uncounted.
+    Release,
+    /// The process that ran the attempt has ended.
+    Crashed,
 }
 
 /// The wait of an attempt for the children of its task.
@@ -81,6 +85,21 @@ impl Failure {
     /// always returns this is retried for ever.
     pub fn not_counted(message: impl Into<String>, after: Duration) -> Self {
         Self { message: message.into(), class: FailureClass::NotCounted(after), alternative_end: None }
+    }
+
+    /// Gives the task back as if this attempt had not been. It waits in its queue again at once,
+    /// and the attempt does not count. A handler that always returns this runs its task for ever.
+    #[must_use]
+    pub fn released() -> Self {
+        Self::with_alternative_end(AlternativeEnd::Release, "it was given back")
+    }
+
+    /// Ends an attempt whose process has ended, for a handler that runs its work in another
+    /// process. The attempt counts, and the task is retried at once, even if its retry policy
+    /// permits no retry. It becomes a dead letter with the last attempt of its policy, but not
+    /// before its third ([`bounds::LOST_LEASES`](onward_store::bounds::LOST_LEASES)).
+    pub fn crashed(message: impl Into<String>) -> Self {
+        Self::with_alternative_end(AlternativeEnd::Crashed, message)
     }
 
     /// Ends the attempt without a failure or a result. The task continues when all of its children

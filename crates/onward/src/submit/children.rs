@@ -77,6 +77,15 @@ impl Context {
         self.engine().submit_task(self.child(child)).await
     }
 
+    /// Spawns children at once, in one commit: all or none. As with [`spawn_now`](Self::spawn_now),
+    /// give them keys.
+    ///
+    /// # Errors
+    /// As [`Engine::submit_all`](crate::Engine::submit_all).
+    pub async fn spawn_all_now(&self, children: Vec<NewTask>) -> Result<Vec<Submitted>> {
+        self.engine().submit_all(children.into_iter().map(|child| self.child(child)).collect()).await
+    }
+
     /// Spawns a sibling: a child of this task's parent, or a task without a parent if this task has
     /// none.
     pub fn spawn_sibling(&self, mut sibling: NewTask) {

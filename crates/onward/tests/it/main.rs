@@ -40,6 +40,8 @@ mod codec;
 #[cfg(test)]
 mod completion;
 #[cfg(test)]
+mod credit;
+#[cfg(test)]
 mod dependencies;
 #[cfg(test)]
 mod ends;

@@ -15,18 +15,30 @@ use crate::values::{Jobs, parse_duration, parse_kind, parse_priority};
 
 /// Arguments of `onward work`.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_help = AFTER_HELP, group(clap::ArgGroup::new("gateway").args(GATEWAY).multiple(true)))]
 pub(crate) struct Arguments {
     /// Run tasks of this kind, or of all kinds with a prefix (mail:*); may be given several times
-    #[arg(long = "kind", value_name = "KIND", required = true, value_parser = parse_kind)]
+    #[arg(long = "kind", value_name = "KIND", required_unless_present_any = GATEWAY, value_parser = parse_kind)]
     pub(super) kinds: Vec<Name>,
     /// Claim tasks from this queue only; may be given several times; default: from every queue
     #[arg(long = "queue", value_name = "QUEUE")]
     pub(super) queues: Vec<Name>,
+    /// Start this program as a worker, which names the kinds that it handles; may be given several
+    /// times. It is a line of words with quotes as in a shell
+    #[arg(long = "app", value_name = "COMMAND", conflicts_with_all = OF_COMMANDS)]
+    pub(super) apps: Vec<String>,
+    /// Serve workers that connect to this address: ipc:///run/onward.sock, which only you can use,
+    /// or tcp://127.0.0.1:PORT; may be given several times
+    #[arg(long = "listen", value_name = "ADDRESS", conflicts_with_all = OF_COMMANDS)]
+    pub(super) listen: Vec<String>,
+    /// Give each worker at most this many tasks at once; default: as many as it asks for
+    #[arg(long, value_name = "COUNT", requires = "gateway", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(super) slots: Option<u32>,
     /// Number of commands that run at once: 4, or 50% of the cores
     #[arg(long, short, value_name = "COUNT", default_value = "100%")]
     jobs: Jobs,
-    /// Time that a stopped command has to end before it is killed
+    /// Time that a stopped command has to end before it is killed, and a stopped task of a worker
+    /// before the engine ends it
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "5s")]
     pub(super) grace: Duration,
     /// Time without a heartbeat after which other processes take over the tasks of this one; with a
@@ -60,9 +72,26 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:9464")]
     pub(super) metrics: Option<SocketAddr>,
     /// The command and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, required_unless_present_any = GATEWAY, value_name = "COMMAND")]
     pub(super) command: Vec<OsString>,
 }
+
+/// The options that serve workers, and need no command.
+const GATEWAY: [&str; 2] = ["apps", "listen"];
+
+/// The options that only a command for each task uses.
+const OF_COMMANDS: [&str; 10] = [
+    "kinds",
+    "jobs",
+    "preempt_from",
+    "resources",
+    "bandwidths",
+    "keep_ended_for",
+    "keep_ended",
+    "until_idle",
+    "output_dir",
+    "command",
+];
 
 const AFTER_HELP: &str = "\
 The command receives the payload on stdin, and its stdout is the result. Its environment has ONWARD_TASK_ID,
@@ -86,8 +115,15 @@ ONWARD_REPORT is a pipe to which the command may write lines while it runs:
   retry-after 30s                if it fails, retry after this long
   fail no such account           failed permanently, regardless of the exit code; a retry cannot help
 
-Example:
-  onward work --kind resize --jobs 4 -- ./resize.sh";
+With --app the program is a worker in any language: it speaks the worker protocol, says which kinds it handles, and
+runs many tasks. It is started again when it ends, and its output goes to stderr. Ctrl-C and SIGTERM let running tasks
+finish; a second one stops at once. With --listen such workers are started by others, and connect with
+ONWARD_GATEWAY=ipc:///run/onward.sock in their environment.
+
+Examples:
+  onward work --kind resize --jobs 4 -- ./resize.sh
+  onward work --app \"python app.py\"
+  onward work --listen ipc:///run/onward.sock";
 
 impl Arguments {
     /// Returns the preemption that the user configured.

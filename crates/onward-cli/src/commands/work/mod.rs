@@ -4,7 +4,9 @@
 //! [`report`] (the command's reports while it runs); [`report_pipe`] (their pipe); [`verdict`] (the
 //! outcome of the task); [`items`] (the input for a batch); [`handler`]; [`console`] and
 //! [`output_directory`] (output for people); [`pressure`] (when only urgent tasks start); [`run`].
+//! [`app`] runs worker programs, which run many tasks, instead of commands.
 
+mod app;
 mod arguments;
 mod batch_input;
 mod console;

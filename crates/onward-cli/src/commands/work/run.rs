@@ -12,6 +12,7 @@ use onward::{DrainSummary, Engine};
 use onward_store::Store;
 use serde_json::json;
 
+use super::app;
 use super::arguments::Arguments;
 use super::console::Console;
 use super::handler::TaskWork;
@@ -31,6 +32,9 @@ const GRACE_MARGIN: Duration = Duration::from_secs(5);
 
 /// Works until it is interrupted or, with `--until-idle`, until nothing is due and nothing runs.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    if !(arguments.apps.is_empty() && arguments.listen.is_empty()) {
+        return app::run(options, &arguments).await;
+    }
     let Some((program, rest)) = arguments.command.split_first() else { return Err(wrong_usage("there is no command")) };
     find_program(program)?;
     #[cfg(feature = "metrics")]
@@ -73,7 +77,7 @@ fn jobs(arguments: &Arguments, console: &Console) -> anyhow::Result<usize> {
 }
 
 #[cfg(feature = "metrics")]
-fn serve_metrics(address: SocketAddr) -> anyhow::Result<()> {
+pub(super) fn serve_metrics(address: SocketAddr) -> anyhow::Result<()> {
     let exporter = PrometheusBuilder::new().with_http_listener(address);
     exporter
         .install()

@@ -1,5 +1,8 @@
 //! Decides how an attempt ended, from the handler's result and the reason why it was asked to stop.
 
+use std::time::Duration;
+
+use onward_store::bounds::LOST_LEASES;
 use onward_store::rules::retry::{FailureClass, RetryPolicy, after_failure};
 use onward_store::{AfterFailure, CompletionWait};
 
@@ -20,6 +23,8 @@ pub(crate) struct EndConditions<'a> {
     pub(crate) attempt: u32,
     /// The retry policy that applies.
     pub(crate) policy: RetryPolicy,
+    /// True if a retry without delay may stay in this session.
+    pub(crate) may_hold: bool,
     /// The function that has the last word about a failure.
     pub(crate) review: &'a dyn Fn(&Failure, AfterFailure) -> AfterFailure,
 }
@@ -37,9 +42,7 @@ pub(crate) fn decide_end(result: HandlerResult, conditions: EndConditions<'_>) -
         (None | Some(TimedOut | HeartbeatMissed | ShuttingDown | Preempted), Some(failure))
             if failure.alternative_end().is_some() =>
         {
-            failure
-                .alternative_end()
-                .map_or(AttemptEnd::Release, |alternative| alternative_end(alternative, conditions))
+            alternative_end(failure, conditions)
         }
         (Some(Cancelled), failure) => AttemptEnd::ConfirmCancel(failure.map_or(CANCELLED.to_owned(), text_of)),
         (Some(TimedOut | HeartbeatMissed), failure) => {
@@ -51,18 +54,36 @@ pub(crate) fn decide_end(result: HandlerResult, conditions: EndConditions<'_>) -
     }
 }
 
-fn alternative_end(alternative: &AlternativeEnd, conditions: EndConditions<'_>) -> AttemptEnd {
-    match alternative {
-        AlternativeEnd::Children(wait) => AttemptEnd::AwaitChildren(wait.clone()),
-        AlternativeEnd::Completion(within) => AttemptEnd::AwaitCompletion(CompletionWait {
+fn alternative_end(failure: Failure, conditions: EndConditions<'_>) -> AttemptEnd {
+    match failure.alternative_end() {
+        None | Some(AlternativeEnd::Release) => AttemptEnd::Release,
+        Some(AlternativeEnd::Crashed) => crash(failure, conditions),
+        Some(AlternativeEnd::Children(wait)) => AttemptEnd::AwaitChildren(wait.clone()),
+        Some(AlternativeEnd::Completion(within)) => AttemptEnd::AwaitCompletion(CompletionWait {
             within: *within,
             retry: conditions.policy,
             random: fastrand::u64(..),
         }),
-        AlternativeEnd::Move(queue) => AttemptEnd::Move(queue.clone()),
-        AlternativeEnd::ContinueAsNew(_) => failed_permanently("only an orchestration continues as new".to_owned()),
-        AlternativeEnd::Cancelled => failed_permanently("only an orchestration ends as cancelled by itself".to_owned()),
+        Some(AlternativeEnd::Move(queue)) => AttemptEnd::Move(queue.clone()),
+        Some(AlternativeEnd::ContinueAsNew(_)) => {
+            failed_permanently("only an orchestration continues as new".to_owned())
+        }
+        Some(AlternativeEnd::Cancelled) => {
+            failed_permanently("only an orchestration ends as cancelled by itself".to_owned())
+        }
     }
+}
+
+/// Returns the end of an attempt whose process has ended: a retry at once, or a dead letter.
+fn crash(failure: Failure, conditions: EndConditions<'_>) -> AttemptEnd {
+    // A crash says little about the task, so a policy without retries does not end it.
+    let attempts = conditions.policy.attempts.max(LOST_LEASES);
+    let next = match conditions.attempt {
+        attempt if attempt >= attempts => AfterFailure::Dead,
+        // The session cannot keep the task, because the process that ran it is gone.
+        _ => AfterFailure::Retry { after: Duration::ZERO, uses_attempt: true, hold: false },
+    };
+    AttemptEnd::Fail { error: text_of(failure), next }
 }
 
 /// Returns the end of an attempt that was passed to a worker but did not start.
@@ -98,7 +119,12 @@ fn timeout_text(failure: Option<Failure>, timeout_text: &str) -> Failure {
 
 fn failure_end(failure: Failure, conditions: EndConditions<'_>) -> AttemptEnd {
     let next = after_failure(&conditions.policy, conditions.attempt, failure.class(), fastrand::u64(..));
-    let next = (conditions.review)(&failure, next);
+    let next = match (conditions.review)(&failure, next) {
+        AfterFailure::Retry { after, uses_attempt, hold } => {
+            AfterFailure::Retry { after, uses_attempt, hold: hold && conditions.may_hold }
+        }
+        next => next,
+    };
     AttemptEnd::Fail { error: text_of(failure), next }
 }
 
@@ -112,6 +138,7 @@ mod tests {
             timeout_text: &|| "timed out after 5s".to_owned(),
             attempt: 1,
             policy: RetryPolicy::NEVER,
+            may_hold: true,
             review: &|_, next| next,
         };
         decide_end(result, conditions)
@@ -171,6 +198,25 @@ mod tests {
     fn a_wait_for_children_after_a_request_to_cancel_confirms_it() {
         let end = of(Some(Err(Failure::await_children("checkpoint"))), Some(Interruption::Cancelled));
         assert!(matches!(end, AttemptEnd::ConfirmCancel(_)), "{end:?}");
+    }
+
+    #[test]
+    fn a_crash_is_retried_at_once_whatever_the_policy_is_and_dead_after_three() {
+        let of_attempt = |attempt| {
+            let policy = RetryPolicy::NEVER;
+            let conditions = EndConditions {
+                interruption: None,
+                timeout_text: &String::new,
+                attempt,
+                policy,
+                may_hold: true,
+                review: &|_, next| next,
+            };
+            decide_end(Some(Err(Failure::crashed("killed"))), conditions)
+        };
+        let again = AfterFailure::Retry { after: Duration::ZERO, uses_attempt: true, hold: false };
+        assert_eq!(of_attempt(2), AttemptEnd::Fail { error: "killed".into(), next: again });
+        assert_eq!(of_attempt(3), dead("killed"));
     }
 
     #[test]

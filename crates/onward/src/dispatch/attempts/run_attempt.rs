@@ -46,8 +46,10 @@ pub(crate) async fn run_attempt(run: &Arc<Run>, attempt: &Arc<Attempt>) -> Attem
     if let Some(limit) = attempt.task.heartbeat_timeout.or(handler.options.heartbeat_timeout) {
         attempt.heartbeat.listen(limit, started);
     }
+    let stop_at = stop_at(time_limit, started);
+    stop_at.into_iter().for_each(|at| attempt.set_stop_at(at));
     let result = match start(run, handler, attempt) {
-        Ok(work) => await_handler(run, attempt, work, stop_at(time_limit, started)).await,
+        Ok(work) => await_handler(run, attempt, work, stop_at).await,
         Err(panicked) => Some(Err(panicked)),
     };
     clean_up(run, attempt, attempt.is_finished() || matches!(result, Some(Ok(_)))).await;
@@ -188,6 +190,8 @@ fn end_of_attempt(
             timeout_text: &|| timeout_text(attempt, time_limit),
             attempt: attempt.task.attempt,
             policy: policies.most_specific(),
+            // A kept task would start without credit.
+            may_hold: !settings.on_credit,
             review: &|failure, next| limit_by_deadline(run, attempt, review(run, handler, attempt, failure, next)),
         },
     )

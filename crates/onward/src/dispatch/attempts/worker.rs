@@ -15,6 +15,9 @@ pub(crate) async fn run_worker(run: Arc<Run>, slot: usize) {
     while let Some(attempt) = next {
         let end = run_attempt(&run, &attempt).await;
         let planned = PlannedTurn::plan(&run, &attempt.task, &end);
+        if attempt.started().is_none() {
+            run.inner.credit.give_back();
+        }
         let (following, woke_dispatcher) = state.next_attempt(slot, EndedAttempt { attempt, end, planned }, clock);
         next = following;
         if woke_dispatcher {

@@ -1,0 +1,32 @@
+//! The protocol between Onward's worker gateway and workers in any language.
+//!
+//! A message is a JSON header and payloads, each in a frame of its own. `docs/worker-protocol.md`
+//! defines every byte; `vectors.json` of this crate has examples that every implementation reads.
+//!
+//! * [`frame`] splits bytes into messages, and writes messages as bytes.
+//! * [`worker`] has the messages of a worker, and [`gateway`] those of the gateway.
+//! * [`WorkerMessage::read`] and [`GatewayMessage::read`] check a received message against every
+//!   bound of [`bounds`]. A violation is an [`Error`] with a code of the protocol.
+//!
+//! The crate does no I/O, and nothing that a peer sends makes it panic.
+
+pub mod bounds;
+mod decimal;
+mod error;
+pub mod frame;
+pub mod gateway;
+mod header;
+mod retry;
+mod task_fence;
+pub mod worker;
+
+pub use decimal::{Fence, Id};
+pub use error::{Code, Error, Result};
+pub use gateway::GatewayMessage;
+pub use header::write_message;
+pub use retry::{Backoff, RetryPolicy};
+pub use task_fence::TaskFence;
+pub use worker::WorkerMessage;
+
+/// The version of the protocol that this crate speaks.
+pub const VERSION: u32 = 1;

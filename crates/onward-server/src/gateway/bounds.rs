@@ -1,0 +1,44 @@
+//! Every bound and interval of the gateway. Those of messages are in [`onward_protocol::bounds`].
+
+use std::time::Duration;
+
+/// The time within which a connection must begin with a `hello`.
+pub const HELLO_LIMIT: Duration = Duration::from_secs(10);
+
+/// The time for which a worker gets no task of a kind that it has released as unknown.
+pub const UNKNOWN_KIND_PAUSE: Duration = Duration::from_secs(10);
+
+/// The number of acknowledgements that a session remembers, to repeat them when an end comes again.
+pub const REMEMBERED_ACKS: usize = 4096;
+
+/// The number of beats of one worker whose checkpoints may be on their way to the store.
+pub const PENDING_BEATS: usize = 256;
+
+/// The number of reads and submits of one worker that may be under way.
+pub const PENDING_REQUESTS: usize = 256;
+
+/// The number of unsent bytes beyond which a session takes no further tasks and events.
+pub const UNSENT_BYTES: usize = 8 << 20;
+
+/// The number of bytes that are read from a connection at once.
+pub const READ_BYTES: usize = 64 << 10;
+
+/// The number of inputs of a session that are handled before its messages are sent, so that tasks
+/// and acknowledgements share messages.
+pub const INPUTS_AT_ONCE: usize = 256;
+
+/// The number of acknowledgements in one message, which keeps its header within its bound.
+pub const ACKS_IN_MESSAGE: usize = 512;
+
+/// The number of bytes beyond which the header of a message of tasks takes no further task.
+pub const TASKS_HEADER_BYTES: usize = 32 << 10;
+
+/// The number of workers that one listening gateway serves at once.
+pub const SESSIONS: usize = 4096;
+
+/// The number of messages of one worker that wait for its session. A worker that sends faster than
+/// its session reads is disconnected.
+pub const SESSION_QUEUE: usize = 1024;
+
+/// The number of entries in a page of children or items.
+pub const PAGE: usize = 256;

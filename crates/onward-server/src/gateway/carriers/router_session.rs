@@ -1,0 +1,208 @@
+//! One session of a listening socket.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::Bytes;
+use onward_protocol::frame::Limits;
+use onward_protocol::worker::Hello;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::outbox::{NotSent, Outbox};
+use crate::gateway::bounds::{INPUTS_AT_ONCE, SESSION_QUEUE};
+use crate::gateway::options::Gateway;
+use crate::gateway::session::Input;
+use crate::gateway::worker::{Driver, Event};
+
+/// The pause before a message is offered again to a worker that does not read.
+const RETRY: Duration = Duration::from_millis(5);
+
+/// A thing that the socket has for a session.
+pub(super) enum Inbound {
+    /// A message.
+    Message(Vec<Bytes>),
+    /// The worker has connected again, with this identity.
+    Reattached(Bytes, Box<Hello>),
+    /// Another worker has the identity now.
+    Replaced,
+}
+
+/// One session of a listening socket.
+pub(super) struct RouterSession {
+    gateway: Gateway,
+    driver: Driver,
+    events: mpsc::UnboundedReceiver<Event>,
+    inbound: mpsc::Receiver<Inbound>,
+    overrun: CancellationToken,
+    identity: Bytes,
+    outbox: Outbox,
+    /// The messages that the worker has not taken.
+    unsent: VecDeque<Vec<Bytes>>,
+    /// The time at which the worker took a message for the last time, if some wait.
+    blocked_since: Option<Duration>,
+}
+
+/// The next thing that happens to a session.
+enum Happened {
+    Inbound(Option<Inbound>),
+    Event(Option<Event>),
+    Overrun,
+    Drain,
+    Abort,
+    Tick,
+}
+
+impl RouterSession {
+    pub(super) fn new(
+        gateway: &Gateway,
+        identity: Bytes,
+        outbox: Outbox,
+        inbound: mpsc::Receiver<Inbound>,
+        overrun: CancellationToken,
+    ) -> Self {
+        let (driver, events) = Driver::new(gateway, true);
+        let gateway = gateway.clone();
+        Self {
+            gateway,
+            driver,
+            events,
+            inbound,
+            overrun,
+            identity,
+            outbox,
+            unsent: VecDeque::new(),
+            blocked_since: None,
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.driver.session()
+    }
+
+    /// Serves the worker until its session is over.
+    pub(super) async fn serve(mut self) {
+        let mut is_draining = false;
+        while !self.driver.is_closed() {
+            match self.next(is_draining).await {
+                Happened::Inbound(inbound) => self.received(inbound).await,
+                Happened::Event(event) => self.events(event).await,
+                Happened::Overrun => {
+                    self.overrun = CancellationToken::new();
+                    self.lost(&format!("the worker sent more than {SESSION_QUEUE} messages ahead")).await;
+                }
+                Happened::Drain => {
+                    is_draining = true;
+                    let within = self.gateway.options.stop_within;
+                    self.driver.input(Input::Drain { why: "the gateway stops", within }).await;
+                }
+                Happened::Abort => {
+                    let drain = Input::Drain { why: "the gateway stops", within: Duration::ZERO };
+                    self.driver.input(drain).await;
+                    self.driver.input(Input::Tick).await;
+                }
+                Happened::Tick => self.tick().await,
+            }
+            self.send().await;
+        }
+        let Self { driver, events, .. } = self;
+        let ended = driver.finish(events).await;
+        tracing::info!(why = ended.why, "the session of a worker is over");
+    }
+
+    async fn next(&mut self, is_draining: bool) -> Happened {
+        let retry = self.blocked_since.map(|_| self.driver.now().saturating_add(RETRY));
+        let wake = self.driver.wake_at().into_iter().chain(retry).min();
+        let wait = wake.map(|at| at.saturating_sub(self.driver.now()));
+        tokio::select! {
+            biased;
+            () = self.gateway.abort.cancelled() => Happened::Abort,
+            () = self.gateway.drain.cancelled(), if !is_draining => Happened::Drain,
+            () = self.overrun.cancelled() => Happened::Overrun,
+            inbound = self.inbound.recv() => Happened::Inbound(inbound),
+            // A worker that does not read gets no further tasks.
+            event = self.events.recv(), if self.unsent.len() < SESSION_QUEUE => Happened::Event(event),
+            () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => Happened::Tick,
+        }
+    }
+
+    async fn received(&mut self, inbound: Option<Inbound>) {
+        match inbound {
+            Some(Inbound::Message(frames)) => {
+                let limits = Limits { payload: self.driver.payload_limit() };
+                let input = match limits.check(&frames) {
+                    Ok(()) => Input::Message(frames),
+                    Err(error) => Input::Malformed(error),
+                };
+                self.driver.input(input).await;
+            }
+            Some(Inbound::Reattached(identity, hello)) => {
+                self.identity = identity;
+                self.forget_unsent();
+                self.driver.input(Input::Reattached(hello)).await;
+            }
+            Some(Inbound::Replaced) => {
+                self.driver.input(Input::Gone("the worker connected again anew".to_owned())).await
+            }
+            None => self.driver.input(Input::Gone("the gateway has closed its socket".to_owned())).await,
+        }
+    }
+
+    async fn events(&mut self, event: Option<Event>) {
+        let mut next = event;
+        let mut handled = 0;
+        while let Some(event) = next.take() {
+            self.driver.event(event).await;
+            handled += 1;
+            if handled < INPUTS_AT_ONCE {
+                next = self.events.try_recv().ok();
+            }
+        }
+    }
+
+    async fn tick(&mut self) {
+        let limit = self.driver.heartbeat();
+        let now = self.driver.now();
+        if self.blocked_since.is_some_and(|since| now >= since.saturating_add(limit)) {
+            return self.lost(&format!("the worker took no messages for {limit:?}")).await;
+        }
+        self.driver.input(Input::Tick).await;
+    }
+
+    /// Sends what the worker takes.
+    async fn send(&mut self) {
+        self.unsent.extend(self.driver.writer.take());
+        let is_detached = self.driver.take_detached();
+        while let Some(frames) = self.unsent.pop_front() {
+            match self.outbox.send(&self.identity, frames) {
+                Ok(()) => self.blocked_since = None,
+                // The last message before the connection ends is not worth a wait.
+                Err(NotSent::Full(_)) if is_detached => break,
+                Err(NotSent::Full(frames)) => {
+                    self.unsent.push_front(frames);
+                    self.blocked_since = self.blocked_since.or_else(|| Some(self.driver.now()));
+                    return;
+                }
+                Err(NotSent::Gone(why)) => return self.lost(&why).await,
+            }
+        }
+        self.blocked_since = None;
+        if is_detached {
+            self.forget_unsent();
+        }
+    }
+
+    /// Handles the loss of the connection. The worker may connect again.
+    async fn lost(&mut self, why: &str) {
+        self.driver.input(Input::Disconnected(why.to_owned())).await;
+        self.forget_unsent();
+        // The messages of the lost connection are dropped with it.
+        drop(self.driver.writer.take());
+        let _ = self.driver.take_detached();
+    }
+
+    fn forget_unsent(&mut self) {
+        self.unsent.clear();
+        self.blocked_since = None;
+    }
+}

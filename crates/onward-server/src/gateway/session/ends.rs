@@ -1,0 +1,113 @@
+//! Ends of attempts, and their acknowledgements.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use onward_protocol::TaskFence;
+use onward_protocol::gateway::{AckEnd, AckResult, StopReason};
+use onward_protocol::worker::{End, Ends, Outcome, ReleaseReason};
+
+use super::held::Stage;
+use super::io::{EngineEnd, Fate, Output};
+use super::state::{Phase, Session};
+use crate::gateway::bounds::UNKNOWN_KIND_PAUSE;
+
+impl Session {
+    pub(super) fn ends(&mut self, now: Duration, ends: Ends, payloads: &Arc<[Bytes]>, output: &mut Vec<Output>) {
+        for end in ends.ends {
+            self.end(now, end, payloads, output);
+        }
+    }
+
+    fn end(&mut self, now: Duration, end: End, payloads: &Arc<[Bytes]>, output: &mut Vec<Output>) {
+        let attempt = end.attempt;
+        if let Some(ack) = self.acks.get(attempt) {
+            // The first acknowledgement was lost.
+            let ack = ack.clone();
+            return self.send_ack(ack, output);
+        }
+        let Some(held) = self.held.get_mut(attempt) else {
+            self.elsewhere += 1;
+            output.push(Output::EndElsewhere(attempt, EngineEnd::Worker(Box::new(end), Arc::clone(payloads))));
+            return;
+        };
+        if held.stage == Stage::Ending {
+            // A copy of the end came: the acknowledgement follows the commit.
+            return;
+        }
+        held.stage = Stage::Ending;
+        if end.outcome == Outcome::Release && end.why == Some(ReleaseReason::UnknownKind) {
+            tracing::warn!(task = attempt.task.0, kind = held.kind, "the worker does not know the kind of a task");
+            self.skipped.add_unknown(&held.kind, now.saturating_add(UNKNOWN_KIND_PAUSE));
+        }
+        let end = EngineEnd::Worker(Box::new(end), Arc::clone(payloads));
+        if held.checkpoints > 0 {
+            // A retry must find the checkpoints that the worker sent before the end.
+            held.deferred = Some(end);
+        } else {
+            output.push(Output::End(attempt, end));
+        }
+    }
+
+    /// Gives an attempt back that the worker leaves without an end.
+    pub(super) fn release(&mut self, attempt: TaskFence, output: &mut Vec<Output>) {
+        if let Some(held) = self.held.get_mut(attempt) {
+            held.stage = Stage::Ending;
+            output.push(Output::End(attempt, EngineEnd::Released));
+        }
+    }
+
+    /// Handles the fate of an end. Attempts that this session does not hold were never sent, or are
+    /// lost already.
+    pub(super) fn ended(&mut self, attempt: TaskFence, fate: Fate, output: &mut Vec<Output>) {
+        let Some(held) = self.held.remove(attempt) else { return };
+        if self.terms.slots.is_some() {
+            // The slot of the attempt is free.
+            self.update_credit(output);
+        }
+        if held.stage == Stage::Ending {
+            return self.acknowledge(attempt, fate, output);
+        }
+        // The engine has ended the attempt itself, for example because it did not stop in time.
+        self.acks.add(AckEnd { attempt, result: AckResult::Stale, why: None });
+        self.send_stop(attempt, StopReason::Lost, output);
+    }
+
+    /// Handles an end that was refused before anything changed.
+    pub(super) fn refused(&mut self, attempt: TaskFence, why: String, output: &mut Vec<Output>) {
+        let Some(held) = self.held.get_mut(attempt) else { return };
+        held.stage = Stage::Running;
+        if self.phase == Phase::Leaving {
+            // No further message comes that could end the attempt.
+            self.release(attempt, output);
+        }
+        self.send_ack(AckEnd { attempt, result: AckResult::Refused, why: Some(why) }, output);
+    }
+
+    /// Handles the fate of an end of another gateway's attempt.
+    pub(super) fn ended_elsewhere(&mut self, attempt: TaskFence, fate: Fate, output: &mut Vec<Output>) {
+        self.elsewhere = self.elsewhere.saturating_sub(1);
+        self.acknowledge(attempt, fate, output);
+    }
+
+    fn acknowledge(&mut self, attempt: TaskFence, fate: Fate, output: &mut Vec<Output>) {
+        let (result, why) = match fate {
+            Fate::Unknown => return,
+            Fate::Durable => (AckResult::Ok, None),
+            Fate::Stale => (AckResult::Stale, None),
+            Fate::Refused(why) => (AckResult::Refused, Some(why)),
+        };
+        let ack = AckEnd { attempt, result, why };
+        if result != AckResult::Refused {
+            self.acks.add(ack.clone());
+        }
+        self.send_ack(ack, output);
+    }
+
+    fn send_ack(&self, ack: AckEnd, output: &mut Vec<Output>) {
+        if self.is_attached {
+            output.push(Output::Ack(ack));
+        }
+    }
+}

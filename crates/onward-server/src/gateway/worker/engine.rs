@@ -1,0 +1,87 @@
+//! The engine of one worker.
+
+use std::time::Duration;
+
+use onward::{Engine, HandlerOptions, Name};
+use onward_protocol::worker::{Hello, KindOptions};
+use onward_protocol::{Code, Error};
+use tokio::task::JoinHandle;
+
+use super::event::{Event, Events};
+use super::{handler, new_task};
+use crate::gateway::options::Gateway;
+use crate::gateway::session::Input;
+
+/// The engine of a worker, and its run.
+pub(super) struct WorkerEngine {
+    pub(super) engine: Engine,
+    run: JoinHandle<()>,
+}
+
+/// Starts the engine of a worker, which claims nothing before it has credit.
+pub(super) async fn start(gateway: &Gateway, hello: &Hello, events: &Events) -> Result<WorkerEngine, Error> {
+    let options = &gateway.options;
+    let name = match hello.name.as_deref() {
+        Some(name) if !name.is_empty() => format!("{}: {name}", options.name),
+        _ => options.name.clone(),
+    };
+    let mut builder = Engine::builder()
+        .store(gateway.store.clone())
+        .on_credit()
+        .concurrency(onward::bounds::CONCURRENCY)
+        .lease(options.lease)
+        .grace(options.grace)
+        // The session ends attempts; the engine waits for it.
+        .shutdown_limit(options.grace)
+        .name(name);
+    if !options.queues.is_empty() {
+        builder = builder.queues(options.queues.iter().cloned());
+    }
+    let engine = builder.open().await.map_err(|error| Error::new(Code::BadField, error.to_string()))?;
+    for (kind, options) in &hello.kinds {
+        check_kind(kind)?;
+        let events = events.clone();
+        engine.handle_with(kind, handler_options(options), move |context| handler::run(context, events.clone()));
+    }
+    let (running, gone) = (engine.clone(), events.clone());
+    let run = tokio::spawn(async move {
+        if let Err(error) = running.run().await {
+            tracing::error!(%error, "the engine of a worker has ended");
+            // The session may be over already.
+            let _ = gone.send(Event::Input(Input::Gone(format!("its engine has ended: {error}"))));
+        }
+    });
+    Ok(WorkerEngine { engine, run })
+}
+
+/// Checks the name of a kind. The engine would report an error in it only when it runs.
+fn check_kind(kind: &str) -> Result<(), Error> {
+    if kind.contains('*') {
+        return Err(Error::new(Code::BadField, format!("the kind `{kind}` is a pattern; name each kind")));
+    }
+    let checked = Name::new(kind).and_then(|name| name.check_own("kind"));
+    checked.map_err(|error| Error::new(Code::BadField, error.to_string()))
+}
+
+fn handler_options(kind: &KindOptions) -> HandlerOptions {
+    let mut options = HandlerOptions::new();
+    if let Some(retry) = &kind.retry {
+        options = options.retry(new_task::retry_policy(retry));
+    }
+    if let Some(timeout) = kind.timeout_ms {
+        options = options.timeout(Duration::from_millis(timeout));
+    }
+    if let Some(heartbeat) = kind.heartbeat_ms {
+        options = options.heartbeat_timeout(Duration::from_millis(heartbeat));
+    }
+    options
+}
+
+impl WorkerEngine {
+    /// Stops the engine, and waits until every end is written and the session is closed.
+    pub(super) async fn stop(self) {
+        self.engine.stop();
+        // A panic of the run has been logged by the runtime's hook; there is nothing left to stop.
+        let _ = self.run.await;
+    }
+}

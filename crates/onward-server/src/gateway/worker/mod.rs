@@ -1,0 +1,15 @@
+//! A worker as the engine sees it: commands of its session, and events for it.
+
+mod answers;
+mod checkpoints;
+mod driver;
+mod elsewhere;
+mod engine;
+mod event;
+mod handler;
+mod message_writer;
+mod new_task;
+mod outcome;
+
+pub(super) use driver::Driver;
+pub(super) use event::Event;
