@@ -23,7 +23,7 @@ const AFTER_HELP: &str = "\
 A test file states what each step returns, and what the run comes to:
   workflow: order.yaml
   cases:
-    nobody replies:
+    no reply comes:
       input: {order: A-17}
       steps:
         charge: {result: {}}
