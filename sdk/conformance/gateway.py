@@ -118,6 +118,8 @@ class Gateway:
         if self._listener is not None:
             self._listener.settimeout(step.get("within", SECONDS))
             link, _address = self._listener.accept()
+            if link.family == socket.AF_INET:
+                link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._stream = Stream(link)
             self._stream.link.settimeout(SECONDS)
             self._stream.greet()
@@ -323,4 +325,3 @@ class Gateway:
 
 def _echo_task(number: int, payload: int) -> dict[str, Any]:
     return {"task": str(number + 1), "fence": "1", "kind": "echo", "attempt": 1, "payload": payload}
-

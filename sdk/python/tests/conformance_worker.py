@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 from typing import Any
@@ -63,7 +64,7 @@ def hold(_: Any, ctx: Context) -> None:
 async def hold_async(_: Any, ctx: AsyncContext) -> None:
     """Waits until it is asked to stop, on the event loop, and follows."""
     async with ctx.cancel_scope():
-        await ctx.sleep(60)
+        await asyncio.sleep(60)
 
 
 @app.handler("gate")
@@ -71,6 +72,12 @@ def wait_at_gate(_: Any) -> str:
     """Waits for the kind `open`, whatever it is asked."""
     gate.wait(60)
     return "passed"
+
+
+@app.handler("alone", limit=1)
+def alone(_: Any) -> None:
+    """Waits for the kind `open`, at most one at a time."""
+    gate.wait(60)
 
 
 @app.handler("open")

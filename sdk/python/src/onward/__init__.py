@@ -16,7 +16,7 @@ if __name__ == "__main__":
 Start it by `onward work --app "python app.py"`.
 """
 
-from onward._version import VERSION as __version__
+from onward._version import __version__
 from onward.batch import Batch
 from onward.context import AsyncContext, Context
 from onward.errors import Cancelled, Fail, ForkError, OnwardError, Refused, RetryLater, Unavailable

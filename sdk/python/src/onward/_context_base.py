@@ -35,9 +35,11 @@ class Runtime(Protocol):
 
     def save_checkpoint(self, context: ContextBase, payload: bytes) -> Future[None]:
         """Keeps a checkpoint; the future ends when it is durable."""
+        ...
 
     def request(self, header: Header, payloads: list[bytes], *, resend: bool) -> Future[Reply]:
         """Sends a request; the future ends with its reply."""
+        ...
 
     def check_process(self) -> None:
         """Raises ForkError in a process that was forked from the worker's."""
@@ -293,9 +295,7 @@ class ContextBase:
         self._need("submit")
         if not 1 <= len(tasks) <= PAYLOADS:
             raise ValueError(f"{len(tasks)} tasks; a submit has 1 to {PAYLOADS}")
-        entries, payloads = encode_tasks(
-            tasks, self._runtime.features, self._runtime.max_payload, self.task.trace
-        )
+        entries, payloads = encode_tasks(tasks, self._runtime.features, self._runtime.max_payload, self.task.trace)
         header: Header = {"t": "submit", "tasks": entries}
         if child:
             header["parent"] = {"task": self.task.task, "fence": self.task.fence}

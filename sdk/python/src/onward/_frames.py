@@ -90,9 +90,7 @@ def decode_header(body: bytes, payloads: int) -> Header:
         raise ProtocolError("bad_header", f"the header is nested deeper than {HEADER_DEPTH}")
     stated = header.get("payloads") or 0
     if stated != payloads or isinstance(stated, bool):
-        raise ProtocolError(
-            "payload_count", f"`payloads` is {stated!r}, but {payloads} frames follow the header"
-        )
+        raise ProtocolError("payload_count", f"`payloads` is {stated!r}, but {payloads} frames follow the header")
     return header
 
 
@@ -178,9 +176,7 @@ class Decoder:
         """Checks a length before its body is read."""
         if not self._frames:
             if size > HEADER_BYTES:
-                raise ProtocolError(
-                    "header_too_large", f"a header has {size} bytes, more than {HEADER_BYTES}"
-                )
+                raise ProtocolError("header_too_large", f"a header has {size} bytes, more than {HEADER_BYTES}")
             return
         if len(self._frames) > PAYLOADS:
             raise ProtocolError("too_many", f"a message has more than {PAYLOADS} payloads")
@@ -188,6 +184,5 @@ class Decoder:
         if size > self.max_payload or (not alone and self._size + size > MESSAGE_BYTES):
             raise ProtocolError(
                 "payload_too_large",
-                f"a payload has {size} bytes; one may have {self.max_payload},"
-                f" and several {MESSAGE_BYTES} together",
+                f"a payload has {size} bytes; one may have {self.max_payload}, and several {MESSAGE_BYTES} together",
             )

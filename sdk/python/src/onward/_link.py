@@ -10,12 +10,11 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Callable
 from typing import Protocol
 
 from onward import _connect, _messages
 from onward._connect import Address, Connection
-from onward._frames import Decoder, Header, Message, ProtocolError, encode
+from onward._frames import Header, Message, ProtocolError, encode
 from onward._messages import Alive, Drain, Refusal, Reply, Stop, TaskMessage, Welcome
 from onward._outbox import Outbox, encode_batch
 from onward.errors import Refused
@@ -40,6 +39,7 @@ class Listener(Protocol):
 
     def hello(self, session: str | None) -> Header:
         """Returns the first message of a connection, which resumes the session if there is one."""
+        ...
 
     def welcomed(self, welcome: Welcome) -> None:
         """A connection has begun."""
@@ -239,9 +239,9 @@ class Link(threading.Thread):
 
     def _act_on_list(self, incoming: list[TaskMessage] | list[_messages.Ack]) -> None:
         if isinstance(incoming[0], TaskMessage):
-            self._listener.on_tasks(incoming)  # type: ignore[arg-type]
+            self._listener.on_tasks(incoming)
         else:
-            self._outbox.acknowledge(incoming)  # type: ignore[arg-type]
+            self._outbox.acknowledge(incoming)
 
     def _write(self, link: socket.socket) -> None:
         """Sends what the outbox has, and never blocks beyond the lease."""

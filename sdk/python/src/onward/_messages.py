@@ -29,9 +29,7 @@ def text(where: str, header: Mapping[str, Any], name: str, default: str | None =
     return value
 
 
-def integer(
-    where: str, header: Mapping[str, Any], name: str, least: int = 0, default: int | None = None
-) -> int:
+def integer(where: str, header: Mapping[str, Any], name: str, least: int = 0, default: int | None = None) -> int:
     """Returns an integer field of at least `least`. Without a default, the field is required."""
     value = header.get(name)
     if value is None and default is not None:
@@ -249,9 +247,7 @@ def _ack(header: Header, _: list[bytes]) -> list[Ack]:
         result = entry.get("result")
         if result not in _ACK_RESULTS:
             raise _bad("ack", "result", result, "ok, stale or refused")
-        acks.append(
-            Ack(text("ack", entry, "task"), text("ack", entry, "fence"), result, text("ack", entry, "why", ""))
-        )
+        acks.append(Ack(text("ack", entry, "task"), text("ack", entry, "fence"), result, text("ack", entry, "why", "")))
     return acks
 
 
@@ -260,8 +256,7 @@ def _alive(header: Header, _: list[bytes]) -> Alive:
     if not isinstance(lost, list) or not all(isinstance(task, str) for task in lost):
         raise _bad("alive", "lost", lost, "a list of task ids")
     refused = {
-        text("alive", entry, "task"): text("alive", entry, "why", "")
-        for entry in entries("alive", header, "refused")
+        text("alive", entry, "task"): text("alive", entry, "why", "") for entry in entries("alive", header, "refused")
     }
     return Alive(integer("alive", header, "n"), lost, refused)
 

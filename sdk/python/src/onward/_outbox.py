@@ -140,8 +140,10 @@ class Outbox:
             checkpoints = self._checkpoints + [one for _, many in self._beats.values() for one in many]
             self._checkpoints, self._beats = [], {}
         error = Unavailable("the worker has no connection to a gateway any more")
-        for item in [*requests, *checkpoints]:
-            item.future.set_exception(error)
+        for request in requests:
+            request.future.set_exception(error)
+        for checkpoint in checkpoints:
+            checkpoint.future.set_exception(error)
 
     # What the handlers add.
 

@@ -43,8 +43,9 @@ def encode(value: Any) -> bytes:
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {item.name: getattr(value, item.name) for item in dataclasses.fields(value)}
-    if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json")
+    dump = getattr(value, "model_dump", None)
+    if dump is not None:
+        return dump(mode="json")
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
@@ -215,9 +216,7 @@ def _mapping(item: Converter) -> Converter:
 
 def _dataclass(model: Any) -> Converter:
     hints = typing.get_type_hints(model)
-    fields = [
-        (item.name, hints[item.name], _is_required(item)) for item in dataclasses.fields(model) if item.init
-    ]
+    fields = [(item.name, hints[item.name], _is_required(item)) for item in dataclasses.fields(model) if item.init]
     # The converters are made at the first use, so that a dataclass may contain itself.
     converters: dict[str, Converter] = {}
 

@@ -89,9 +89,7 @@ def entry_of(
     return Entry(kind, is_async, call, options, options.to_header())
 
 
-def _caller(
-    kind: str, function: Callable[..., Any], read: Callable[[ContextBase], Any] | None
-) -> Callable[[Any], Any]:
+def _caller(kind: str, function: Callable[..., Any], read: Callable[[ContextBase], Any] | None) -> Callable[[Any], Any]:
     parameters = [
         parameter
         for parameter in inspect.signature(function).parameters.values()
@@ -162,7 +160,9 @@ async def _within_async(function: Middleware, call: Callable[[Any], Any], contex
 
 
 def _begin(function: Middleware, context: Any) -> Generator[None, Any, Any]:
-    around: Any = function(context)
+    around = function(context)
+    if not isinstance(around, Generator):
+        raise TypeError(f"the middleware {function!r} is not a generator function; it must `yield` once")
     next(around)
     return around
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from onward import _payload
 from onward._frames import MESSAGE_BYTES, ProtocolError
 from onward._messages import Reply, entries, payload_at, text
 from onward.errors import Refused
@@ -34,7 +33,9 @@ def encode_tasks(
 
     Raises ValueError for a payload that is too large, Refused for headers that the gateway cannot keep.
     """
-    headers, payloads, size = [], [], 0
+    headers: list[dict[str, Any]] = []
+    payloads: list[bytes] = []
+    size = 0
     for task in tasks:
         header, payload = task.to_header(), task.encoded_payload()
         if task.headers and "headers" not in features:
@@ -60,7 +61,9 @@ def check_reply(reply: Reply) -> Reply:
     if error is not None:
         if not isinstance(error, dict):
             raise ProtocolError("bad_field", f"`error` of `reply` is {error!r:.80}; it must be an object")
-        raise Refused(text("reply", error, "code"), text("reply", error, "text", ""), text("reply", error, "remedy", ""))
+        raise Refused(
+            text("reply", error, "code"), text("reply", error, "text", ""), text("reply", error, "remedy", "")
+        )
     return reply
 
 

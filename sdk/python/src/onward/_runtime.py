@@ -21,7 +21,7 @@ from onward._messages import Drain, Reply, Stop, TaskMessage, Welcome
 from onward._outbox import HELD, Checkpoint, Outbox, Request
 from onward._registry import Entry
 from onward._scheduler import Scheduler
-from onward._version import VERSION
+from onward._version import __version__
 from onward.errors import ForkError
 
 log = logging.getLogger("onward")
@@ -128,7 +128,7 @@ class Runtime:
             "t": "hello",
             "protocol": [1],
             "sdk": "onward-python",
-            "version": VERSION,
+            "version": __version__,
             "language": f"python {platform.python_version()}",
             "name": self._name,
             "kinds": {kind: entry.header for kind, entry in self._entries.items()},

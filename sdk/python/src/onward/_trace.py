@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 from collections.abc import Iterator, Mapping
+from typing import Any
 
-try:
-    from opentelemetry import context as _context
-    from opentelemetry import propagate as _propagate
-except ImportError:  # OpenTelemetry is optional
-    _context = None  # type: ignore[assignment]
+_context: Any = None
+_propagate: Any = None
+with contextlib.suppress(ImportError):  # OpenTelemetry is optional
+    _propagate = importlib.import_module("opentelemetry.propagate")
+    _context = importlib.import_module("opentelemetry.context")
 
 _NONE: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
 

@@ -12,6 +12,7 @@ from typing import Any
 from onward import _payload
 from onward._context_base import ContextBase
 from onward._requests import new_task, read_children, read_items, read_result, read_submitted, result_fields
+from onward.errors import Cancelled
 from onward.results import Child, TaskResult
 from onward.tasks import NewTask, Submitted
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from onward import _payload
 
 __all__ = ["Child", "Step", "TaskResult"]
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,7 @@ class TaskResult:
     payload: bytes | None = None
     error: str | None = None
 
-    def value(self, kind: type[T] | Any = None) -> Any:
+    def value(self, kind: Any = None) -> Any:
         """Returns the result, read as the given type; without one, its JSON value."""
         return _payload.decoder_for(kind)(self.payload or b"")
 

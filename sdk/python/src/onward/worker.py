@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from onward import _connect, _registry
@@ -23,6 +23,8 @@ from onward.tasks import RetryLike
 __all__ = ["Handler", "Worker"]
 
 log = logging.getLogger("onward")
+
+DEFAULT_SLOTS = 8
 
 F = TypeVar("F", bound=Callable[..., Any])
 M = TypeVar("M", bound=Callable[..., Any])
@@ -55,7 +57,8 @@ class Worker:
     """A set of handlers, and the connection to the gateway that sends their tasks.
 
     `gateway` is `child`, `ipc://PATH` or `tcp://HOST:PORT`; by default ONWARD_GATEWAY says it.
-    `slots` is the number of handlers that run at once, sync and async together. `prefetch` tasks are
+    `slots` is the number of handlers that run at once, sync and async together; by default
+    ONWARD_SLOTS, which the gateway sets, or else 8. `prefetch` tasks are
     fetched ahead of free slots: it makes short tasks faster, and tasks wait in this process although
     another worker may be idle. `grace` is the time in seconds that running handlers have after
     SIGTERM or SIGINT. `key` is the worker's secret, by default ONWARD_KEY. `state` is any object, as
@@ -67,12 +70,14 @@ class Worker:
         *,
         gateway: str | None = None,
         name: str = "",
-        slots: int = 8,
+        slots: int | None = None,
         prefetch: int = 0,
         grace: float = 30.0,
         key: str | None = None,
         state: Any = None,
     ) -> None:
+        if slots is None:
+            slots = _slots_of(os.environ)
         if not 1 <= slots + prefetch <= HELD or slots < 1 or prefetch < 0:
             raise ValueError(
                 f"slots is {slots} and prefetch is {prefetch}; slots must be at least 1, and both together"
@@ -277,6 +282,16 @@ class Worker:
         runtime, loop = self._runtime, self._loop
         if runtime is not None and loop is not None:
             loop.call_soon_threadsafe(runtime.stop)
+
+
+def _slots_of(environment: Mapping[str, str]) -> int:
+    text = environment.get("ONWARD_SLOTS")
+    if text is None:
+        return DEFAULT_SLOTS
+    if not text.isascii() or not text.isdigit():
+        raise ValueError(f"ONWARD_SLOTS is `{text}`; it must be an integer of at least 1")
+    # A gateway may allow more; this process holds no more than its bound.
+    return min(int(text), HELD)
 
 
 class _Signals:
