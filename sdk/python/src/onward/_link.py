@@ -15,7 +15,7 @@ from typing import Protocol
 from onward import _connect, _messages
 from onward._connect import Address, Connection
 from onward._frames import Header, Message, ProtocolError, encode
-from onward._messages import Alive, Drain, Refusal, Reply, Stop, TaskMessage, Welcome
+from onward._messages import Acks, Alive, Drain, Refusal, Reply, Stop, TaskMessage, Tasks, Welcome
 from onward._outbox import Outbox, encode_batch
 from onward.errors import Refused
 
@@ -220,8 +220,10 @@ class Link(threading.Thread):
             answer: Header = {"t": "error", "code": error.code, "text": error.text[:1024], "fatal": False}
             self._outbox.send(encode(answer))
             return
-        if isinstance(incoming, list):
-            self._act_on_list(incoming)
+        if isinstance(incoming, Tasks):
+            self._listener.on_tasks(incoming.tasks)
+        elif isinstance(incoming, Acks):
+            self._outbox.acknowledge(incoming.acks)
         elif isinstance(incoming, Alive):
             self._outbox.alive(incoming)
             if incoming.lost:
@@ -236,12 +238,6 @@ class Link(threading.Thread):
             log.error("the gateway reports %s", incoming)
         else:
             raise ProtocolError("unexpected", "a second `welcome` came")
-
-    def _act_on_list(self, incoming: list[TaskMessage] | list[_messages.Ack]) -> None:
-        if isinstance(incoming[0], TaskMessage):
-            self._listener.on_tasks(incoming)
-        else:
-            self._outbox.acknowledge(incoming)
 
     def _write(self, link: socket.socket) -> None:
         """Sends what the outbox has, and never blocks beyond the lease."""
