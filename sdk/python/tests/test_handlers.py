@@ -401,7 +401,7 @@ def test_a_kind_has_one_handler(app: Worker) -> None:
 
 @pytest.mark.parametrize("options", [{"limit": 0}, {"timeout": 0}, {"retry": 0}, {"heartbeat": -1}])
 def test_options_out_of_range_are_refused(app: Worker, options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="at least|from 1"):
+    with pytest.raises(ValueError, match=r"at least|from 1"):
         app.handler("a", **options)(lambda: None)
 
 

@@ -14,7 +14,8 @@ import pytest
 
 from onward import Worker, _trace
 from onward._connect import Address, parse_address
-from onward.worker import HELD, _slots_of
+from onward._outbox import HELD
+from onward.worker import _slots_of
 
 SOURCE = Path(__file__).parents[1] / "src"
 
@@ -86,7 +87,7 @@ GREETER = """
 
 
 def test_a_program_started_by_hand_says_how_to_start_it() -> None:
-    environment = dict.fromkeys(("ONWARD_GATEWAY", "ONWARD_FD"), "")
+    environment = {"ONWARD_GATEWAY": "", "ONWARD_FD": ""}
     done = run_worker("import os; del os.environ['ONWARD_GATEWAY']\n" + textwrap.dedent(GREETER), environment)
     assert done.returncode == 1
     assert "onward work --app" in done.stderr
@@ -143,6 +144,7 @@ def test_a_forked_process_cannot_use_the_worker() -> None:
         ours.sendall(encode(welcome, []))
         ours.sendall(encode({"t": "tasks", "tasks": [{"task": "1", "fence": "1", "kind": "fork", "attempt": 1}]}, []))
         header: dict[str, object] = {}
+        payloads: list[bytes] = []
         while header.get("t") != "end":
             header, payloads = messages.read(10)
         assert payloads == [b'"parent"']

@@ -34,6 +34,10 @@ _AGAIN = frozenset({"busy", "shutting_down", "timeout"})
 """The errors after which a new connection may succeed."""
 
 
+class _LeavesError(Exception):
+    """The gateway stops before it has taken the child."""
+
+
 class Listener(Protocol):
     """The part of the worker that acts on what the gateway sends."""
 
@@ -109,6 +113,8 @@ class Link(threading.Thread):
                 began = time.monotonic()
                 try:
                     self._connection()
+                except _LeavesError:
+                    self._said_bye = True
                 except (OSError, ProtocolError) as failure:
                     if self._closing.is_set():
                         break
@@ -175,6 +181,8 @@ class Link(threading.Thread):
         link.settimeout(None)
         welcome = _messages.parse(*messages[0])
         if isinstance(welcome, Refusal):
+            if welcome.code == "shutting_down" and not self._address.can_reconnect:
+                raise _LeavesError
             if welcome.code in _AGAIN and self._address.can_reconnect:
                 raise ConnectionRefusedError(str(welcome))
             raise Refused(welcome.code, welcome.text, welcome.remedy)
