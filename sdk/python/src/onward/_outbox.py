@@ -183,10 +183,13 @@ class Outbox:
 
     def touch(self, context: ContextBase) -> None:
         """Has the next beat carry the context's heartbeat and progress."""
-        if context.task.task not in self._touched:
+        task = context.task.task
+        if task not in self._touched:
             with self._changed:
-                self._touched[context.task.task] = context
-                self._wake()
+                # A thread that a handler left behind may report after the end.
+                if self.held.get(task) is context:
+                    self._touched[task] = context
+                    self._wake()
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Sends a checkpoint with the next beat, which is sent at once."""
