@@ -1,4 +1,5 @@
-//! Tests with libraries that Onward itself does not use, each in a workspace below `xtask/interop/`.
+//! Tests with libraries that Onward itself does not use, each in a workspace below
+//! `xtask/interop/`.
 
 use anyhow::Result;
 
