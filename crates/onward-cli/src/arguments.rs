@@ -5,6 +5,8 @@ use clap::{Parser, Subcommand};
 
 #[cfg(feature = "top")]
 use crate::commands::top;
+#[cfg(feature = "serve")]
+use crate::commands::{key, serve};
 use crate::commands::{
     completions, each, events, generate, limit, orchestration, queue, run, schedule, store, submit, tag, task, work,
     workflow,
@@ -59,6 +61,13 @@ pub(crate) enum Command {
     /// Check, store, list, show, compare and draw templates of workflows
     #[command(subcommand)]
     Workflow(workflow::Command),
+    /// Serve the store over HTTP, on this machine
+    #[cfg(feature = "serve")]
+    Serve(serve::Arguments),
+    /// Create, list and revoke the keys of the HTTP API
+    #[cfg(feature = "serve")]
+    #[command(subcommand)]
+    Key(key::Command),
     /// Show counts and statistics: queues, kinds, sessions, pauses
     Stats,
     /// Show live activity on a terminal: queues, running tasks, dead letters, limits, sessions,

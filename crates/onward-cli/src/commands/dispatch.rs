@@ -2,6 +2,8 @@
 
 #[cfg(feature = "top")]
 use super::top;
+#[cfg(feature = "serve")]
+use super::{key, serve};
 use super::{
     completions, doctor, each, events, generate, limit, man, orchestration, queue, run, schedule, stats, store, submit,
     tag, task, work, workflow,
@@ -24,6 +26,10 @@ pub(crate) async fn run_command(arguments: Arguments) -> anyhow::Result<ExitCode
         Command::Limit(command) => limit::run(options, command).await,
         Command::Schedule(command) => schedule::run(options, command).await,
         Command::Workflow(command) => workflow::run(options, command).await,
+        #[cfg(feature = "serve")]
+        Command::Serve(arguments) => serve::run(options, arguments).await,
+        #[cfg(feature = "serve")]
+        Command::Key(command) => key::run(options, command).await,
         Command::Stats => stats::run(options).await,
         #[cfg(feature = "top")]
         Command::Top(arguments) => top::run(options, arguments).await,
