@@ -1,6 +1,7 @@
 //! The path of a request: checks, credential, role, body, records, handler, response.
 
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::Router;
@@ -9,6 +10,7 @@ use axum::extract::{ConnectInfo, FromRequestParts as _, RawPathParams};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, Request, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
+use futures_util::FutureExt as _;
 
 use super::access::{Actor, authenticate};
 use super::bounds;
@@ -124,6 +126,9 @@ async fn run(route: &Route, call: Call, scope: Arc<ChangeScope>) -> Reply {
 }
 
 async fn limited(route: &Route, server: &Server, reply: impl Future<Output = Reply>) -> Reply {
+    // A panic of one request must not close the connection under others that wait in it.
+    let reply = AssertUnwindSafe(reply).catch_unwind();
+    let reply = async { reply.await.unwrap_or_else(|_| Err(panicked())) };
     if route.waits {
         return reply.await;
     }
@@ -178,6 +183,11 @@ fn refuse_when_stopping(server: &Server) -> Result<(), Problem> {
         return Err(problem.retry_after(1));
     }
     Ok(())
+}
+
+#[cold]
+fn panicked() -> Problem {
+    Problem::new(Code::Internal, "the server has a fault", "report it as a fault of Onward, with the log of the server")
 }
 
 #[cold]

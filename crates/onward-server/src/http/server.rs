@@ -29,11 +29,13 @@ pub struct ServerOptions {
     /// The time within which the head of a request must arrive, then its body, and within which a
     /// request must end that neither waits nor streams. Default: [`bounds::REQUEST_TIME`].
     pub request_time: Duration,
+    /// The largest number of event streams and long polls at once. Default: [`bounds::STREAMS`].
+    pub streams: usize,
 }
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self { hosts: Vec::new(), key_file_beside: None, request_time: bounds::REQUEST_TIME }
+        Self { hosts: Vec::new(), key_file_beside: None, request_time: bounds::REQUEST_TIME, streams: bounds::STREAMS }
     }
 }
 
@@ -74,7 +76,7 @@ impl Server {
         Ok(Arc::new(Self {
             link: OneTimeLink::new(Arc::clone(&clock)),
             feed: EventFeed::new(Arc::clone(&store)),
-            streams: Arc::new(Semaphore::new(bounds::STREAMS)),
+            streams: Arc::new(Semaphore::new(options.streams.min(bounds::STREAMS))),
             pruner: Pruner::default(),
             stopping: CancellationToken::new(),
             is_stopping: AtomicBool::new(false),

@@ -29,7 +29,7 @@ struct Follower {
 
 impl Follower {
     fn new(server: &Arc<Server>, cursor: EventCursor, filter: EventFilter) -> Result<Self, Problem> {
-        let permit = Arc::clone(&server.streams).try_acquire_owned().map_err(|_| too_many(bounds::STREAMS))?;
+        let permit = Arc::clone(&server.streams).try_acquire_owned().map_err(|_| too_many(server.options.streams))?;
         let changes = server.feed.changes();
         Ok(Self { server: Arc::clone(server), changes, cursor, filter, is_over: false, _permit: permit })
     }
