@@ -5,12 +5,12 @@ use clap::{Parser, Subcommand};
 
 #[cfg(feature = "top")]
 use crate::commands::top;
-#[cfg(feature = "serve")]
-use crate::commands::{key, serve};
 use crate::commands::{
     completions, each, events, generate, limit, orchestration, queue, run, schedule, store, submit, tag, task, work,
     workflow,
 };
+#[cfg(feature = "serve")]
+use crate::commands::{key, serve};
 use crate::exit_code::EXPLANATION;
 use crate::options::GlobalOptions;
 use crate::output::cleaned;

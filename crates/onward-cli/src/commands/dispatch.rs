@@ -2,12 +2,12 @@
 
 #[cfg(feature = "top")]
 use super::top;
-#[cfg(feature = "serve")]
-use super::{key, serve};
 use super::{
     completions, doctor, each, events, generate, limit, man, orchestration, queue, run, schedule, stats, store, submit,
     tag, task, work, workflow,
 };
+#[cfg(feature = "serve")]
+use super::{key, serve};
 use crate::arguments::{Arguments, Command};
 use crate::exit_code::ExitCode;
 

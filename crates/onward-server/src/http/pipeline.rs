@@ -95,6 +95,10 @@ async fn handle(server: &Arc<Server>, route: &Arc<Route>, request: Request<Body>
         }
     };
     let body = tokio::time::timeout(server.options.request_time, read_body(body)).await.map_err(|_| too_slow())??;
+    if parts.uri.path_and_query().is_some_and(|text| text.as_str().contains("%00")) {
+        // PostgreSQL keeps no such text.
+        return Err(Problem::new(Code::Malformed, "the path or the query has a NUL character", "leave it out"));
+    }
     let parameters = match RawPathParams::from_request_parts(&mut parts, &()).await {
         Ok(parameters) => parameters.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         Err(_) => return Err(Problem::new(Code::Malformed, "the path is not UTF-8", "encode it as UTF-8")),

@@ -32,7 +32,8 @@ const TEXTS: &[&str] = &[
 /// Shows: W8
 async fn hostile_texts_are_stored_as_they_are_and_break_nothing(api: Api) {
     for (index, text) in TEXTS.iter().enumerate() {
-        let task = json!({"kind": text, "queue": text, "group": text, "key": text, "tags": {"t": text}, "payload": text});
+        let task =
+            json!({"kind": text, "queue": text, "group": text, "key": text, "tags": {"t": text}, "payload": text});
         let id = api.post("/v1/tasks", task).await.expect(201)["id"].as_str().unwrap().to_owned();
         assert_eq!(id, (index + 1).to_string());
         let shown = api.get(&format!("/v1/tasks/{id}?payloads=true")).await.expect(200);
@@ -46,10 +47,18 @@ async fn hostile_texts_are_stored_as_they_are_and_break_nothing(api: Api) {
         assert_eq!(api.get(&format!("/v1/queues/{encoded}")).await.expect(200)["name"], *text);
         api.get(&format!("/v1/schedules/{encoded}")).await.expect_problem(404, "not_found");
     }
-    for path in ["/v1/tasks/1'", "/v1/tasks/%00", "/v1/tasks/-1", "/v1/tasks/99999999999999999999", "/v1/keys/%27"] {
+    for path in ["/v1/tasks/1'", "/v1/tasks/-1", "/v1/tasks/99999999999999999999", "/v1/keys/%27"] {
         let response = api.send(api.request(if path.contains("keys") { "DELETE" } else { "GET" }, path)).await;
         response.expect_problem(404, "not_found");
     }
+    for path in ["/v1/tasks/%00", "/v1/tasks?key=%00", "/v1/templates/a%00", "/v1/limits/groups:%00"] {
+        api.get(path).await.expect_problem(400, "malformed");
+    }
+    for task in [json!({"kind": "k", "key": "\0"}), json!({"kind": "k", "tags": {"t": "\0"}}), json!({"kind": "\0"})] {
+        api.post("/v1/tasks", task).await.expect_problem(422, "invalid");
+    }
+    let payload = json!({"kind": "k", "payload": "\0"});
+    api.post("/v1/tasks", payload).await.expect(201);
 }
 
 async fn quick(api: &Api) -> Api {

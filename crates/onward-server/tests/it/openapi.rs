@@ -25,7 +25,8 @@ fn every_route_is_in_the_document_with_its_security() {
         assert!(operation["summary"].is_string(), "{route:?}");
         assert_eq!(operation["security"].is_array(), route.role.is_some(), "{route:?}");
     }
-    let operations: usize = document["paths"].as_object().unwrap().values().map(|it| it.as_object().unwrap().len()).sum();
+    let operations: usize =
+        document["paths"].as_object().unwrap().values().map(|it| it.as_object().unwrap().len()).sum();
     assert_eq!(operations, routes().len());
 }
 

@@ -115,12 +115,14 @@ macro_rules! on_one_store {
 /// A case that is not listed would never run.
 #[test]
 fn every_case_is_listed() {
+    // Written in two parts, so that this file has no case.
+    let case = concat!("(api: ", "Api)");
     let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
     for file in std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().path()).filter(|path| path.is_file()) {
         let source = std::fs::read_to_string(&file).unwrap();
         let list = source.split_once("on_every_store! {\n").map_or("", |(_, list)| list.split('}').next().unwrap());
         let listed: Vec<&str> = list.lines().map(|line| line.trim().trim_end_matches(',')).collect();
-        for case in source.split("\nasync fn ").skip(1).filter_map(|it| it.split_once("(api: Api)").map(|it| it.0)) {
+        for case in source.split("\nasync fn ").skip(1).filter_map(|it| it.split_once(case).map(|it| it.0)) {
             assert!(listed.contains(&case), "`{case}` is not listed in {}", file.display());
         }
     }

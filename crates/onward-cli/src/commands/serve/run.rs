@@ -23,9 +23,9 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let mut interrupts = Interrupts::listen().context("cannot listen for signals")?;
     let store = store_file::open_or_create_to_stay(options).await?;
     // The port comes before the key file, so that a second server on it leaves the file alone.
-    let listener = Listener::bind(listen)
-        .await
-        .with_context(|| format!("cannot listen on {listen}; stop what listens there, or give another port with --listen"))?;
+    let listener = Listener::bind(listen).await.with_context(|| {
+        format!("cannot listen on {listen}; stop what listens there, or give another port with --listen")
+    })?;
     let mut settings = ServerOptions::default();
     settings.hosts = host;
     settings.key_file_beside = file_of(&options.store).map(Path::to_owned);

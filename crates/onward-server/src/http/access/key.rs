@@ -117,8 +117,12 @@ pub(super) fn text(id: &str, secret: &str) -> String {
 /// Returns the id and the secret of a text that looks like a key.
 pub(super) fn parts(text: &str) -> Option<(&str, &str)> {
     let (id, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
-    let is_id = id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-    (is_id && !secret.is_empty()).then_some((id, secret))
+    (is_id(id) && !secret.is_empty()).then_some((id, secret))
+}
+
+/// Returns true for a text that may be the id of a key.
+pub(super) fn is_id(text: &str) -> bool {
+    text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 #[cfg(test)]

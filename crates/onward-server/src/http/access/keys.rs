@@ -7,7 +7,7 @@ use onward_store::{
     Timestamp, Write,
 };
 
-use super::key::{KeyRecord, KeyState, NewKey, StoredKey, parts, text};
+use super::key::{KeyRecord, KeyState, NewKey, StoredKey, is_id, parts, text};
 use super::secret::{SecretHash, new_id, new_secret};
 use crate::http::bounds;
 
@@ -93,7 +93,7 @@ impl Keys {
     }
 
     async fn document(&self, id: &str) -> Result<Option<DocumentRecord>, Error> {
-        if id.is_empty() || id.len() > bounds::KEY_NAME_BYTES {
+        if !is_id(id) {
             return Ok(None);
         }
         self.store.document(collection()?, id.to_owned()).await

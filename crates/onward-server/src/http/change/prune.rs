@@ -4,9 +4,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use onward_store::{
-    DocumentQuery, DocumentSelection, Error, ExpectedVersion, Name, Store, StoreReads, Write,
-};
+use onward_store::{DocumentQuery, DocumentSelection, Error, ExpectedVersion, Name, Store, StoreReads, Write};
 
 use super::audit::{COLLECTION, time_key};
 use super::idempotency::COLLECTION_PREFIX;
@@ -77,4 +75,3 @@ async fn oldest(store: &dyn Store, collection: &Name, shard: u32, before: &str) 
     let is_old = |key: &str, index: &[String]| time(key, index).as_str() < before;
     Ok(page.documents.into_iter().filter(|it| is_old(&it.key, &it.index)).map(|it| it.key).collect())
 }
-

@@ -21,7 +21,8 @@ use crate::http::bounds;
 use crate::http::server::Server;
 
 /// The response to a connection beyond the bounds.
-const TOO_MANY: &[u8] = b"HTTP/1.1 429 Too Many Requests\r\ncontent-length: 0\r\nretry-after: 1\r\nconnection: close\r\n\r\n";
+const TOO_MANY: &[u8] =
+    b"HTTP/1.1 429 Too Many Requests\r\ncontent-length: 0\r\nretry-after: 1\r\nconnection: close\r\n\r\n";
 
 /// The time to wait after the system refused a connection, for example without free file
 /// descriptors.
@@ -110,7 +111,15 @@ fn serve_connection(
     router: Router,
     stream: TcpStream,
     address: SocketAddr,
-) -> http1::Connection<TokioIo<TcpStream>, impl hyper::service::Service<Request<Incoming>, Response = Response<Body>, Error = std::convert::Infallible, Future: Send> + use<>> {
+) -> http1::Connection<
+    TokioIo<TcpStream>,
+    impl hyper::service::Service<
+        Request<Incoming>,
+        Response = Response<Body>,
+        Error = std::convert::Infallible,
+        Future: Send,
+    > + use<>,
+> {
     let service = service_fn(move |request: Request<Incoming>| respond(router.clone(), request, address));
     http1::Builder::new()
         .timer(TokioTimer::new())

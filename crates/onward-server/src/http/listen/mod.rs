@@ -4,6 +4,6 @@ mod connections;
 mod host;
 mod listener;
 
-pub(crate) use host::{check_host, check_host_of};
 pub use host::check_address;
+pub(crate) use host::{check_host, check_host_of};
 pub use listener::Listener;

@@ -139,9 +139,17 @@ pub(crate) async fn read_page(
     }
 }
 
+/// Returns the next selected events; none if the store has none behind the cursor.
 async fn now(server: &Server, after: EventCursor, filter: &EventFilter) -> Result<EventPageBody, Problem> {
-    let page = server.feed.page(after).await?;
-    Ok(body(&page, filter))
+    let mut after = after;
+    loop {
+        let page = server.feed.page(after).await?;
+        let body = body(&page, filter);
+        if page.events.is_empty() || !body.events.is_empty() || body.gap.is_some() {
+            return Ok(body);
+        }
+        after = page.next;
+    }
 }
 
 fn body(page: &EventPage, filter: &EventFilter) -> EventPageBody {

@@ -64,7 +64,10 @@ impl Problem {
 
     /// Names the item of a list in which the field is.
     pub(crate) fn within(self, list: &str, index: usize) -> Self {
-        let field = self.field.as_deref().map_or_else(|| format!("{list}[{index}]"), |field| format!("{list}[{index}].{field}"));
+        let field = self
+            .field
+            .as_deref()
+            .map_or_else(|| format!("{list}[{index}]"), |field| format!("{list}[{index}].{field}"));
         self.field(field)
     }
 

@@ -47,11 +47,8 @@ pub(crate) fn read_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> 
 
 #[cold]
 fn malformed(what: &str, message: &str) -> Problem {
-    let problem = Problem::new(
-        Code::Malformed,
-        format!("{what} cannot be read: {message}"),
-        "compare it with /v1/openapi.json",
-    );
+    let problem =
+        Problem::new(Code::Malformed, format!("{what} cannot be read: {message}"), "compare it with /v1/openapi.json");
     match field(message) {
         Some(field) => problem.field(field),
         None => problem,

@@ -22,7 +22,7 @@ mod tasks;
 mod templates;
 
 pub use openapi::openapi_json;
-pub(crate) use route::{Access, Route};
 pub use route::RouteInfo;
-pub use table::routes;
+pub(crate) use route::{Access, Route};
 pub(crate) use table::all_routes;
+pub use table::routes;

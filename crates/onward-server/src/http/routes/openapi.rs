@@ -10,7 +10,7 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, T
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
     Components, ComponentsBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, Ref, RefOr, Required,
-    ResponseBuilder, Response,
+    Response, ResponseBuilder,
 };
 
 use super::route::{Access, Content, NamedSchema, Returns, Route, Takes};
@@ -37,12 +37,8 @@ fn document() -> OpenApi {
         paths = paths.path(route.path, PathItem::new(method(&route.method), operation(route)));
     }
     let license = LicenseBuilder::new().name("MIT OR Apache-2.0").build();
-    let info = InfoBuilder::new()
-        .title("Onward")
-        .version("1")
-        .description(Some(DESCRIPTION))
-        .license(Some(license))
-        .build();
+    let info =
+        InfoBuilder::new().title("Onward").version("1").description(Some(DESCRIPTION)).license(Some(license)).build();
     OpenApiBuilder::new().info(info).paths(paths.build()).components(Some(components(&routes))).build()
 }
 
@@ -63,7 +59,8 @@ fn components(routes: &[Route]) -> Components {
     for (name, schema) in schemas.flat_map(|schema| schema.all) {
         components = components.schema(name, schema);
     }
-    let key = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some("A key of `onward key create`.")).build();
+    let key =
+        HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some("A key of `onward key create`.")).build();
     components.security_scheme("key", SecurityScheme::Http(key)).build()
 }
 
@@ -119,9 +116,10 @@ fn path_parameters(path: &str) -> impl Iterator<Item = Parameter> {
 }
 
 fn header_parameters(route: &Route) -> impl Iterator<Item = Parameter> {
-    route.headers.iter().map(|(name, description)| {
-        parameter(name, ParameterIn::Header, Required::False, Some(description))
-    })
+    route
+        .headers
+        .iter()
+        .map(|(name, description)| parameter(name, ParameterIn::Header, Required::False, Some(description)))
 }
 
 fn parameter(name: &str, place: ParameterIn, required: Required, description: Option<&str>) -> Parameter {

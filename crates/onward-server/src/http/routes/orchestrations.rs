@@ -15,7 +15,7 @@ use super::tasks::record;
 use crate::http::access::Role;
 use crate::http::change::tagged_tasks;
 use crate::http::request::Call;
-use crate::http::wire::{Content, Reply, TaskBody, json, no_content};
+use crate::http::wire::{Content, Reply, TaskBody, check_text, json, no_content};
 
 pub(super) fn table() -> Vec<Route> {
     let (viewer, operator) = (Access::Needs(Role::Viewer), Access::Needs(Role::Operator));
@@ -85,6 +85,7 @@ struct TerminateBody {
 async fn start(call: Call) -> Reply {
     let wait = call.wait()?;
     let StartOrchestrationBody { kind, key, payload } = call.json()?;
+    key.as_deref().map_or(Ok(()), |key| check_text("key", key))?;
     let submitted = match &call.repeats {
         None => call.server.engine.start_json(&kind, key.as_deref(), &payload).await?.submitted(),
         Some(request) => {
@@ -130,6 +131,7 @@ async fn resume(call: Call) -> Reply {
 
 async fn terminate(call: Call) -> Reply {
     let TerminateBody { reason } = call.json()?;
+    check_text("reason", &reason)?;
     call.server.engine.terminate(call.task()?, &reason).await?;
     json(&TaskBody::new(record(&call).await?, false))
 }

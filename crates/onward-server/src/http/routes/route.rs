@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use axum::http::Method;
 use futures_util::future::BoxFuture;
+use utoipa::openapi::RefOr;
 use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::openapi::schema::Schema;
-use utoipa::openapi::RefOr;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::http::access::Role;
@@ -127,7 +127,13 @@ impl From<&Route> for RouteInfo {
 }
 
 /// Declares a route.
-pub(super) fn route<F, Fut>(method: Method, path: &'static str, access: Access, summary: &'static str, handler: F) -> Route
+pub(super) fn route<F, Fut>(
+    method: Method,
+    path: &'static str,
+    access: Access,
+    summary: &'static str,
+    handler: F,
+) -> Route
 where
     F: Fn(Call) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Reply> + Send + 'static,

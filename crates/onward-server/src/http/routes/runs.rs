@@ -24,8 +24,7 @@ pub(super) fn table() -> Vec<Route> {
         route(get.clone(), "/v1/runs", viewer, "Lists runs, the newest first.", list)
             .query::<RunQuery>()
             .returns_page::<TaskBody>("A page of runs. It may have fewer runs than its limit before the last page."),
-        route(get, "/v1/runs/{id}", viewer, "Returns a run and its steps.", show)
-            .returns::<RunBody>(200, "The run."),
+        route(get, "/v1/runs/{id}", viewer, "Returns a run and its steps.", show).returns::<RunBody>(200, "The run."),
         route(post.clone(), "/v1/runs/{id}/actions", operator, "Sends an action to a run.", act)
             .takes::<RunActionBody>()
             .returns_nothing("The action is stored, and takes effect in the next turn of the run."),
@@ -165,7 +164,10 @@ impl RunActionBody {
     /// Returns the action, and refuses fields that it would ignore.
     fn read(self) -> Result<(RunAction, Option<String>), Problem> {
         let Self { action, steps, step, result, undo, reason } = self;
-        let takes_step = matches!(action, RunActionName::Reset | RunActionName::Resolve | RunActionName::Complete | RunActionName::Skip);
+        let takes_step = matches!(
+            action,
+            RunActionName::Reset | RunActionName::Resolve | RunActionName::Complete | RunActionName::Skip
+        );
         let unused = [
             ("steps", !steps.is_empty() && action != RunActionName::Retry),
             ("step", step.is_some() && !takes_step),

@@ -14,7 +14,7 @@ use super::tasks::record;
 use crate::http::access::Role;
 use crate::http::problem::Problem;
 use crate::http::request::Call;
-use crate::http::wire::{DurationText, Reply, TaskBody, json};
+use crate::http::wire::{DurationText, Reply, TaskBody, check_text, json};
 
 pub(super) fn table() -> Vec<Route> {
     let operator = Access::Needs(Role::Operator);
@@ -157,6 +157,7 @@ async fn complete(call: Call) -> Reply {
 
 async fn fail(call: Call) -> Reply {
     let body: FailBody = call.json()?;
+    check_text("error", &body.error)?;
     let failure = if body.permanent { Failure::permanent(body.error) } else { Failure::retryable(body.error) };
     call.server.engine.fail(token(&call, body.token)?, failure).await?;
     task(&call).await

@@ -16,7 +16,7 @@ use crate::http::access::Role;
 use crate::http::change::tagged_tasks;
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{Call, decode_cursor, encode_cursor};
-use crate::http::wire::{Page, PageQuery, Reply, TaskBody, check_limit, json};
+use crate::http::wire::{Page, PageQuery, Reply, TaskBody, check_limit, check_text, json};
 
 /// The content type of templates.
 const YAML: &str = "application/yaml";
@@ -174,7 +174,11 @@ async fn show(call: Call) -> Reply {
 async fn put(call: Call) -> Reply {
     let name = call.parameter("name");
     let file = TemplateFile::read(&format!("{name}.yaml"), text(&call)?).map_err(|errors| {
-        Problem::invalid("body", errors.to_string().trim().to_owned(), "mend the template; POST /v1/templates:check lists its errors")
+        Problem::invalid(
+            "body",
+            errors.to_string().trim().to_owned(),
+            "mend the template; POST /v1/templates:check lists its errors",
+        )
     })?;
     if file.template().name != name {
         let detail = format!("the template has the name `{}`, and the path the name `{name}`", file.template().name);
@@ -212,6 +216,7 @@ fn plain(content_type: &'static str, text: String) -> Response<Body> {
 async fn start(call: Call) -> Reply {
     let wait = call.wait()?;
     let StartRunBody { input, environment, key } = call.json()?;
+    key.as_deref().map_or(Ok(()), |key| check_text("key", key))?;
     // A template that is not stored is an error of the path, not of the body.
     stored(&call).await?;
     if let Some(request) = &call.repeats {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::PartialSchema;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
 /// The units, the largest first.
 const UNITS: [(&str, u64); 5] =
@@ -69,11 +69,7 @@ impl PartialSchema for DurationText {
     fn schema() -> RefOr<Schema> {
         let pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+$";
         let description = "A duration: numbers with the units ms, s, m, h and d, such as `1h30m`.";
-        ObjectBuilder::new()
-            .schema_type(Type::String)
-            .pattern(Some(pattern))
-            .description(Some(description))
-            .into()
+        ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).description(Some(description)).into()
     }
 }
 

@@ -1,8 +1,6 @@
 //! Limits.
 
-use onward_store::{
-    ConcurrencyLimit, GroupShare, Limit, LimitRecord, LimitScope, Name, Rate, RateLimit, SetLimit,
-};
+use onward_store::{ConcurrencyLimit, GroupShare, Limit, LimitRecord, LimitScope, Name, Rate, RateLimit, SetLimit};
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 

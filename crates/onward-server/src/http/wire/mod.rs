@@ -19,7 +19,7 @@ pub(crate) use content::Content;
 pub(crate) use duration::{DurationText, read_duration};
 pub(crate) use event::{EventBody, EventPageBody};
 pub(crate) use limit::{LimitBody, LimitChange, read_scope};
-pub(crate) use new_task::{NewTaskBody, name};
+pub(crate) use new_task::{NewTaskBody, check_text, name};
 pub(crate) use page::{Page, PageQuery, check_limit};
 pub(crate) use queue::{EndedBody, QueueBody, QueueChange};
 pub(crate) use reply::{Reply, created, json, no_content, with_status};

@@ -124,6 +124,8 @@ impl NewTaskBody {
             Some(raw) => raw,
             None => self.payload()?,
         };
+        self.key.as_deref().map_or(Ok(()), |key| check_text("key", key))?;
+        self.tags.values().try_for_each(|value| check_text("tags", value))?;
         let unique = self.unique()?;
         let when = self.when()?;
         let depends_on = self.dependencies()?;
@@ -208,6 +210,14 @@ pub(crate) fn name(field: &str, text: &str) -> Result<Name, Problem> {
 
 fn optional_name(field: &str, text: Option<&str>) -> Result<Option<Name>, Problem> {
     text.map(|text| name(field, text)).transpose()
+}
+
+/// Checks that a text can be kept by every store: PostgreSQL keeps no NUL character.
+pub(crate) fn check_text(field: &str, text: &str) -> Result<(), Problem> {
+    if text.contains('\0') {
+        return Err(Problem::invalid(field, "the text has a NUL character", "leave it out"));
+    }
+    Ok(())
 }
 
 /// Reads the number of a task in a field.

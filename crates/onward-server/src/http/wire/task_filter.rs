@@ -4,7 +4,7 @@ use onward_store::{TaskFilter, TaskState, Timestamp};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::new_task::{name, task_id};
+use super::new_task::{check_text, name, task_id};
 use crate::http::problem::Problem;
 
 /// A filter of tasks. A task must meet every condition that is set.
@@ -46,6 +46,8 @@ pub(crate) struct TaskFilterQuery {
 impl TaskFilterQuery {
     /// Returns the filter.
     pub(crate) fn filter(&self) -> Result<TaskFilter, Problem> {
+        self.key.as_deref().map_or(Ok(()), |key| check_text("key", key))?;
+        self.tag.as_deref().map_or(Ok(()), |tag| check_text("tag", tag))?;
         let text = |field, text: &Option<String>| text.as_deref().map(|text| name(field, text)).transpose();
         Ok(TaskFilter {
             kind: text("kind", &self.kind)?,
@@ -66,9 +68,7 @@ impl TaskFilterQuery {
 
 /// Reads states that are separated by commas.
 pub(crate) fn parse_states(text: &str) -> Result<Vec<TaskState>, Problem> {
-    let state = |state: &str| {
-        state.trim().parse::<TaskState>().map_err(|error| Problem::from(error).field("state"))
-    };
+    let state = |state: &str| state.trim().parse::<TaskState>().map_err(|error| Problem::from(error).field("state"));
     text.split(',').map(state).collect()
 }
 
