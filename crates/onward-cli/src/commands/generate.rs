@@ -16,8 +16,8 @@ use crate::output::reference;
 /// The kind of documentation, and its target directory.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// The command reference as Markdown, cli.md, the JSON Schema of workflow templates, and the OpenAPI
-    /// document of the HTTP API
+    /// The command reference as Markdown, cli.md, the JSON Schema of workflow templates, and the
+    /// OpenAPI document of the HTTP API
     Reference {
         /// The directory
         directory: PathBuf,

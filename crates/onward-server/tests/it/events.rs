@@ -15,7 +15,7 @@ on_every_store! {
     a_stream_resumes_behind_its_last_event_at_another_server,
     a_stream_is_filtered,
     a_long_poll_returns_with_the_first_event,
-    a_pruned_position_is_told_as_a_gap,
+    a_pruned_position_is_reported_as_a_gap,
     streams_are_bounded,
 }
 
@@ -99,7 +99,7 @@ async fn a_long_poll_returns_with_the_first_event(api: Api) {
     assert_eq!(api.get("/v1/events?after=x").await.expect_problem(422, "invalid")["field"], "after");
 }
 
-async fn a_pruned_position_is_told_as_a_gap(api: Api) {
+async fn a_pruned_position_is_reported_as_a_gap(api: Api) {
     for _ in 0..3 {
         api.submit("k").await;
     }
@@ -182,7 +182,7 @@ fn streams_that_are_up_to_date_share_one_read() {
             }
         }
         let reads = store.events.load(Ordering::Relaxed);
-        // Of 50 streams and 10 changes, each alone would read a thousand pages.
+        // Fifty streams that read alone would read a thousand pages for ten changes.
         assert!(reads < 200, "{reads} reads");
         let _ = tokio::time::timeout(Duration::from_millis(200), streams[0].0.read_u8()).await;
         assert_eq!(store.events.load(Ordering::Relaxed), reads, "idle streams read");

@@ -1,7 +1,9 @@
 //! Idempotency keys.
 
+use std::time::Duration;
+
 use onward_server::http::Role;
-use onward_store::{Page, StoreReads as _, TaskFilter};
+use onward_store::{DocumentQuery, Name, Page, StoreReads as _, TaskFilter};
 use serde_json::{Value, json};
 
 use crate::api::Api;
@@ -17,6 +19,7 @@ on_every_store! {
     keys_of_different_owners_are_different,
     a_repeat_after_the_removal_of_the_task_is_refused,
     a_path_that_creates_nothing_takes_no_key,
+    old_records_are_pruned_in_passing,
 }
 
 fn submit(api: &Api, path: &str, key: &str, body: &Value) -> Request {
@@ -98,4 +101,33 @@ async fn a_path_that_creates_nothing_takes_no_key(api: Api) {
     assert_eq!(api.send(request).await.expect_problem(422, "invalid")["field"], "Idempotency-Key");
     let long = "x".repeat(256);
     api.send(submit(&api, "/v1/tasks", &long, &json!({"kind": "k"}))).await.expect_problem(422, "invalid");
+}
+
+/// Returns the number of idempotency and audit records.
+async fn records(api: &Api) -> usize {
+    let shards = (0..16).map(|shard| format!("onward.request-{shard:x}"));
+    let mut count = 0;
+    for collection in shards.chain(["onward.audit".to_owned()]) {
+        let query = DocumentQuery::new(Name::new(collection).unwrap());
+        count += api.store.documents(query).await.unwrap().documents.len();
+    }
+    count
+}
+
+async fn old_records_are_pruned_in_passing(api: Api) {
+    for key in 0..10 {
+        api.send(submit(&api, "/v1/tasks", &key.to_string(), &json!({"kind": "k"}))).await.expect(201);
+    }
+    api.post("/v1/tasks/1/cancel", json!({})).await.expect(200);
+    assert_eq!(records(&api).await, 11);
+    api.clock.advance(Duration::from_secs(91 * 24 * 3600));
+    // Each look is at one of seventeen collections, and happens beside a request.
+    for _ in 0..1000 {
+        api.clock.advance(Duration::from_secs(10));
+        api.submit("k").await;
+        if records(&api).await == 0 {
+            return;
+        }
+    }
+    panic!("{} records are left", records(&api).await);
 }

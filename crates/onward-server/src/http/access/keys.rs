@@ -30,8 +30,8 @@ impl Keys {
     /// Creates a key. Returns the text of the key, which is nowhere stored, and its record.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a name or a time out of bounds; the store's error if it
-    /// could not keep the key.
+    /// [`is_invalid`](Error::is_invalid) for a name or a time out of bounds; the store's error if
+    /// it could not keep the key.
     pub async fn create(&self, new: NewKey) -> Result<(String, KeyRecord), Error> {
         new.check()?;
         let (id, secret, now) = (new_id()?, new_secret()?, self.now());
@@ -61,8 +61,8 @@ impl Keys {
         Ok(keys)
     }
 
-    /// Revokes a key: every server refuses it from now on. Returns the record, or `None` if there is
-    /// no such key. A key that was revoked already is unchanged.
+    /// Revokes a key: every server refuses it from now on. Returns the record, or `None` if there
+    /// is no such key. A key that was revoked already is unchanged.
     ///
     /// # Errors
     /// The store's error if it could not keep the change.

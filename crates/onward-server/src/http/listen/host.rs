@@ -13,8 +13,8 @@ use crate::http::server::ServerOptions;
 /// Checks that a server may listen on an address.
 ///
 /// # Errors
-/// [`is_invalid`](Error::is_invalid) for an address beyond loopback: the server has no TLS, so a key
-/// could be read on the way.
+/// [`is_invalid`](Error::is_invalid) for an address beyond loopback: the server has no TLS, so a
+/// key could be read on the way.
 pub fn check_address(address: SocketAddr) -> Result<(), Error> {
     if address.ip().is_loopback() {
         return Ok(());

@@ -42,7 +42,8 @@ enum Verb {
 struct BulkBody {
     /// The tasks. `payloads`, `cursor` and `limit` are not taken here.
     filter: TaskFilterQuery,
-    /// True changes nothing and returns the number of tasks that the filter selects. Default: false.
+    /// True changes nothing and returns the number of tasks that the filter selects. Default:
+    /// false.
     #[serde(default)]
     dry_run: bool,
     /// The number that a dry run returned. It is needed if the filter selects more than 1000 tasks.

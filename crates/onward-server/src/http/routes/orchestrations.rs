@@ -10,7 +10,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::route::{Access, Route, route};
-use super::submit::{SubmittedBody, respond, result_gone};
+use super::submit::{ReplyBody, SubmittedBody, respond, result_gone};
 use super::tasks::record;
 use crate::http::access::Role;
 use crate::http::change::tagged_tasks;
@@ -27,7 +27,7 @@ pub(super) fn table() -> Vec<Route> {
             .prefers_wait()
             .returns::<SubmittedBody>(201, "The orchestration was started.")
             .returns::<SubmittedBody>(202, "The orchestration did not end within the time to wait.")
-            .returns::<TaskBody>(200, "The orchestration has ended; or, without `Prefer`, another one has the key."),
+            .returns::<ReplyBody>(200, "The orchestration has ended; or, without `Prefer`, another one has the key."),
         route(Method::GET, "/v1/orchestrations/{id}", viewer, "Returns an orchestration.", show)
             .returns::<OrchestrationBody>(200, "The orchestration."),
         route(post.clone(), "/v1/orchestrations/{id}/signals/{name}", operator, "Sends a signal.", signal)

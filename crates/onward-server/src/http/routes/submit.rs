@@ -28,7 +28,7 @@ pub(super) fn table() -> Vec<Route> {
             .without_record()
             .returns::<SubmittedBody>(201, "The task was inserted.")
             .returns::<SubmittedBody>(202, "The task was inserted, and did not end within the time to wait.")
-            .returns::<TaskBody>(200, "The task has ended; or, without `Prefer`, another task has the key."),
+            .returns::<ReplyBody>(200, "The task has ended; or, without `Prefer`, another task has the key."),
         route(Method::POST, "/v1/tasks:batch", operator, "Submits several tasks, all or none.", submit_batch)
             .takes::<BatchBody>()
             .creates()
@@ -76,6 +76,16 @@ pub(super) struct SubmittedBody {
     /// The outcome: `inserted`, `duplicate`, `priority_raised`, `requeued`, `superseded` or
     /// `rejected`.
     pub(super) outcome: &'static str,
+}
+
+/// The response to a submit or a start with status 200.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(super) enum ReplyBody {
+    /// The task, which has ended, if the request waited for it.
+    Ended(Box<TaskBody>),
+    /// The task that has the key.
+    Existing(SubmittedBody),
 }
 
 impl From<Submitted> for SubmittedBody {
@@ -142,11 +152,13 @@ pub(super) async fn respond(call: &Call, submitted: Submitted, wait: Option<Dura
     let location = format!("/v1/tasks/{id}");
     let body = SubmittedBody::from(submitted);
     let Some(wait) = wait else {
-        let status = if submitted.is_new() { StatusCode::CREATED } else { StatusCode::OK };
-        return created(status, &location, &body);
+        return match submitted.is_new() {
+            true => created(StatusCode::CREATED, &location, &body),
+            false => created(StatusCode::OK, &location, &ReplyBody::Existing(body)),
+        };
     };
     match wait_for_end(call, id, wait).await? {
-        Some(record) => created(StatusCode::OK, &location, &ended_body(call, record)),
+        Some(record) => created(StatusCode::OK, &location, &ReplyBody::Ended(Box::new(ended_body(call, record)))),
         None => created(StatusCode::ACCEPTED, &location, &body),
     }
 }

@@ -11,12 +11,12 @@ use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use super::route::{Access, Route, route};
-use super::submit::{SubmittedBody, respond, result_gone};
+use super::submit::{ReplyBody, SubmittedBody, respond, result_gone};
 use crate::http::access::Role;
 use crate::http::change::tagged_tasks;
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{Call, decode_cursor, encode_cursor};
-use crate::http::wire::{Page, PageQuery, Reply, TaskBody, check_limit, check_text, json};
+use crate::http::wire::{Page, PageQuery, Reply, check_limit, check_text, json};
 
 /// The content type of templates.
 const YAML: &str = "application/yaml";
@@ -48,7 +48,7 @@ pub(super) fn table() -> Vec<Route> {
             .prefers_wait()
             .returns::<SubmittedBody>(201, "The run was started.")
             .returns::<SubmittedBody>(202, "The run did not end within the time to wait.")
-            .returns::<TaskBody>(200, "The run has ended; or, without `Prefer`, another run has the key."),
+            .returns::<ReplyBody>(200, "The run has ended; or, without `Prefer`, another run has the key."),
     ]
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct RetryBody {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum BackoffBody {
-    /// The same delay each time.
+    /// A constant delay.
     Constant {
         /// The delay.
         delay: DurationText,
