@@ -1,5 +1,7 @@
 //! `onward serve` and `onward key` with the real binary.
 
+#![expect(clippy::panic, reason = "a test that cannot go on should say where")]
+
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
@@ -160,7 +162,6 @@ const GUIDE: &str = include_str!("../../../../docs/guides/http-api.md");
 
 /// Shows: W8
 #[test]
-#[expect(clippy::print_stdout, reason = "a test that does not run says so")]
 fn every_command_of_the_guide_prints_what_the_guide_says() {
     if Command::new("curl").arg("--version").stdout(Stdio::null()).status().is_err() {
         println!("not tested: there is no curl");

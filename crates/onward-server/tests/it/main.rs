@@ -25,6 +25,8 @@ mod idempotency;
 #[cfg(test)]
 mod keys;
 #[cfg(test)]
+mod logs;
+#[cfg(test)]
 mod openapi;
 #[cfg(test)]
 mod problems;

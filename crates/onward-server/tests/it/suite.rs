@@ -58,7 +58,6 @@ async fn open(kind: StoreKind, clock: &Arc<ManualClock>, directory: &std::path::
 
 /// Returns the URL of a new schema on the server of `ONWARD_POSTGRES_URL`.
 #[cfg(feature = "postgres")]
-#[expect(clippy::print_stdout, reason = "a test that does not run says so")]
 fn new_schema() -> Option<String> {
     use std::sync::atomic::{AtomicU64, Ordering};
 

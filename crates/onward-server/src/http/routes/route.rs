@@ -250,7 +250,7 @@ impl Route {
             let detail = format!("{} {} takes no query", self.method, self.path);
             return Err(Problem::new(Code::Malformed, detail, "leave the query out"));
         }
-        let is_empty = matches!(&*call.body.trim_ascii(), b"" | b"{}");
+        let is_empty = matches!(call.body.trim_ascii(), b"" | b"{}");
         if matches!(self.takes, Takes::Nothing) && !is_empty {
             let detail = format!("{} {} takes no body", self.method, self.path);
             return Err(Problem::new(Code::Malformed, detail, "leave the body out"));
