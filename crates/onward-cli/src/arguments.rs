@@ -9,6 +9,8 @@ use crate::commands::{
     completions, each, events, generate, limit, orchestration, queue, run, schedule, store, submit, tag, task, work,
     workflow,
 };
+#[cfg(feature = "serve")]
+use crate::commands::{key, serve};
 use crate::exit_code::EXPLANATION;
 use crate::options::GlobalOptions;
 use crate::output::cleaned;
@@ -59,6 +61,13 @@ pub(crate) enum Command {
     /// Check, test, store, list, compare and draw templates of workflows; start and operate runs
     #[command(subcommand)]
     Workflow(workflow::Command),
+    /// Serve the store over HTTP, on this machine
+    #[cfg(feature = "serve")]
+    Serve(serve::Arguments),
+    /// Create, list and revoke the keys of the HTTP API
+    #[cfg(feature = "serve")]
+    #[command(subcommand)]
+    Key(key::Command),
     /// Show counts and statistics: queues, kinds, sessions, pauses
     Stats,
     /// Show live activity on a terminal: queues, running tasks, dead letters, limits, sessions,

@@ -12,7 +12,7 @@ use crate::command;
 use crate::project::Project;
 
 /// The packages whose tests mostly wait for the disk, a server, a peer or a child process.
-const WAITING: &[&str] = &["onward", "onward-cli", "onward-store", "onward-zmtp"];
+const WAITING: &[&str] = &["onward", "onward-cli", "onward-server", "onward-store", "onward-zmtp"];
 
 /// The threads for each processor of a program whose tests wait. With four, concurrent writers that
 /// computed for long held their transactions open longer than the server allows (5 s).

@@ -6,6 +6,8 @@ use super::{
     completions, doctor, each, events, generate, limit, man, orchestration, queue, run, schedule, stats, store, submit,
     tag, task, work, workflow,
 };
+#[cfg(feature = "serve")]
+use super::{key, serve};
 use crate::arguments::{Arguments, Command};
 use crate::exit_code::ExitCode;
 
@@ -24,6 +26,10 @@ pub(crate) async fn run_command(arguments: Arguments) -> anyhow::Result<ExitCode
         Command::Limit(command) => limit::run(options, command).await,
         Command::Schedule(command) => schedule::run(options, command).await,
         Command::Workflow(command) => workflow::run(options, command).await,
+        #[cfg(feature = "serve")]
+        Command::Serve(arguments) => serve::run(options, arguments).await,
+        #[cfg(feature = "serve")]
+        Command::Key(command) => key::run(options, command).await,
         Command::Stats => stats::run(options).await,
         #[cfg(feature = "top")]
         Command::Top(arguments) => top::run(options, arguments).await,

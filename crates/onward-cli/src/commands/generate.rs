@@ -16,7 +16,8 @@ use crate::output::reference;
 /// The kind of documentation, and its target directory.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// The command reference as Markdown, cli.md, and the JSON Schema of workflow templates
+    /// The command reference as Markdown, cli.md, the JSON Schema of workflow templates, and the
+    /// OpenAPI document of the HTTP API
     Reference {
         /// The directory
         directory: PathBuf,
@@ -38,6 +39,8 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Reference { directory } => {
             write(&directory, "cli.md", reference(Arguments::command()).as_bytes())?;
+            #[cfg(feature = "serve")]
+            write(&directory, "openapi.json", onward_server::http::openapi_json().as_bytes())?;
             write(&directory, "workflow.schema.json", format!("{:#}\n", template_schema()).as_bytes())?;
         }
         Command::Man { directory } => write_pages(&directory, Arguments::command(), "onward")?,

@@ -6,12 +6,16 @@ pub(crate) mod doctor;
 pub(crate) mod each;
 pub(crate) mod events;
 pub(crate) mod generate;
+#[cfg(feature = "serve")]
+pub(crate) mod key;
 pub(crate) mod limit;
 pub(crate) mod man;
 pub(crate) mod orchestration;
 pub(crate) mod queue;
 pub(crate) mod run;
 pub(crate) mod schedule;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 pub(crate) mod stats;
 pub(crate) mod store;
 pub(crate) mod submit;

@@ -79,6 +79,9 @@ pub(crate) const COMMANDS: &[&str] = &[
     "schedule backfill day --from 2026-01-01T00:00:00Z --until 2026-01-01T03:00:00Z",
     "submit --kind batch --aggregate-size 5 --aggregate-delay 1h three",
     "queue batches",
+    "key create ci --role viewer",
+    "key list",
+    "key revoke ci",
     "workflow check order.yaml",
     "workflow put order.yaml new.yaml",
     "workflow list",
@@ -138,8 +141,9 @@ const ON_RUNS: &[&str] = &[
 /// Commands that need a running worker.
 const WHILE_A_WORKER_RUNS: &[&str] = &["orchestration update 9 add 4", "orchestration wait 3"];
 
-/// Commands that print a script or a page, and one that reports that it is for terminals.
-const WITHOUT: &[&str] = &["completions", "man", "top"];
+/// Commands that print a script or a page, one that reports that it is for terminals, and the
+/// server, whose JSON its own tests read.
+const WITHOUT: &[&str] = &["completions", "man", "serve", "top"];
 
 /// Shows: B11
 fn output_of_commands_is_json_on_request(sandbox: Sandbox) {

@@ -36,6 +36,8 @@ mod queue;
 mod reading;
 mod run;
 mod schedule;
+#[cfg(feature = "serve")]
+mod serve;
 mod store;
 mod stores;
 mod submit;

@@ -1,0 +1,8 @@
+//! `onward key …`
+
+mod command;
+mod create;
+mod list;
+mod revoke;
+
+pub(crate) use command::{Command, run};

@@ -1,0 +1,24 @@
+//! Arguments of `onward serve`.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::values::parse_duration;
+
+/// Arguments of `onward serve`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Address to listen on. It has to be a loopback address, because the server has no TLS; port 0
+    /// takes a free port
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7070")]
+    pub(super) listen: SocketAddr,
+    /// Name by which clients may address the server, besides localhost, for a proxy on this
+    /// machine; repeat for more
+    #[arg(long, value_name = "NAME")]
+    pub(super) host: Vec<String>,
+    /// Time to let open requests end after a request to stop
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_duration)]
+    pub(super) stop_within: Duration,
+}

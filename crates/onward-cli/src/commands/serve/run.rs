@@ -1,0 +1,81 @@
+//! Serving a store.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use onward_server::http::{Listener, Server, ServerOptions, check_address};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::arguments::Arguments;
+use crate::exit_code::ExitCode;
+use crate::location::Location;
+use crate::options::GlobalOptions;
+use crate::output::{print_json, print_line, remark};
+use crate::process::Interrupts;
+use crate::store_file;
+
+/// Serves the store until the program is asked to stop.
+pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let Arguments { listen, host, stop_within } = arguments;
+    check_address(listen)?;
+    let mut interrupts = Interrupts::listen().context("cannot listen for signals")?;
+    let store = store_file::open_or_create_to_stay(options).await?;
+    // The port comes before the key file, so that a second server on it leaves the file alone.
+    let listener = Listener::bind(listen).await.with_context(|| {
+        format!("cannot listen on {listen}; stop what listens there, or give another port with --listen")
+    })?;
+    let mut settings = ServerOptions::default();
+    settings.hosts = host;
+    settings.key_file_beside = file_of(&options.store).map(Path::to_owned);
+    let server = Server::open(store, settings).await?;
+    announce(options, &server, &listener).await?;
+
+    let stop = CancellationToken::new();
+    let serving = listener.serve(&server, stop.clone(), stop_within);
+    tokio::pin!(serving);
+    let ended = tokio::select! {
+        ended = &mut serving => ended,
+        () = interrupts.next() => {
+            remark("stopping: open requests may end; another request to stop ends them");
+            stop.cancel();
+            tokio::select! {
+                ended = serving => ended,
+                () = interrupts.next() => false,
+            }
+        }
+    };
+    server.close().await?;
+    if !ended {
+        remark("some requests had not ended");
+    }
+    Ok(if ended { ExitCode::Done } else { ExitCode::Interrupted })
+}
+
+fn file_of(location: &Location) -> Option<&Path> {
+    match location {
+        Location::File(path) => Some(path),
+        Location::Server(_) => None,
+    }
+}
+
+/// Prints the address, the link of the first admin and the key file.
+async fn announce(options: &GlobalOptions, server: &Arc<Server>, listener: &Listener) -> anyhow::Result<()> {
+    let address = listener.local_address().context("cannot read the address")?;
+    let base = format!("http://{address}");
+    let link = server.first_admin_token().await?.map(|token| format!("{base}/v1/sign-in?token={token}"));
+    let key_file: Option<PathBuf> = server.key_file().await;
+    if options.json {
+        print_json(&json!({ "listening": base, "link": link, "key_file": key_file }))?;
+        return Ok(());
+    }
+    print_line(format_args!("listening on {base}"))?;
+    if let Some(link) = link {
+        print_line(format_args!("open this link within 10 minutes, once, for the key of the first admin:\n{link}"))?;
+    }
+    if let Some(path) = key_file {
+        print_line(format_args!("key for this user: curl -H @{} {base}/v1/overview", path.display()))?;
+    }
+    Ok(())
+}

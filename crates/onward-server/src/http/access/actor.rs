@@ -1,0 +1,58 @@
+//! The actor of a request.
+
+use axum::http::{HeaderMap, header};
+
+use super::keys::Keys;
+use super::role::Role;
+use crate::http::problem::{Code, Problem};
+
+/// The holder of the key of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Actor {
+    /// The id of the key.
+    pub(crate) key: String,
+    /// The name of the key.
+    pub(crate) name: String,
+    /// The role of the key.
+    pub(crate) role: Role,
+}
+
+impl Actor {
+    /// Checks that the actor has a role.
+    pub(crate) fn needs(&self, role: Role) -> Result<(), Problem> {
+        if self.role >= role {
+            return Ok(());
+        }
+        Err(Problem::new(
+            Code::Forbidden,
+            format!("the key `{}` has the role {} and this needs {role}", self.name, self.role),
+            format!("use a key with the role {role}: `onward key create NAME --role {role}`"),
+        ))
+    }
+}
+
+/// Returns the actor of a request by its `Authorization: Bearer` header.
+pub(crate) async fn authenticate(keys: &Keys, headers: &HeaderMap) -> Result<Actor, Problem> {
+    let Some(value) = headers.get(header::AUTHORIZATION) else { return Err(missing()) };
+    let key = value.to_str().ok().and_then(bearer).ok_or_else(invalid)?;
+    let record = keys.find(key).await?.ok_or_else(invalid)?;
+    Ok(Actor { key: record.id, name: record.name, role: record.role })
+}
+
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, key) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
+}
+
+#[cold]
+fn missing() -> Problem {
+    let remedy = "send `Authorization: Bearer KEY`; `onward key create NAME --role ROLE` makes a key";
+    Problem::new(Code::CredentialMissing, "the request has no credential", remedy)
+}
+
+/// The problem of every key that is not accepted: the reasons look alike.
+#[cold]
+fn invalid() -> Problem {
+    let remedy = "use another key; `onward key list` shows which are active";
+    Problem::new(Code::CredentialInvalid, "the key is unknown, expired or revoked", remedy)
+}

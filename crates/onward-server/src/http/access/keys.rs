@@ -1,0 +1,130 @@
+//! The keys of a store.
+
+use std::sync::Arc;
+
+use onward_store::{
+    DocumentQuery, DocumentRecord, Error, ExpectedVersion, Name, Outcome, PutDocument, Refusal, Store, StoreReads,
+    Timestamp, Write,
+};
+
+use super::key::{KeyRecord, KeyState, NewKey, StoredKey, is_id, parts, text};
+use super::secret::{SecretHash, new_id, new_secret};
+use crate::http::bounds;
+
+/// The collection of the keys. The key of a document is the id of the key.
+const COLLECTION: &str = "onward.keys";
+
+/// The API keys of a store. They are documents, so every server on the store accepts them.
+#[derive(Debug, Clone)]
+pub struct Keys {
+    store: Arc<dyn Store>,
+}
+
+impl Keys {
+    /// Returns the keys of a store.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self { store }
+    }
+
+    /// Creates a key. Returns the text of the key, which is nowhere stored, and its record.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) for a name or a time out of bounds; the store's error if
+    /// it could not keep the key.
+    pub async fn create(&self, new: NewKey) -> Result<(String, KeyRecord), Error> {
+        new.check()?;
+        let (id, secret, now) = (new_id()?, new_secret()?, self.now());
+        let stored = StoredKey {
+            name: new.name,
+            role: new.role,
+            hash: SecretHash::of(&secret).to_text(),
+            created_at: now,
+            expires_at: new.expires_after.map(|time| now.plus(time)),
+            revoked_at: None,
+        };
+        self.put(&id, &stored, ExpectedVersion::Absent).await?;
+        Ok((text(&id, &secret), stored.record(id, now)))
+    }
+
+    /// Returns all keys, the oldest first.
+    ///
+    /// # Errors
+    /// The store's error if it could not be read.
+    pub async fn list(&self) -> Result<Vec<KeyRecord>, Error> {
+        let query = DocumentQuery { limit: bounds::KEYS, with_content: true, ..DocumentQuery::new(collection()?) };
+        let now = self.now();
+        let documents = self.store.documents(query).await?.documents;
+        let record = |document: DocumentRecord| Ok(read(&document)?.record(document.key, now));
+        let mut keys: Vec<_> = documents.into_iter().map(record).collect::<Result<_, Error>>()?;
+        keys.sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
+        Ok(keys)
+    }
+
+    /// Revokes a key: every server refuses it from now on. Returns the record, or `None` if there
+    /// is no such key. A key that was revoked already is unchanged.
+    ///
+    /// # Errors
+    /// The store's error if it could not keep the change.
+    pub async fn revoke(&self, id: &str) -> Result<Option<KeyRecord>, Error> {
+        let Some(document) = self.document(id).await? else { return Ok(None) };
+        let (mut stored, now) = (read(&document)?, self.now());
+        if stored.revoked_at.is_none() {
+            stored.revoked_at = Some(now);
+            self.put(id, &stored, ExpectedVersion::Any).await?;
+        }
+        Ok(Some(stored.record(id.to_owned(), now)))
+    }
+
+    /// Returns the record of an active key; `None` if the text is no key, or one that is unknown,
+    /// expired or revoked.
+    pub(super) async fn find(&self, key: &str) -> Result<Option<KeyRecord>, Error> {
+        let Some((id, secret)) = parts(key) else { return Ok(None) };
+        let found = self.document(id).await?.as_ref().map(read).transpose()?;
+        let given = SecretHash::of(secret);
+        // An unknown id costs the same comparison as a wrong secret.
+        let expected = found.as_ref().and_then(StoredKey::hash).unwrap_or(SecretHash::of(""));
+        let (matches, now) = (expected.matches(&given), self.now());
+        Ok(found.filter(|key| matches && key.state(now) == KeyState::Active).map(|key| key.record(id.to_owned(), now)))
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.store.clock().now()
+    }
+
+    async fn document(&self, id: &str) -> Result<Option<DocumentRecord>, Error> {
+        if !is_id(id) {
+            return Ok(None);
+        }
+        self.store.document(collection()?, id.to_owned()).await
+    }
+
+    async fn put(&self, id: &str, key: &StoredKey, expect: ExpectedVersion) -> Result<(), Error> {
+        let content = serde_json::to_vec(key).map_err(|error| Error::corrupt(error.to_string()))?;
+        let document = PutDocument {
+            expect,
+            content_type: "application/json".to_owned(),
+            ..PutDocument::new(collection()?, id, content)
+        };
+        match self.store.apply(vec![Write::PutDocument(Box::new(document))]).await?.pop() {
+            Some(Outcome::DocumentPut { .. }) => Ok(()),
+            Some(Outcome::Refused(refusal)) => Err(refused(&refusal)),
+            _ => Err(Error::corrupt("the store returned the outcome of another write for a key")),
+        }
+    }
+}
+
+fn collection() -> Result<Name, Error> {
+    Name::new(COLLECTION)
+}
+
+fn read(document: &DocumentRecord) -> Result<StoredKey, Error> {
+    let content = document.content.as_deref().unwrap_or_default();
+    serde_json::from_slice(content)
+        .map_err(|_| Error::corrupt(format!("the key {} cannot be read; revoke it and create another", document.key)))
+}
+
+#[cold]
+fn refused(refusal: &Refusal) -> Error {
+    Error::invalid(refusal.to_string())
+}

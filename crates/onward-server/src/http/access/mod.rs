@@ -1,0 +1,16 @@
+//! Access: keys, roles and the actor of a request.
+
+mod actor;
+mod key;
+mod key_file;
+mod keys;
+mod link;
+mod role;
+mod secret;
+
+pub(crate) use actor::{Actor, authenticate};
+pub use key::{KeyRecord, KeyState, NewKey};
+pub(crate) use key_file::KeyFile;
+pub use keys::Keys;
+pub(crate) use link::OneTimeLink;
+pub use role::Role;

@@ -1,0 +1,77 @@
+//! Pruning of records whose time is over.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use onward_store::{DocumentQuery, DocumentSelection, Error, ExpectedVersion, Name, Store, StoreReads, Write};
+
+use super::audit::{COLLECTION, time_key};
+use super::idempotency::COLLECTION_PREFIX;
+use crate::http::bounds;
+
+/// The time between two looks for records whose time is over.
+const INTERVAL: Duration = Duration::from_secs(10);
+
+/// Prunes old records in passing: a server without requests reads and writes nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Pruner(Mutex<Turn>);
+
+#[derive(Debug, Default)]
+struct Turn {
+    last: Option<Duration>,
+    shard: u32,
+}
+
+impl Pruner {
+    /// Returns the collection to look at, if it is time for a look.
+    fn turn(&self, now: Duration) -> Option<u32> {
+        let mut turn = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if turn.last.is_some_and(|last| now < last.saturating_add(INTERVAL)) {
+            return None;
+        }
+        turn.last = Some(now);
+        turn.shard = (turn.shard + 1) % 17;
+        Some(turn.shard)
+    }
+
+    /// Deletes some records whose time is over, if it is time for a look.
+    ///
+    /// # Errors
+    /// The store's error.
+    pub(crate) async fn prune(&self, store: &dyn Store) -> Result<(), Error> {
+        let clock = store.clock();
+        let Some(shard) = self.turn(clock.steady()) else { return Ok(()) };
+        let (collection, kept) = match shard {
+            16 => (COLLECTION.to_owned(), bounds::AUDIT_KEPT),
+            shard => (format!("{COLLECTION_PREFIX}{shard:x}"), bounds::IDEMPOTENCY_KEPT),
+        };
+        let collection = Name::new(collection)?;
+        let oldest_kept = time_key(clock.now().minus(kept));
+        let old = oldest(store, &collection, shard, &oldest_kept).await?;
+        let delete = |key| Write::DeleteDocument { collection: collection.clone(), key, expect: ExpectedVersion::Any };
+        let writes: Vec<Write> = old.into_iter().map(delete).collect();
+        if !writes.is_empty() {
+            store.apply(writes).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the keys of the oldest documents whose time is before a moment.
+async fn oldest(store: &dyn Store, collection: &Name, shard: u32, before: &str) -> Result<Vec<String>, Error> {
+    let by_key = shard == 16;
+    let selection = match by_key {
+        true => DocumentSelection::KeyPrefix(String::new()),
+        false => DocumentSelection::IndexPrefix { index: 0, prefix: String::new() },
+    };
+    let limit = bounds::PRUNED_IN_PASSING;
+    let query = DocumentQuery { selection, limit, ..DocumentQuery::new(collection.clone()) };
+    let page = store.documents(query).await?;
+    let time = |key: &str, index: &[String]| match by_key {
+        true => key.to_owned(),
+        false => index.first().cloned().unwrap_or_default(),
+    };
+    let is_old = |key: &str, index: &[String]| time(key, index).as_str() < before;
+    Ok(page.documents.into_iter().filter(|it| is_old(&it.key, &it.index)).map(|it| it.key).collect())
+}

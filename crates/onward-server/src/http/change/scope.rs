@@ -1,0 +1,85 @@
+//! The scope of a request: what its changes record.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use onward_store::{Error, Tags, Timestamp, Write};
+
+use super::audit::AuditRecord;
+use super::idempotency::{Idempotency, TAG};
+
+tokio::task_local! {
+    /// The scope of the request that this future serves. The engine calls the store within the
+    /// future of its caller, so the store sees the scope of the request that caused the call.
+    static SCOPE: Arc<ChangeScope>;
+}
+
+/// The records that each change of a request carries.
+#[derive(Debug)]
+pub(crate) struct ChangeScope {
+    audit: Option<AuditRecord>,
+    idempotency: Option<Idempotency>,
+    /// The number of audit records so far.
+    recorded: AtomicU32,
+    is_repeated: AtomicBool,
+}
+
+/// Serves a request within its scope.
+pub(crate) async fn in_scope<F: Future>(scope: Arc<ChangeScope>, request: F) -> F::Output {
+    SCOPE.scope(scope, request).await
+}
+
+impl ChangeScope {
+    pub(crate) fn new(audit: Option<AuditRecord>, idempotency: Option<Idempotency>) -> Self {
+        Self { audit, idempotency, recorded: AtomicU32::new(0), is_repeated: AtomicBool::new(false) }
+    }
+
+    /// Returns the scope of the present request; `None` outside of requests, and for one whose
+    /// changes record nothing.
+    pub(super) fn current() -> Option<Arc<Self>> {
+        SCOPE.try_with(Arc::clone).ok().filter(|scope| scope.audit.is_some() || scope.idempotency.is_some())
+    }
+
+    /// Returns the records for a write, and marks the tasks that it submits.
+    pub(super) fn records_for(&self, writes: &mut [Write], now: Timestamp) -> Result<Vec<Write>, Error> {
+        let mut records = Vec::new();
+        if let Some(idempotency) = self.idempotency.as_ref().filter(|_| writes.iter().any(is_submit)) {
+            writes.iter_mut().for_each(|write| mark(write, idempotency));
+            records.push(idempotency.document(now)?);
+        }
+        if let Some(audit) = &self.audit {
+            records.push(audit.document(now, self.recorded.fetch_add(1, Ordering::Relaxed))?);
+        }
+        Ok(records)
+    }
+
+    /// Notes that another request with the same idempotency key was faster.
+    pub(super) fn note_repeated(&self) {
+        self.is_repeated.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the idempotency key of the request.
+    pub(crate) fn idempotency(&self) -> Option<&Idempotency> {
+        self.idempotency.as_ref()
+    }
+
+    /// Returns true if another request with the same idempotency key was faster, so that nothing of
+    /// this one was done.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.is_repeated.load(Ordering::Relaxed)
+    }
+}
+
+fn is_submit(write: &Write) -> bool {
+    matches!(write, Write::Submit(_))
+}
+
+/// Tags a submitted task, so that a repeated request finds it.
+fn mark(write: &mut Write, idempotency: &Idempotency) {
+    if let Write::Submit(task) = write {
+        let mut tags: Tags = std::mem::take(&mut task.tags);
+        tags.set(TAG, idempotency.digest());
+        task.tags = tags;
+    }
+}

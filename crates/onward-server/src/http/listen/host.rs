@@ -1,0 +1,102 @@
+//! The names by which clients address a server.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, Uri, header};
+use onward_store::Error;
+
+use crate::http::problem::{Code, Problem};
+use crate::http::request::Call;
+use crate::http::server::ServerOptions;
+
+/// Checks that a server may listen on an address.
+///
+/// # Errors
+/// [`is_invalid`](Error::is_invalid) for an address beyond loopback: the server has no TLS, so a
+/// key could be read on the way.
+pub fn check_address(address: SocketAddr) -> Result<(), Error> {
+    if address.ip().is_loopback() {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "the address {address} is beyond loopback, and TLS is missing, so that keys could be read on the way; listen on 127.0.0.1, and put a \
+         proxy with TLS on this machine before it"
+    )))
+}
+
+/// Checks the `Host` of a request on a path without a credential.
+pub(crate) fn check_host_of(call: &Call) -> Result<(), Problem> {
+    check(&call.server.options, &Method::GET, &call.uri, &call.headers)
+}
+
+/// Checks the `Host` and the `Origin` of a request.
+pub(crate) fn check_host(options: &ServerOptions, parts: &Parts) -> Result<(), Problem> {
+    check(options, &parts.method, &parts.uri, &parts.headers)
+}
+
+fn check(options: &ServerOptions, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+    let host = text(headers, &header::HOST).or_else(|| uri.authority().map(|it| it.as_str()));
+    let host = host.unwrap_or_default();
+    if !is_known(options, host) {
+        let remedy = "use localhost, or start the server with `--host NAME`";
+        return Err(Problem::new(Code::HostUnknown, format!("this server is not `{host}`"), remedy).field("Host"));
+    }
+    match text(headers, &header::ORIGIN) {
+        Some(origin) if method != Method::GET && !is_same(origin, host) => Err(Problem::new(
+            Code::OriginRefused,
+            format!("a page of {origin} may not change anything here"),
+            "make the request from a page of this server, or from a program",
+        )
+        .field("Origin")),
+        _ => Ok(()),
+    }
+}
+
+fn text<'h>(headers: &'h HeaderMap, name: &header::HeaderName) -> Option<&'h str> {
+    headers.get(name).map(|value| value.to_str().unwrap_or("?"))
+}
+
+/// Returns true if an origin has the host of the request.
+fn is_same(origin: &str, host: &str) -> bool {
+    origin.split_once("://").is_some_and(|(_, rest)| rest.eq_ignore_ascii_case(host))
+}
+
+fn is_known(options: &ServerOptions, host: &str) -> bool {
+    let name = without_port(host);
+    let is_loopback = name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    is_loopback
+        || name.eq_ignore_ascii_case("localhost")
+        || options.hosts.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.ends_with(':') => name,
+        _ => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_and_given_names_are_known() {
+        let options = ServerOptions { hosts: vec!["work.example".to_owned()], ..ServerOptions::default() };
+        for host in ["localhost", "LOCALHOST:7070", "127.0.0.1:7070", "[::1]:7070", "[::1]", "work.example:80"] {
+            assert!(is_known(&options, host), "{host}");
+        }
+        for host in ["", "example.org", "localhost.example.org", "192.0.2.1:7070", "127.0.0.1.example.org", "?"] {
+            assert!(!is_known(&options, host), "{host}");
+        }
+    }
+
+    #[test]
+    fn only_loopback_needs_no_tls() {
+        assert!(check_address("127.0.0.1:7070".parse().unwrap()).is_ok());
+        assert!(check_address("[::1]:7070".parse().unwrap()).is_ok());
+        let error = check_address("0.0.0.0:7070".parse().unwrap()).unwrap_err().to_string();
+        assert!(error.contains("TLS is missing"), "{error}");
+    }
+}

@@ -1,0 +1,9 @@
+//! Live events: pages that streams share, and the streams.
+
+mod feed;
+mod filter;
+mod stream;
+
+pub(crate) use feed::EventFeed;
+pub(crate) use filter::EventFilter;
+pub(crate) use stream::{event_stream, read_page};

@@ -1,0 +1,206 @@
+//! The path of a request: checks, credential, role, body, records, handler, response.
+
+use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, FromRequestParts as _, RawPathParams};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method, Request, Response};
+use axum::routing::{MethodFilter, MethodRouter, on};
+use futures_util::FutureExt as _;
+
+use super::access::{Actor, authenticate};
+use super::bounds;
+use super::change::{AuditRecord, ChangeScope, Idempotency, find_request, in_scope};
+use super::problem::{Code, Problem};
+use super::request::{Call, read_body};
+use super::routes::{Access, Route, all_routes};
+use super::server::Server;
+use super::wire::Reply;
+
+/// Makes the router of a server from the table of routes.
+pub(crate) fn make_router(server: &Arc<Server>) -> Router {
+    let mut router = Router::new();
+    for route in all_routes() {
+        let route = Arc::new(route);
+        let (path, method) = (route.path, route.method.clone());
+        let server = Arc::clone(server);
+        let handler = move |request: Request<Body>| serve(Arc::clone(&server), Arc::clone(&route), request);
+        let filter = MethodFilter::try_from(method).unwrap_or(MethodFilter::GET);
+        let methods: MethodRouter = on(filter, handler);
+        router = router.route(path, methods);
+    }
+    let (unknown, other) = (Arc::clone(server), Arc::clone(server));
+    router
+        .fallback(move |request: Request<Body>| refuse(Arc::clone(&unknown), request, Code::RouteUnknown))
+        .method_not_allowed_fallback(move |request: Request<Body>| {
+            refuse(Arc::clone(&other), request, Code::MethodNotAllowed)
+        })
+}
+
+async fn refuse(server: Arc<Server>, request: Request<Body>, code: Code) -> Response<Body> {
+    let detail = format!("{} {} is not known", request.method(), request.uri().path());
+    let problem = Problem::new(code, detail, "/v1/openapi.json lists all paths and methods");
+    let id = server.request_id();
+    with_id(problem.into_response(&id), &id)
+}
+
+/// Serves a request of a route.
+async fn serve(server: Arc<Server>, route: Arc<Route>, request: Request<Body>) -> Response<Body> {
+    let id = server.request_id();
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let response = match handle(&server, &route, request, &id).await {
+        Ok(response) => response,
+        Err(problem) => problem.into_response(&id),
+    };
+    if method != Method::GET && response.status().is_success() {
+        tracing::info!(request = id, %method, path, status = response.status().as_u16(), "a change");
+    }
+    if route.is_audited() || route.creates {
+        prune(&server);
+    }
+    with_id(response, &id)
+}
+
+/// Prunes old records beside the request.
+fn prune(server: &Arc<Server>) {
+    let server = Arc::clone(server);
+    tokio::spawn(async move {
+        if let Err(error) = server.pruner.prune(&*server.store).await {
+            tracing::warn!(%error, "old records could not be pruned; the server tries again later");
+        }
+    });
+}
+
+fn with_id(mut response: Response<Body>, id: &str) -> Response<Body> {
+    if let Ok(id) = HeaderValue::from_str(id) {
+        response.headers_mut().insert("x-request-id", id);
+    }
+    response
+}
+
+async fn handle(server: &Arc<Server>, route: &Arc<Route>, request: Request<Body>, id: &str) -> Reply {
+    let (mut parts, body) = request.into_parts();
+    let actor = match route.access {
+        Access::Open => None,
+        Access::Needs(role) => {
+            refuse_when_stopping(server)?;
+            super::listen::check_host(&server.options, &parts)?;
+            let actor = authenticate(&server.keys, &parts.headers).await?;
+            actor.needs(role)?;
+            Some(actor)
+        }
+    };
+    let body = tokio::time::timeout(server.options.request_time, read_body(body)).await.map_err(|_| too_slow())??;
+    if parts.uri.path_and_query().is_some_and(|text| text.as_str().contains("%00")) {
+        // PostgreSQL keeps no such text.
+        return Err(Problem::new(Code::Malformed, "the path or the query has a NUL character", "leave it out"));
+    }
+    let parameters = match RawPathParams::from_request_parts(&mut parts, &()).await {
+        Ok(parameters) => parameters.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        Err(_) => return Err(Problem::new(Code::Malformed, "the path is not UTF-8", "encode it as UTF-8")),
+    };
+    let (audit, address) = (route.is_audited(), address(&parts));
+    let Parts { uri, headers, .. } = parts;
+    let mut call = Call { server: Arc::clone(server), actor, parameters, uri, headers, body, repeats: None };
+    route.check_shape(&call)?;
+    let idempotency = idempotency(route, &call)?;
+    if let Some(request) = &idempotency {
+        call.repeats = repeated(server, request).await?;
+    }
+    let audit = call.actor.as_ref().filter(|_| audit).map(|actor| record(actor, address, id, route, &call));
+    run(route, call, Arc::new(ChangeScope::new(audit, idempotency))).await
+}
+
+/// Runs the handler within the scope of its records.
+async fn run(route: &Route, call: Call, scope: Arc<ChangeScope>) -> Reply {
+    let (server, again) = (Arc::clone(&call.server), call.clone());
+    let reply = limited(route, &server, in_scope(Arc::clone(&scope), (route.handler)(call))).await;
+    match (reply, scope.idempotency()) {
+        // A concurrent request with the same key was faster: its result is that of this request.
+        (Err(_), Some(request)) if scope.is_repeated() => {
+            let repeats = repeated(&server, request).await?;
+            (route.handler)(Call { repeats, ..again }).await
+        }
+        (reply, _) => reply,
+    }
+}
+
+async fn limited(route: &Route, server: &Server, reply: impl Future<Output = Reply>) -> Reply {
+    // A panic of one request must not close the connection under others that wait in it.
+    let reply = AssertUnwindSafe(reply).catch_unwind();
+    let reply = async { reply.await.unwrap_or_else(|_| Err(panicked())) };
+    if route.waits {
+        return reply.await;
+    }
+    tokio::time::timeout(server.options.request_time, reply).await.unwrap_or_else(|_| Err(store_too_slow()))
+}
+
+fn record(actor: &Actor, address: Option<String>, id: &str, route: &Route, call: &Call) -> AuditRecord {
+    AuditRecord::new(actor, address, id, format!("{} {}", route.method, route.path), call.uri.path())
+}
+
+fn address(parts: &Parts) -> Option<String> {
+    parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(address)| address.ip().to_string())
+}
+
+/// Returns the idempotency key of a request.
+fn idempotency(route: &Route, call: &Call) -> Result<Option<Idempotency>, Problem> {
+    let Some(value) = call.headers.get("idempotency-key") else { return Ok(None) };
+    let limit = bounds::IDEMPOTENCY_KEY_BYTES;
+    let wrong = |detail: String| Err(Problem::invalid("Idempotency-Key", detail, "leave it out, or send another"));
+    if !route.creates {
+        return wrong(format!("{} {} takes no idempotency key", route.method, route.path));
+    }
+    match value.to_str() {
+        Ok(key) if (1..=limit).contains(&key.len()) => {
+            let owner = call.actor.as_ref().map_or("", |actor| &actor.key);
+            let content_type = call.header("content-type").unwrap_or_default();
+            let query = call.uri.query().unwrap_or_default();
+            let request = [query.as_bytes(), content_type.as_bytes(), &call.body];
+            Ok(Some(Idempotency::new(owner, call.uri.path(), key, &request)))
+        }
+        _ => wrong(format!("the key must have 1 to {limit} visible ASCII characters")),
+    }
+}
+
+/// Returns the key of a request that was made before with it.
+async fn repeated(server: &Server, request: &Idempotency) -> Result<Option<Idempotency>, Problem> {
+    match find_request(&*server.store, request).await? {
+        None => Ok(None),
+        Some(true) => Ok(Some(request.clone())),
+        Some(false) => Err(Problem::new(
+            Code::IdempotencyMismatch,
+            "the idempotency key was used with another body, query or content type",
+            "use a new key for a new request",
+        )
+        .field("Idempotency-Key")),
+    }
+}
+
+fn refuse_when_stopping(server: &Server) -> Result<(), Problem> {
+    if server.is_stopping() {
+        let problem = Problem::new(Code::Stopping, "the server is stopping", "try again, at another server or later");
+        return Err(problem.retry_after(1));
+    }
+    Ok(())
+}
+
+#[cold]
+fn panicked() -> Problem {
+    Problem::new(Code::Internal, "the server has a fault", "report it as a fault of Onward, with the log of the server")
+}
+
+#[cold]
+fn too_slow() -> Problem {
+    Problem::new(Code::RequestTimeout, "the body did not arrive in time", "send it again, faster or in parts")
+}
+
+#[cold]
+fn store_too_slow() -> Problem {
+    let detail = "the store did not answer in time, and the change may have been made";
+    Problem::new(Code::StoreUnavailable, detail, "look, or repeat the request with an Idempotency-Key").retry_after(1)
+}

@@ -1,0 +1,28 @@
+//! The routes: one table, from which the router, the OpenAPI document and the tests of access are
+//! made.
+
+mod audit;
+mod bulk;
+mod events;
+mod health;
+mod keys;
+mod limits;
+mod openapi;
+mod orchestrations;
+mod overview;
+mod queues;
+mod route;
+mod runs;
+mod schedules;
+mod sign_in;
+mod submit;
+mod table;
+mod task_actions;
+mod tasks;
+mod templates;
+
+pub use openapi::openapi_json;
+pub use route::RouteInfo;
+pub(crate) use route::{Access, Route};
+pub(crate) use table::all_routes;
+pub use table::routes;

@@ -1,0 +1,38 @@
+//! The table of all routes.
+
+use super::route::{Route, RouteInfo};
+use super::{
+    audit, bulk, events, health, keys, limits, orchestrations, overview, queues, runs, schedules, sign_in, submit,
+    task_actions, tasks, templates,
+};
+
+/// Returns all routes.
+pub(crate) fn all_routes() -> Vec<Route> {
+    [
+        health::table(),
+        sign_in::table(),
+        submit::table(),
+        tasks::table(),
+        task_actions::table(),
+        bulk::table(),
+        queues::table(),
+        limits::table(),
+        schedules::table(),
+        templates::table(),
+        runs::table(),
+        orchestrations::table(),
+        events::table(),
+        overview::table(),
+        keys::table(),
+        audit::table(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Returns the method, the path and the role of each route.
+#[must_use]
+pub fn routes() -> Vec<RouteInfo> {
+    all_routes().iter().map(RouteInfo::from).collect()
+}

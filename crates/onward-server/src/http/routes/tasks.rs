@@ -1,0 +1,133 @@
+//! Reading tasks.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Method, Response, header};
+use bytes::Bytes;
+use onward_store::{Page as StorePage, Refusal, StoreReads as _, TaskId, TaskRecord};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+
+use super::route::{Access, Route, route};
+use crate::http::access::Role;
+use crate::http::problem::Problem;
+use crate::http::request::{Call, decode_cursor, encode_cursor};
+use crate::http::wire::{AttemptBody, Page, Reply, TaskBody, TaskFilterQuery, check_limit, json};
+
+pub(super) fn table() -> Vec<Route> {
+    let (viewer, operator) = (Access::Needs(Role::Viewer), Access::Needs(Role::Operator));
+    vec![
+        route(Method::GET, "/v1/tasks", viewer, "Lists tasks, the newest first.", list)
+            .query::<TaskFilterQuery>()
+            .returns_page::<TaskBody>("A page of tasks."),
+        route(Method::GET, "/v1/tasks/{id}", viewer, "Returns a task.", show)
+            .query::<ShowQuery>()
+            .returns::<TaskBody>(200, "The task."),
+        route(Method::GET, "/v1/tasks/{id}/payload", operator, "Returns the payload of a task, as it is.", payload)
+            .returns_other("application/octet-stream", "The payload; JSON has the type `application/json`."),
+        route(Method::GET, "/v1/tasks/{id}/result", operator, "Returns the result of a task, as it is.", result)
+            .returns_other("application/octet-stream", "The result; JSON has the type `application/json`.")
+            .returns_nothing("The task has no result."),
+        route(Method::GET, "/v1/tasks/{id}/attempts", viewer, "Lists the failed attempts of a task.", attempts)
+            .returns_page::<AttemptBody>("The errors, the oldest first."),
+        route(Method::GET, "/v1/tasks/{id}/why", viewer, "Returns why a task does not run.", why)
+            .returns::<WhyBody>(200, "Every reason that holds now; none if nothing holds the task back."),
+    ]
+}
+
+/// The parts of a task.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+struct ShowQuery {
+    /// True returns payload and result as well, which needs the role operator. Default: false.
+    payloads: Option<bool>,
+}
+
+/// The reasons for which a task waits.
+#[derive(Debug, Serialize, ToSchema)]
+struct WhyBody {
+    /// The state of the task.
+    state: &'static str,
+    /// The reasons.
+    reasons: Vec<ReasonBody>,
+}
+
+/// A reason for which a task waits.
+#[derive(Debug, Serialize, ToSchema)]
+struct ReasonBody {
+    /// The name of the reason, for programs.
+    reason: String,
+    /// The reason, for people.
+    text: String,
+}
+
+async fn list(call: Call) -> Reply {
+    let query: TaskFilterQuery = call.query()?;
+    if query.payloads == Some(true) {
+        call.needs_payloads()?;
+    }
+    let before = query.cursor.as_deref().map(decode_cursor::<TaskId>).transpose()?;
+    let page = StorePage { before, limit: check_limit(query.limit)? };
+    let page = call.server.store.tasks(query.filter()?, page).await?;
+    let with_payload = query.payloads == Some(true);
+    let items = page.tasks.into_iter().map(|task| TaskBody::new(task, with_payload)).collect();
+    json(&Page { items, next: page.next.map(|next| encode_cursor(&next)) })
+}
+
+async fn show(call: Call) -> Reply {
+    let query: ShowQuery = call.query()?;
+    let with_payload = query.payloads == Some(true);
+    if with_payload {
+        call.needs_payloads()?;
+    }
+    json(&TaskBody::new(record(&call).await?, with_payload))
+}
+
+/// Returns the record of the task in the path.
+pub(super) async fn record(call: &Call) -> Result<TaskRecord, Problem> {
+    let id = call.task()?;
+    let record = call.server.store.task(id).await?;
+    record.ok_or_else(|| Problem::from(&Refusal::TaskNotFound(id)))
+}
+
+/// Returns an ended task, with its result if the actor may read it.
+pub(super) fn ended_body(call: &Call, record: TaskRecord) -> TaskBody {
+    TaskBody::new(record, call.reads_payloads())
+}
+
+async fn payload(call: Call) -> Reply {
+    Ok(content(record(&call).await?.payload.unwrap_or_default()))
+}
+
+async fn result(call: Call) -> Reply {
+    match record(&call).await?.result.into_bytes() {
+        Some(result) => Ok(content(result)),
+        None => crate::http::wire::no_content(),
+    }
+}
+
+/// Returns bytes as a response. They are never shown as a page: a payload may be anything.
+fn content(bytes: Bytes) -> Response<Body> {
+    let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_ok();
+    let content_type = if is_json { "application/json" } else { "application/octet-stream" };
+    let mut response = Response::new(Body::from(bytes));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response.headers_mut().insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
+    response
+}
+
+async fn attempts(call: Call) -> Reply {
+    let items = record(&call).await?.errors.into_iter().map(AttemptBody::from).collect();
+    json(&Page { items, next: None })
+}
+
+async fn why(call: Call) -> Reply {
+    let record = record(&call).await?;
+    let reasons = call.server.store.why(record.id).await?.unwrap_or_default();
+    let reasons = reasons.iter().map(|reason| {
+        let written = serde_json::to_value(reason).unwrap_or_default();
+        let name = written.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
+        ReasonBody { reason: name, text: reason.to_string() }
+    });
+    json(&WhyBody { state: record.state.as_str(), reasons: reasons.collect() })
+}

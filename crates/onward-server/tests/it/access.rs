@@ -1,0 +1,141 @@
+//! Every route with every sort of credential.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use axum::http::Method;
+use onward_server::http::{NewKey, Role, RouteInfo, routes};
+
+use crate::api::Api;
+use crate::client::Request;
+
+on_every_store! {
+    every_route_refuses_each_credential_that_is_not_enough,
+}
+
+/// Every route, with the least role that may use it. `-` needs no credential.
+const TABLE: &str = "
+- GET /v1/health/live
+- GET /v1/health/ready
+- GET /v1/openapi.json
+- GET /v1/sign-in
+viewer GET /v1/tasks
+operator POST /v1/tasks
+operator POST /v1/tasks:batch
+operator POST /v1/tasks:cancel
+operator POST /v1/tasks:retry
+operator POST /v1/tasks:delete
+viewer GET /v1/tasks/{id}
+operator GET /v1/tasks/{id}/payload
+operator GET /v1/tasks/{id}/result
+viewer GET /v1/tasks/{id}/attempts
+viewer GET /v1/tasks/{id}/why
+viewer GET /v1/tasks/{id}/events
+operator POST /v1/tasks/{id}/cancel
+operator POST /v1/tasks/{id}/retry
+operator POST /v1/tasks/{id}/run
+operator POST /v1/tasks/{id}/kill
+operator POST /v1/tasks/{id}/move
+operator POST /v1/tasks/{id}/complete
+operator POST /v1/tasks/{id}/fail
+operator POST /v1/tasks/{id}/extend
+viewer GET /v1/queues
+viewer GET /v1/queues/{queue}
+operator PATCH /v1/queues/{queue}
+operator POST /v1/queues/{queue}/pause
+operator POST /v1/queues/{queue}/resume
+viewer GET /v1/limits
+viewer GET /v1/limits/{scope}
+operator PUT /v1/limits/{scope}
+operator DELETE /v1/limits/{scope}
+viewer GET /v1/schedules
+viewer GET /v1/schedules/{schedule}
+viewer GET /v1/schedules/{schedule}/next
+developer PUT /v1/schedules/{schedule}
+developer DELETE /v1/schedules/{schedule}
+operator POST /v1/schedules/{schedule}/pause
+operator POST /v1/schedules/{schedule}/resume
+operator POST /v1/schedules/{schedule}/fire
+operator POST /v1/schedules/{schedule}/backfill
+viewer GET /v1/templates
+viewer POST /v1/templates:check
+viewer GET /v1/templates/{name}
+viewer GET /v1/templates/{name}/graph
+viewer GET /v1/templates/{name}/diff
+developer PUT /v1/templates/{name}
+operator POST /v1/templates/{name}/runs
+viewer GET /v1/runs
+viewer GET /v1/runs/{id}
+operator POST /v1/runs/{id}/actions
+operator POST /v1/runs/{id}/signals/{name}
+operator POST /v1/runs/{id}/pause
+operator POST /v1/runs/{id}/resume
+operator POST /v1/orchestrations
+viewer GET /v1/orchestrations/{id}
+operator POST /v1/orchestrations/{id}/signals/{name}
+operator POST /v1/orchestrations/{id}/pause
+operator POST /v1/orchestrations/{id}/resume
+operator POST /v1/orchestrations/{id}/terminate
+viewer GET /v1/events
+viewer GET /v1/overview
+viewer GET /v1/statistics
+viewer GET /v1/workers
+admin GET /v1/keys
+admin POST /v1/keys
+admin DELETE /v1/keys/{key}
+admin GET /v1/audit
+";
+
+#[test]
+fn every_route_has_a_row_and_every_row_a_route() {
+    let row = |route: RouteInfo| {
+        let role = route.role.map_or("-", Role::as_str);
+        format!("{role} {} {}", route.method, route.path)
+    };
+    let written: BTreeSet<String> = TABLE.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    let routed: BTreeSet<String> = routes().into_iter().map(row).collect();
+    assert_eq!(written, routed);
+}
+
+/// Returns a request of a route, with something for each parameter of its path.
+fn request(route: &RouteInfo) -> Request {
+    let path = route.path.replace("{id}", "1").replace("{scope}", "all").replace(['{', '}'], "");
+    Request::new(route.method.as_str(), &path)
+}
+
+async fn key(api: &Api, role: Role, expires_after: Option<Duration>) -> (String, String) {
+    let (key, record) = api.keys.create(NewKey { name: "k".to_owned(), role, expires_after }).await.unwrap();
+    (key, record.id)
+}
+
+/// Shows: W8
+async fn every_route_refuses_each_credential_that_is_not_enough(api: Api) {
+    let (expired, _) = key(&api, Role::Admin, Some(Duration::from_secs(60))).await;
+    let (revoked, id) = key(&api, Role::Admin, None).await;
+    let (other, _) = key(&api, Role::Admin, None).await;
+    let wrong = format!("{}{}", &other[..other.len() - 1], if other.ends_with('A') { 'B' } else { 'A' });
+    api.keys.revoke(&id).await.unwrap();
+    api.clock.advance(Duration::from_secs(60));
+    for route in routes().iter().filter(|route| route.role.is_some()) {
+        api.send(request(route)).await.expect_problem(401, "credential_missing");
+        for key in [&wrong, &expired, &revoked, "onward_0123456789abcdef_x", "nonsense", ""] {
+            api.send(request(route).key(key)).await.expect_problem(401, "credential_invalid");
+        }
+        let needed = route.role.unwrap();
+        for role in Role::ALL.into_iter().filter(|role| *role < needed) {
+            api.send(request(route).key(api.key(role))).await.expect_problem(403, "forbidden");
+        }
+        for role in Role::ALL.into_iter().filter(|role| *role >= needed) {
+            let response = api.send(request(route).key(api.key(role))).await;
+            assert!(!matches!(response.status, 401 | 403 | 405 | 500..), "{route:?} {role}: {}", response.text());
+        }
+    }
+}
+
+/// Shows: W8
+#[test]
+fn routes_without_a_credential_are_few_and_change_nothing_but_by_the_link() {
+    let open: Vec<_> = routes().into_iter().filter(|route| route.role.is_none()).collect();
+    assert!(open.iter().all(|route| route.method == Method::GET), "{open:?}");
+    assert_eq!(open.len(), 4, "{open:?}");
+}

@@ -1,0 +1,62 @@
+//! Audit records.
+
+use onward_server::http::Role;
+use serde_json::json;
+
+use crate::api::Api;
+
+on_every_store! {
+    a_change_is_recorded_with_its_actor,
+    a_refused_change_leaves_no_record,
+    a_read_and_a_submit_leave_no_record,
+    records_are_read_in_pages,
+}
+
+/// Shows: W8
+async fn a_change_is_recorded_with_its_actor(api: Api) {
+    api.submit("k").await;
+    let request = crate::client::Request::new("POST", "/v1/tasks/1/cancel").key(api.key(Role::Operator));
+    let changed = api.send(request).await;
+    let id = changed.header("x-request-id").unwrap().to_owned();
+    changed.expect(200);
+    let audit = api.get("/v1/audit").await.expect(200);
+    let record = &audit["items"][0];
+    for (field, value) in [
+        ("name", "operator"),
+        ("address", "127.0.0.1"),
+        ("request_id", &id),
+        ("action", "POST /v1/tasks/{id}/cancel"),
+        ("object", "/v1/tasks/1/cancel"),
+    ] {
+        assert_eq!(record[field], value, "{record}");
+    }
+    assert!(record["at"].is_string(), "{record}");
+}
+
+async fn a_refused_change_leaves_no_record(api: Api) {
+    api.submit("k").await;
+    api.post("/v1/tasks/1/retry", json!({})).await.expect_problem(409, "not_ended");
+    assert_eq!(api.get("/v1/audit").await.expect(200)["items"], json!([]));
+}
+
+async fn a_read_and_a_submit_leave_no_record(api: Api) {
+    api.submit("k").await;
+    api.get("/v1/tasks/1").await.expect(200);
+    assert_eq!(api.get("/v1/audit").await.expect(200)["items"], json!([]));
+}
+
+async fn records_are_read_in_pages(api: Api) {
+    for queue in ["a", "b", "c"] {
+        let change = api.request("PATCH", &format!("/v1/queues/{queue}")).json(&json!({"weight": 2}));
+        api.send(change).await.expect(200);
+        api.clock.advance(std::time::Duration::from_secs(60));
+    }
+    let first = api.get("/v1/audit?limit=2").await.expect(200);
+    assert_eq!(first["items"][1]["object"], "/v1/queues/b");
+    let next = first["next"].as_str().unwrap();
+    let second = api.get(&format!("/v1/audit?limit=2&cursor={next}")).await.expect(200);
+    assert_eq!((&second["items"][0]["object"], &second["next"]), (&json!("/v1/queues/c"), &json!(null)));
+    let since = second["items"][0]["at"].as_str().unwrap();
+    let last = api.get(&format!("/v1/audit?since={since}")).await.expect(200);
+    assert_eq!(last["items"].as_array().unwrap().len(), 1, "{last}");
+}

@@ -1,0 +1,92 @@
+//! Queues, limits, schedules and statistics.
+
+use serde_json::json;
+
+use crate::api::Api;
+
+on_every_store! {
+    a_queue_is_changed_paused_and_resumed,
+    a_limit_is_changed_only_as_it_was_read,
+    a_schedule_is_changed_only_as_it_was_read,
+    a_schedule_is_paused_fired_and_backfilled,
+    the_overview_has_queues_limits_and_kinds,
+}
+
+/// Shows: W8
+async fn a_queue_is_changed_paused_and_resumed(api: Api) {
+    let change = api.request("PATCH", "/v1/queues/q").json(&json!({"weight": 3, "concurrency": 2}));
+    let queue = api.send(change).await.expect(200);
+    assert_eq!((&queue["weight"], &queue["concurrency"]), (&json!(3), &json!(2)));
+    let change = api.request("PATCH", "/v1/queues/q").json(&json!({"concurrency": null}));
+    assert_eq!(api.send(change).await.expect(200)["concurrency"], json!(null));
+    assert_eq!(api.post("/v1/queues/q/pause", json!({})).await.expect(200)["paused"], true);
+    assert_eq!(api.post("/v1/queues/q/resume", json!({})).await.expect(200)["paused"], false);
+    assert_eq!(api.get("/v1/queues").await.expect(200)["items"][0]["name"], "q");
+    api.get("/v1/queues/none").await.expect_problem(404, "not_found");
+    api.post("/v1/queues/onward.x/pause", json!({})).await.expect_problem(422, "invalid");
+}
+
+/// Shows: W8
+async fn a_limit_is_changed_only_as_it_was_read(api: Api) {
+    let path = "/v1/limits/group:tenant%2Fa";
+    let limit = json!({"concurrency": 2, "rate": {"tasks": 10, "per": "1m"}, "weight": 3});
+    let set = api.put(path, limit).await;
+    let tag = set.header("etag").unwrap().to_owned();
+    let body = set.expect(200);
+    assert_eq!((&body["scope"], &body["rate"]["burst"]), (&json!("group:tenant/a"), &json!(1)));
+    assert_eq!(api.get(path).await.header("etag"), Some(tag.as_str()));
+    let change = |tag: &str| api.request("PUT", path).header("if-match", tag).json(&json!({"concurrency": 5}));
+    api.send(change(&tag)).await.expect(200);
+    api.send(change(&tag)).await.expect_problem(412, "changed");
+    assert_eq!(api.get(path).await.expect(200)["rate"], json!(null));
+    api.send(api.request("DELETE", path).header("if-match", &tag)).await.expect_problem(412, "changed");
+    api.delete(path).await.expect(204);
+    api.get(path).await.expect_problem(404, "not_found");
+    api.put("/v1/limits/all", json!({"weight": 1})).await.expect_problem(422, "invalid");
+    api.put("/v1/limits/some", json!({})).await.expect_problem(422, "invalid");
+}
+
+async fn a_schedule_is_changed_only_as_it_was_read(api: Api) {
+    let path = "/v1/schedules/night";
+    let schedule = |every: &str| json!({"every": every, "task": {"kind": "k", "payload": 1}});
+    let set = api.put(path, schedule("1h")).await;
+    let tag = set.header("etag").unwrap().to_owned();
+    assert_eq!(set.expect(201)["every"], "1h");
+    let change = |tag: &str, every| api.request("PUT", path).header("if-match", tag).json(&schedule(every));
+    api.send(change(&tag, "2h")).await.expect(200);
+    api.send(change(&tag, "3h")).await.expect_problem(412, "changed");
+    assert_eq!(api.get(path).await.expect(200)["every"], "2h");
+    api.send(api.request("DELETE", path).header("if-match", &tag)).await.expect_problem(412, "changed");
+    api.delete(path).await.expect(204);
+    api.send(change("*", "1h")).await.expect_problem(412, "changed");
+    api.put(path, json!({"cron": "soon", "task": {"kind": "k"}})).await.expect_problem(422, "invalid");
+}
+
+/// Shows: W8
+async fn a_schedule_is_paused_fired_and_backfilled(api: Api) {
+    let schedule = json!({"cron": "0 3 * * *", "zone": "Europe/Berlin", "task": {"kind": "k"}, "overlap": "allow"});
+    api.put("/v1/schedules/night", schedule).await.expect(201);
+    let coming = api.get("/v1/schedules/night/next?n=3").await.expect(200);
+    assert_eq!(coming["items"].as_array().unwrap().len(), 3);
+    assert_eq!(api.post("/v1/schedules/night/pause", json!({})).await.expect(200)["paused"], true);
+    assert_eq!(api.post("/v1/schedules/night/resume", json!({})).await.expect(200)["paused"], false);
+    let fired = api.post("/v1/schedules/night/fire", json!({})).await.expect(200);
+    assert_eq!((&fired["effect"], &fired["task"]), (&json!("submitted"), &json!("1")));
+    let days = json!({"from": "2026-01-01T00:00:00Z", "until": "2026-01-03T00:00:00Z"});
+    let filled = api.post("/v1/schedules/night/backfill", days).await.expect(200);
+    assert_eq!(filled["items"].as_array().unwrap().len(), 2, "{filled}");
+    assert_eq!(api.get("/v1/schedules").await.expect(200)["items"][0]["fired"], 3);
+}
+
+/// Shows: W8, Q10
+async fn the_overview_has_queues_limits_and_kinds(api: Api) {
+    api.submit("k").await;
+    api.put("/v1/limits/kind:k", json!({"concurrency": 2})).await.expect(200);
+    api.post("/v1/tasks/1/cancel", json!({})).await.expect(200);
+    let overview = api.get("/v1/overview").await.expect(200);
+    assert_eq!(overview["queues"][0]["ended"]["cancelled"], 1);
+    assert_eq!(overview["limits"][0]["scope"], "kind:k");
+    assert_eq!(overview["kinds"][0]["kind"], "k");
+    assert_eq!(api.get("/v1/statistics").await.expect(200)["items"][0]["ended"]["cancelled"], 1);
+    assert_eq!(api.get("/v1/workers").await.expect(200)["items"], json!([]));
+}

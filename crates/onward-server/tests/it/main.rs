@@ -1,0 +1,40 @@
+//! Tests of the HTTP API through a server on a port of its own, on every store.
+
+// This module comes first because the others use its macros.
+#[cfg(test)]
+#[macro_use]
+mod suite;
+
+#[cfg(test)]
+mod api;
+#[cfg(test)]
+mod client;
+
+#[cfg(test)]
+mod access;
+#[cfg(test)]
+mod audit;
+#[cfg(test)]
+mod control;
+#[cfg(test)]
+mod events;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod idempotency;
+#[cfg(test)]
+mod keys;
+#[cfg(test)]
+mod logs;
+#[cfg(test)]
+mod openapi;
+#[cfg(test)]
+mod problems;
+#[cfg(test)]
+mod stopping;
+#[cfg(test)]
+mod submit;
+#[cfg(test)]
+mod tasks;
+#[cfg(test)]
+mod workflows;

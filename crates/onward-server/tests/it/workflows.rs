@@ -1,0 +1,113 @@
+//! Templates, runs and orchestrations.
+
+use onward::Engine;
+use serde_json::{Value, json};
+
+use crate::api::{Api, run};
+
+on_every_store! {
+    a_template_is_checked_stored_compared_and_drawn,
+    a_run_is_started_and_awaited,
+    a_run_waits_for_a_signal,
+    an_action_on_a_run_is_checked,
+    an_orchestration_is_started_signalled_and_terminated,
+}
+
+const GREETING: &str = "name: greeting\nversion: '1'\nsteps: {hello: {task: hello}}\n";
+
+async fn put(api: &Api, name: &str, text: &str) -> crate::client::Response {
+    let request = api.request("PUT", &format!("/v1/templates/{name}")).header("content-type", "application/yaml");
+    api.send(request.body(text)).await
+}
+
+/// Shows: W8
+async fn a_template_is_checked_stored_compared_and_drawn(api: Api) {
+    let stored = put(&api, "greeting", GREETING).await.expect(200);
+    assert_eq!((&stored["template"]["label"], &stored["template"]["is_newest"]), (&json!("1"), &json!(true)));
+    let hash = put(&api, "greeting", GREETING).await.expect(200)["template"]["hash"].clone();
+    assert_eq!(hash, stored["template"]["hash"]);
+    let second = GREETING.replace("'1'", "'2'").replace("task: hello", "task: hi");
+    put(&api, "greeting", &second).await.expect(200);
+    put(&api, "other", GREETING).await.expect_problem(422, "invalid");
+    let wrong = put(&api, "greeting", "steps: {a: {tusk: x}}\n").await.expect_problem(422, "invalid");
+    assert!(wrong["detail"].as_str().unwrap().contains("tusk"), "{wrong}");
+    let check = api.request("POST", "/v1/templates:check").body("steps: {a: {tusk: x}}\n");
+    assert_eq!(api.send(check).await.expect(200)["errors"][0]["line"], 1);
+    let first = api.get("/v1/templates/greeting@1").await.expect(200);
+    assert_eq!(first["template"]["is_newest"], false);
+    let page = api.get("/v1/templates?limit=1").await.expect(200);
+    let next = page["next"].as_str().unwrap();
+    assert_eq!(api.get(&format!("/v1/templates?cursor={next}")).await.expect(200)["next"], Value::Null);
+    let diff = api.get("/v1/templates/greeting@2/diff?with=1").await.text();
+    assert!(diff.contains("+") && diff.contains("hi"), "{diff}");
+    assert!(api.get("/v1/templates/greeting/graph").await.text().contains("hello"));
+    api.get("/v1/templates/none").await.expect_problem(404, "not_found");
+}
+
+async fn workflows(api: &Api) -> Engine {
+    let engine = Engine::builder().store(api.store.clone()).runs_workflows().open().await.unwrap();
+    engine.handle_json("hello", |_, _| async { Ok(json!("hello")) });
+    engine
+}
+
+/// Shows: W8
+async fn a_run_is_started_and_awaited(api: Api) {
+    put(&api, "greeting", GREETING).await.expect(200);
+    let engine = workflows(&api).await;
+    let running = run(&engine);
+    let start = api.request("POST", "/v1/templates/greeting/runs").header("prefer", "wait=30s");
+    let ended = api.send(start.header("idempotency-key", "one").json(&json!({}))).await.expect(200);
+    assert_eq!(ended["state"], "completed", "{ended}");
+    let id = ended["id"].as_str().unwrap();
+    let shown = api.get(&format!("/v1/runs/{id}")).await.expect(200);
+    assert_eq!((&shown["workflow"], &shown["steps"][0]["state"]), (&json!("greeting"), &json!("completed")));
+    let again = api.request("POST", "/v1/templates/greeting/runs").header("idempotency-key", "one").json(&json!({}));
+    assert_eq!(api.send(again).await.expect(201)["id"], *id);
+    let runs = api.get("/v1/runs?workflow=greeting&state=completed").await.expect(200);
+    assert_eq!(runs["items"].as_array().unwrap().len(), 1);
+    api.post("/v1/templates/none/runs", json!({})).await.expect_problem(404, "not_found");
+    engine.stop();
+    running.await.unwrap();
+}
+
+async fn a_run_waits_for_a_signal(api: Api) {
+    put(&api, "ask", "name: ask\nsteps: {approval: {signal: approved}}\n").await.expect(200);
+    let engine = workflows(&api).await;
+    let running = run(&engine);
+    let id = api.post("/v1/templates/ask/runs", json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
+    api.post(&format!("/v1/runs/{id}/signals/other"), json!(1)).await.expect_problem(422, "invalid");
+    api.post(&format!("/v1/runs/{id}/signals/approved"), json!({"by": "ada"})).await.expect(204);
+    let record = engine.wait(id.parse().unwrap()).await.unwrap();
+    assert_eq!(record.state.as_str(), "completed");
+    engine.stop();
+    running.await.unwrap();
+}
+
+async fn an_action_on_a_run_is_checked(api: Api) {
+    put(&api, "greeting", GREETING).await.expect(200);
+    let id = api.post("/v1/templates/greeting/runs", json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
+    let act = async |body: Value| api.post(&format!("/v1/runs/{id}/actions"), body).await;
+    act(json!({"action": "skip"})).await.expect_problem(422, "invalid");
+    assert_eq!(act(json!({"action": "retry", "step": "a"})).await.expect_problem(422, "invalid")["field"], "step");
+    act(json!({"action": "dance"})).await.expect_problem(400, "malformed");
+    act(json!({"action": "cancel", "reason": "a mistake"})).await.expect(204);
+    api.post(&format!("/v1/runs/{id}/pause"), json!({})).await.expect(204);
+    api.post(&format!("/v1/runs/{id}/resume"), json!({})).await.expect(204);
+    let task = api.submit("k").await;
+    api.get(&format!("/v1/runs/{task}")).await.expect_problem(404, "not_found");
+}
+
+/// Shows: W8
+async fn an_orchestration_is_started_signalled_and_terminated(api: Api) {
+    let start = json!({"kind": "order", "key": "A", "payload": {"item": 1}});
+    assert_eq!(api.post("/v1/orchestrations", start.clone()).await.expect(201)["id"], "1");
+    assert_eq!(api.post("/v1/orchestrations", start).await.expect(200)["outcome"], "duplicate");
+    api.post("/v1/orchestrations/1/signals/paid", json!(5)).await.expect(204);
+    api.post("/v1/orchestrations/1/pause", json!({})).await.expect(204);
+    assert_eq!(api.get("/v1/orchestrations/1").await.expect(200)["paused"], true);
+    api.post("/v1/orchestrations/1/resume", json!({})).await.expect(204);
+    let ended = api.post("/v1/orchestrations/1/terminate", json!({"reason": "a mistake"})).await.expect(200);
+    assert_eq!((&ended["state"], &ended["error"]), (&json!("cancelled"), &json!("a mistake")));
+    let task = api.submit("k").await;
+    api.get(&format!("/v1/orchestrations/{task}")).await.expect_problem(409, "conflict");
+}
