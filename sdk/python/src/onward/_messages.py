@@ -175,7 +175,21 @@ class Reply:
     payloads: list[bytes]
 
 
-Incoming = Welcome | list[TaskMessage] | list[Ack] | Alive | Stop | Drain | Refusal | Reply
+@dataclass(frozen=True)
+class Tasks:
+    """Tasks to run."""
+
+    tasks: list[TaskMessage]
+
+
+@dataclass(frozen=True)
+class Acks:
+    """The fates of ends."""
+
+    acks: list[Ack]
+
+
+Incoming = Welcome | Tasks | Acks | Alive | Stop | Drain | Refusal | Reply
 
 
 def _welcome(header: Header, _: list[bytes]) -> Welcome:
@@ -237,18 +251,18 @@ def _task_options(message: TaskMessage, entry: dict[str, Any], payloads: list[by
     message.trace = texts("tasks", entry, "trace")
 
 
-def _tasks(header: Header, payloads: list[bytes]) -> list[TaskMessage]:
-    return [_task(entry, payloads) for entry in entries("tasks", header, "tasks", 1)]
+def _tasks(header: Header, payloads: list[bytes]) -> Tasks:
+    return Tasks([_task(entry, payloads) for entry in entries("tasks", header, "tasks", 1)])
 
 
-def _ack(header: Header, _: list[bytes]) -> list[Ack]:
+def _ack(header: Header, _: list[bytes]) -> Acks:
     acks = []
     for entry in entries("ack", header, "ends", 1):
         result = entry.get("result")
         if result not in _ACK_RESULTS:
             raise _bad("ack", "result", result, "ok, stale or refused")
         acks.append(Ack(text("ack", entry, "task"), text("ack", entry, "fence"), result, text("ack", entry, "why", "")))
-    return acks
+    return Acks(acks)
 
 
 def _alive(header: Header, _: list[bytes]) -> Alive:
