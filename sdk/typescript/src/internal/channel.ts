@@ -45,12 +45,16 @@ export class Channel implements Sink {
     this.#post({ t: "beats", connection: this.#connection, intervalMs });
   }
 
-  send(data: Uint8Array): void {
-    this.#post({ t: "send", connection: this.#connection, data });
+  send(...messages: Buffer[]): void {
+    const transfer = messages.map(({ buffer }) => buffer as ArrayBuffer);
+    this.#post({ t: "send", connection: this.#connection, messages }, transfer);
   }
 
   beat(token: number, entries: BeatEntry[], payloads: Uint8Array[]): void {
-    this.#post({ t: "beat", connection: this.#connection, token, entries, payloads });
+    // Copies, because a view would take all of the memory on which it is.
+    const copies = payloads.map((payload) => new Uint8Array(payload));
+    const transfer = copies.map(({ buffer }) => buffer);
+    this.#post({ t: "beat", connection: this.#connection, token, entries, payloads: copies }, transfer);
   }
 
   /** Closes the connection; the listener is told when it is closed. */
@@ -71,8 +75,8 @@ export class Channel implements Sink {
     await this.#thread.terminate();
   }
 
-  #post(message: ToConnection): void {
-    this.#port.postMessage(message);
+  #post(message: ToConnection, transfer: ArrayBuffer[] = []): void {
+    this.#port.postMessage(message, transfer);
   }
 
   #act(message: FromConnection): void {

@@ -49,8 +49,11 @@ class Connection {
     else this.#socket.write(Buffer.concat([GREETING, READY]));
   }
 
-  send(data: Uint8Array): void {
-    this.#socket.write(data);
+  send(messages: Uint8Array[]): void {
+    // Messages that are handed over together leave in one system call.
+    this.#socket.cork();
+    for (const message of messages) this.#socket.write(message);
+    this.#socket.uncork();
   }
 
   /** Starts the beats, at this interval after the last one. */
@@ -155,7 +158,7 @@ port.on("message", (message: ToConnection) => {
   if (connection?.number !== message.connection) return;
   switch (message.t) {
     case "send":
-      connection.send(message.data);
+      connection.send(message.messages);
       break;
     case "beats":
       connection.beatEvery(message.intervalMs);

@@ -27,7 +27,8 @@ const PROGRESS_MS = 100;
 
 /** The connection to which the outbox writes. */
 export interface Sink {
-  send(data: Uint8Array): void;
+  /** Sends messages, each in memory of its own, which it takes. */
+  send(...messages: Buffer[]): void;
   /** Sends a beat. Its number comes back later, with the token. */
   beat(token: number, entries: BeatEntry[], payloads: Uint8Array[]): void;
 }
@@ -270,13 +271,13 @@ export class Outbox {
       if (request) parts.push(encode({ ...request.header, request: number }, request.payloads));
     }
     this.#unsent.clear();
-    if (parts.length > 0) sink.send(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts));
-    this.#sendBeats(sink);
     const credit = this.#nextCredit();
     if (credit > this.#credit) {
       this.#credit = credit;
-      sink.send(encode({ t: "grant", credit }));
+      parts.push(encode({ t: "grant", credit }));
     }
+    if (parts.length > 0) sink.send(...parts);
+    this.#sendBeats(sink);
   }
 
   #gather(): End[] {

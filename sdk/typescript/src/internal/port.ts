@@ -16,7 +16,7 @@ export type ToConnection =
   | { t: "open"; connection: number; address: Address }
   | { t: "beats"; connection: number; intervalMs: number }
   | { t: "beat"; connection: number; token: number; entries: BeatEntry[]; payloads: Uint8Array[] }
-  | { t: "send"; connection: number; data: Uint8Array }
+  | { t: "send"; connection: number; messages: Uint8Array[] }
   | { t: "close"; connection: number };
 
 /** A message from the thread of the connection. `at` is a time of `now`. */
