@@ -8,6 +8,7 @@ import signal
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,10 @@ def completed(gateway: Gateway) -> int:
     return gateway.count("--state", "completed")
 
 
+def has_completed(gateway: Gateway, goal: int) -> bool:
+    return completed(gateway) >= goal
+
+
 def assert_each_completed_once(gateway: Gateway, count: int) -> None:
     wait_for(lambda: completed(gateway) == count, f"{count} tasks complete; {gateway.log()[-2000:]}", 120)
     events = [json.loads(line) for line in gateway.onward("events", "--json").splitlines()]
@@ -58,7 +63,7 @@ def test_killed_workers_lose_nothing_and_complete_nothing_twice(gateway: Gateway
     submit(gateway, TASKS)
     gateway.start()
     for goal in range(40, TASKS - 100, 80):
-        wait_for(lambda goal=goal: completed(gateway) >= goal, f"{goal} tasks complete")
+        wait_for(partial(has_completed, gateway, goal), f"{goal} tasks complete")
         gateway.kill_worker()
     assert_each_completed_once(gateway, TASKS)
 
@@ -68,21 +73,21 @@ def test_killed_gateways_lose_nothing_and_complete_nothing_twice(gateway: Gatewa
     submit(gateway, TASKS)
     gateway.start()
     for goal in range(40, TASKS - 100, 80):
-        wait_for(lambda goal=goal: completed(gateway) >= goal, f"{goal} tasks complete")
+        wait_for(partial(has_completed, gateway, goal), f"{goal} tasks complete")
         worker = gateway.worker_pid()
         gateway.pid_file.unlink()
         gateway.kill()
-        wait_for(lambda pid=worker: not lives(pid), "the child of a killed gateway exits", 10)
+        wait_for(partial(is_gone, worker), "the child of a killed gateway exits", 10)
         gateway.start()
     assert_each_completed_once(gateway, TASKS)
 
 
-def lives(pid: int) -> bool:
-    """Whether a process runs; one that has ended and is not collected does not."""
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended, collected or not."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
     except FileNotFoundError:
-        return False
+        return True
 
 
 @COUNT

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail};
 
 use super::harness::{self, ProgramRun};
 use super::programs::{self, Program};
-use super::{interop, summary};
+use super::{interop, sdks, summary};
 use crate::backends::{self, Ready};
 use crate::command;
 use crate::disk::temporary_files;
@@ -74,6 +74,7 @@ fn run_all(project: &Project, ready: &Ready, all: bool) -> Result<()> {
         }
     }
     ran.push(documentation(project, ready)?);
+    ran.extend(sdks::run(project)?);
     if all {
         ran.push(interop::run(project, ready)?);
     }

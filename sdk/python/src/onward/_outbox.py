@@ -163,14 +163,19 @@ class Outbox:
 
     def end(self, context: ContextBase, end: End | None) -> None:
         """Ends an attempt. None means that nothing is sent, because the lease has passed on."""
-        task = context.task
+        self.end_all([(context, end)])
+
+    def end_all(self, ended: list[tuple[ContextBase, End | None]]) -> None:
+        """Ends several attempts."""
         with self._changed:
-            if self.held.get(task.task) is context:
-                del self.held[task.task]
-            self._touched.pop(task.task, None)
-            if end is not None:
-                self.kept[task.task, task.fence] = end
-                self._ends.append(end)
+            for context, end in ended:
+                task = context.task
+                if self.held.get(task.task) is context:
+                    del self.held[task.task]
+                self._touched.pop(task.task, None)
+                if end is not None:
+                    self.kept[task.task, task.fence] = end
+                    self._ends.append(end)
             self._wake()
             idle = self._is_idle()
         if idle:
@@ -178,10 +183,13 @@ class Outbox:
 
     def touch(self, context: ContextBase) -> None:
         """Has the next beat carry the context's heartbeat and progress."""
-        if context.task.task not in self._touched:
+        task = context.task.task
+        if task not in self._touched:
             with self._changed:
-                self._touched[context.task.task] = context
-                self._wake()
+                # A thread that a handler left behind may report after the end.
+                if self.held.get(task) is context:
+                    self._touched[task] = context
+                    self._wake()
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Sends a checkpoint with the next beat, which is sent at once."""

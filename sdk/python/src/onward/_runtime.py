@@ -22,7 +22,7 @@ from onward._outbox import HELD, Checkpoint, Outbox, Request
 from onward._registry import Entry
 from onward._scheduler import Scheduler
 from onward._version import __version__
-from onward.errors import ForkError
+from onward.errors import ForkError, OnwardError
 
 log = logging.getLogger("onward")
 
@@ -62,9 +62,12 @@ class Runtime:
         self._outbox = Outbox(slots + prefetch, time.monotonic)
         self._outbox.on_idle = self._on_idle
         self._idle = asyncio.Event()
+        self._loop_ends: list[tuple[ContextBase, End | None]] = []
         self._link = Link(address, self._outbox, self)
         self._draining: asyncio.Task[None] | None = None
         self._stopping = False
+        self._is_forced = False
+        self._failure: OnwardError | None = None
 
     # The life of the run.
 
@@ -75,6 +78,7 @@ class Runtime:
     def stop(self) -> None:
         """Drains and ends the run. A second call ends it at once. Called on the event loop."""
         if self._stopping:
+            self._is_forced = True
             self._link.close()
             return
         self._stopping = True
@@ -97,7 +101,11 @@ class Runtime:
                 context.request_stop("stopping")
                 self._abort(context)
             if not await self._becomes_idle(ABORT_SECONDS):
+                # Without `bye`, the gateway treats what is left as that of a crashed worker.
                 self._report_stuck()
+                self._is_forced = True
+                self._link.close()
+                return
         last = self._stopping or not self._address.can_reconnect
         self._draining = None
         if not last:
@@ -114,8 +122,10 @@ class Runtime:
     def _report_stuck(self) -> None:
         for context in list(self._outbox.held.values()):
             log.error("task %s of kind `%s` does not stop; it runs again elsewhere", context.task_id, context.kind)
-        if self._outbox.kept:
-            log.error("%d ends were not acknowledged; their tasks may run again", len(self._outbox.kept))
+        running, ended = len(self._outbox.held), len(self._outbox.kept)
+        self._failure = OnwardError(
+            f"{running} tasks did not stop and {ended} ends were not acknowledged; their tasks may run again"
+        )
 
     def _on_idle(self) -> None:
         self._loop.call_soon_threadsafe(self._idle.set)
@@ -162,9 +172,7 @@ class Runtime:
         contexts: list[ContextBase] = []
         for task in tasks:
             entry = self._entries.get(task.kind)
-            context = (entry.context_type if entry else ContextBase)(task, self)
-            context._entry = entry
-            contexts.append(context)
+            contexts.append((entry.context_type if entry else ContextBase)(task, self, entry))
         ready = []
         for context in self._outbox.receive(contexts):
             if context._entry is None:
@@ -226,7 +234,7 @@ class Runtime:
 
         def close() -> None:
             if not self.closed.done():
-                self.closed.set_result(error)
+                self.closed.set_result(error or self._failure)
 
         try:
             self._loop.call_soon_threadsafe(close)
@@ -235,6 +243,8 @@ class Runtime:
 
     async def wait_for_handlers(self) -> None:
         """Waits for handlers that still run after the connection has ended, at most 5 s."""
+        if self._is_forced:
+            return
         self._idle.clear()
         # No gateway will acknowledge them on this run's connections.
         self._outbox.kept.clear()
@@ -246,24 +256,40 @@ class Runtime:
     def _run(self, context: ContextBase) -> None:
         entry: Entry = context._entry
         try:
-            with _trace.active(context.task.trace):
+            if context.task.options.trace:
+                with _trace.active(context.trace):
+                    value = entry.call(context)
+            else:
                 value = entry.call(context)
         except BaseException as error:
             end = self._end_of_error(context, error)
         else:
             end = self._end_of_value(context, value)
-        self._end(context, end)
+        self._exit_if_forked()
+        self._outbox.end(context, end)
 
     async def _run_async(self, context: ContextBase) -> None:
         entry: Entry = context._entry
         try:
-            with _trace.active(context.task.trace):
+            if context.task.options.trace:
+                with _trace.active(context.trace):
+                    value = await entry.call(context)
+            else:
                 value = await entry.call(context)
         except BaseException as error:
             end = self._end_of_error(context, error)
         else:
             end = self._end_of_value(context, value)
-        self._end(context, end)
+        self._loop_ends.append((context, end))
+        if len(self._loop_ends) == 1:
+            # Attempts that end in one turn of the loop are sent together.
+            self._loop.call_soon(self._end_on_loop)
+
+    def _end_on_loop(self) -> None:
+        self._exit_if_forked()
+        ended, self._loop_ends = self._loop_ends, []
+        self._outbox.end_all(ended)
+        self._scheduler.finished([context for context, _ in ended])
 
     def _end_of_value(self, context: ContextBase, value: Any) -> End | None:
         if context._stop == "lost":
@@ -277,7 +303,7 @@ class Runtime:
     def _finish(self, context: ContextBase, end: End) -> End:
         if context._spawned:
             try:
-                trace = context.task.trace if "headers" in self.features else {}
+                trace = context.trace if "headers" in self.features else {}
                 end = _ends.with_spawned(end, context.task, context._spawned, self.max_payload, trace)
             except ValueError as error:
                 end = _ends.failed(context.task, error, retry=False)
@@ -297,13 +323,11 @@ class Runtime:
             log.info("task %s of kind `%s` failed: %s: %s", task.task, task.kind, type(error).__name__, error)
         return self._finish(context, _ends.failed(task, error))
 
-    def _end(self, context: ContextBase, end: End | None) -> None:
+    def _exit_if_forked(self) -> None:
         if os.getpid() != self._process:
             # A handler forked, and the child returned from it. The parent's attempt is not its own.
             log.critical("%s", _FORKED)
             os._exit(1)
-        self._outbox.end(context, end)
-        self._scheduler.finished(context)
 
     # What contexts use.
 
