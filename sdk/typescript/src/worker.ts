@@ -7,7 +7,7 @@ import type { Environment } from "./internal/address.js";
 import { parseAddress } from "./internal/address.js";
 import { checkInteger, checkMs } from "./internal/bounds.js";
 import type { Ending } from "./internal/ends.js";
-import { PAYLOADS } from "./internal/frames.js";
+import { PAYLOADS, ProtocolError } from "./internal/frames.js";
 import { HELD } from "./internal/outbox.js";
 import { decodeJson } from "./internal/payload.js";
 import type { AnyMiddleware, Entry } from "./internal/registry.js";
@@ -228,8 +228,8 @@ export class Worker<State = undefined> {
    * Runs until SIGTERM, SIGINT, `stop`, or the gateway's drain of a child. Running handlers have
    * `graceMs` then, and a second signal ends the run at once.
    *
-   * It exits the process with 1 if the gateway refuses the worker, or the parent of a child has died.
-   * Use `serve` to handle that.
+   * It exits the process with 1 if the gateway refuses the worker, the parent of a child has died, or
+   * handlers did not stop. Use `serve` to handle that.
    */
   async run(): Promise<void> {
     const onSignal = (signal: NodeJS.Signals) => {
@@ -238,11 +238,10 @@ export class Worker<State = undefined> {
     };
     process.on("SIGTERM", onSignal).on("SIGINT", onSignal);
     try {
-      const ended = await this.serve();
-      // Handlers that never end would keep the process alive.
-      if (!ended) process.exit(0);
+      await this.serve();
     } catch (error) {
-      if (!(error instanceof OnwardError || error instanceof RangeError)) throw error;
+      if (!(error instanceof OnwardError || error instanceof ProtocolError || error instanceof RangeError))
+        throw error;
       this.#logger.error(`the worker ends: ${error.message}`);
       process.exit(1);
     } finally {
@@ -251,12 +250,12 @@ export class Worker<State = undefined> {
   }
 
   /**
-   * Does what `run` does, without signals and without an exit. Returns whether all handlers have ended.
+   * Does what `run` does, without signals and without an exit.
    *
-   * Throws Refused if the gateway refuses the worker, Unavailable if the parent of a child has died, and
-   * RangeError if there is no address.
+   * Throws Refused if the gateway refuses the worker, Unavailable if the parent of a child has died,
+   * OnwardError if handlers did not stop, and RangeError if there is no address.
    */
-  async serve(): Promise<boolean> {
+  async serve(): Promise<void> {
     this.#checkIdle();
     if (this.#entries.size === 0) {
       throw new RangeError('the worker has no handler; register one with `app.handler("kind", …)`');
@@ -266,9 +265,8 @@ export class Worker<State = undefined> {
     try {
       runtime.start();
       const error = await runtime.closed;
-      const ended = await runtime.waitForHandlers();
+      await runtime.waitForHandlers();
       if (error !== null) throw error;
-      return ended;
     } finally {
       this.#runtime = null;
     }

@@ -2,6 +2,7 @@
 
 import type { Host } from "../context.js";
 import { Context } from "../context.js";
+import { OnwardError } from "../errors.js";
 import type { Logger } from "../logger.js";
 import { VERSION } from "../version.js";
 import type { Address } from "./address.js";
@@ -66,6 +67,7 @@ export class Runtime implements Listener, Host {
   #wakeIdle: () => void = () => {};
   #isDraining = false;
   #isStopping = false;
+  #failure: OnwardError | null = null;
 
   constructor(options: RuntimeOptions) {
     this.#options = options;
@@ -88,18 +90,19 @@ export class Runtime implements Listener, Host {
   /** Drains and ends the run. A second call ends it at once. */
   stop(): void {
     if (this.#isStopping) {
-      this.#link.close();
+      this.#leave("the worker was ended at once");
       return;
     }
     this.#isStopping = true;
     if (!this.#isDraining) void this.#drain(this.#options.graceMs);
   }
 
-  /** Waits for handlers that still run after the connection has ended, at most 5 s; returns whether they ended. */
-  async waitForHandlers(): Promise<boolean> {
+  /** Waits for handlers that still run after the connection has ended, at most 5 s. */
+  async waitForHandlers(): Promise<void> {
+    if (this.#failure !== null) return;
     this.#isDraining = true;
     this.#outbox.forgetEnds();
-    return await this.#becomesIdle(ABORT_MS);
+    await this.#becomesIdle(ABORT_MS);
   }
 
   /** Releases what has not started, waits for the rest, and says goodbye. */
@@ -112,7 +115,10 @@ export class Runtime implements Listener, Host {
       const running = [...this.#outbox.held.values()];
       this.logger.warn(`${running.length} tasks still run after ${graceMs} ms: they are asked to stop`);
       for (const context of running) context.requestStop("stopping");
-      if (!(await this.#becomesIdle(ABORT_MS))) this.#reportStuck();
+      if (!(await this.#becomesIdle(ABORT_MS))) {
+        this.#leave("handlers did not stop");
+        return;
+      }
     }
     const last = this.#isStopping || !canReconnect(this.#options.address);
     this.#isDraining = false;
@@ -131,13 +137,16 @@ export class Runtime implements Listener, Host {
     });
   }
 
-  #reportStuck(): void {
+  /** Closes the connection without `bye`, so that the gateway treats what is left as that of a crashed worker. */
+  #leave(reason: string): void {
     for (const { taskId, kind } of this.#outbox.held.values()) {
-      this.logger.error(`task ${taskId} of kind \`${kind}\` does not stop; it runs again elsewhere`);
+      this.logger.error(`task ${taskId} of kind \`${kind}\` has not ended; it runs again elsewhere`);
     }
-    if (this.#outbox.kept.size > 0) {
-      this.logger.error(`${this.#outbox.kept.size} ends were not acknowledged; their tasks may run again`);
-    }
+    const { held, kept } = this.#outbox;
+    this.#failure ??= new OnwardError(
+      `${reason}: ${held.size} tasks still run and ${kept.size} ends were not acknowledged; their tasks may run again`,
+    );
+    this.#link.close();
   }
 
   // Reports of the link.
@@ -230,7 +239,7 @@ export class Runtime implements Listener, Host {
   }
 
   onClosed(error: Error | null): void {
-    this.#resolveClosed(error);
+    this.#resolveClosed(error ?? this.#failure);
   }
 
   // Running handlers.
