@@ -52,12 +52,13 @@ class Gateway {
   readonly folder = mkdtempSync(join(tmpdir(), "onward-gateway-"));
   readonly #pidFile = join(this.folder, "pid");
   readonly #worker: string;
+  readonly #workers: ChildProcess[] = [];
   #process: ChildProcess | null = null;
 
   constructor(context: TestContext, worker = COUNT) {
     this.#worker = worker;
     context.after(() => {
-      this.#process?.kill("SIGKILL");
+      for (const child of [this.#process, ...this.#workers]) child?.kill("SIGKILL");
       rmSync(this.folder, { recursive: true, force: true });
     });
   }
@@ -72,13 +73,38 @@ class Gateway {
     };
   }
 
+  /** Starts the gateway, which starts the worker. */
   start(): void {
+    this.#process = this.#spawn(PROGRAM, ["work", "--app", `${process.execPath} ${this.#worker}`]);
+  }
+
+  /** Starts the gateway for workers that connect. */
+  listen(): void {
+    this.#process = this.#spawn(PROGRAM, [
+      "work",
+      "--listen",
+      `ipc://${this.folder}/gateway`,
+      "--lease",
+      "5s",
+    ]);
+  }
+
+  /** Starts a worker that connects. */
+  connectWorker(): void {
+    this.#workers.push(this.#spawn(process.execPath, [this.#worker]));
+  }
+
+  #spawn(program: string, args: string[]): ChildProcess {
     const log = openSync(join(this.folder, "log"), "a");
-    const command = `${process.execPath} ${this.#worker}`;
-    this.#process = spawn(PROGRAM, ["work", "--app", command], {
-      env: this.#environment,
-      stdio: ["ignore", log, log],
-    });
+    const env = { ...this.#environment, ONWARD_GATEWAY: `ipc://${this.folder}/gateway` };
+    return spawn(program, args, { env, stdio: ["ignore", log, log] });
+  }
+
+  /** Kills the gateway and leaves the workers alive. */
+  async killAlone(): Promise<void> {
+    const ended = once(this.#process as ChildProcess, "exit");
+    this.#process?.kill("SIGKILL");
+    await ended;
   }
 
   /** Runs a command on the store and returns its output. */
@@ -176,6 +202,29 @@ test("killed gateways lose nothing and complete nothing twice", options, async (
   }
   await gateway.assertEachCompletedOnce(TASKS);
 });
+
+test(
+  "connected workers outlive killed gateways, and killed workers are replaced",
+  options,
+  async (context) => {
+    const gateway = new Gateway(context);
+    gateway.submit(TASKS);
+    gateway.listen();
+    gateway.connectWorker();
+    await gateway.completes(40);
+    const first = await gateway.workerPid();
+    await gateway.killAlone();
+    gateway.listen();
+    await gateway.completes(160);
+    assert.ok(lives(first), "the worker connects to the next gateway");
+    await gateway.killWorker();
+    gateway.connectWorker();
+    await gateway.completes(240);
+    await gateway.killAlone();
+    gateway.listen();
+    await gateway.assertEachCompletedOnce(TASKS);
+  },
+);
 
 test("a paused worker completes nothing twice", options, async (context) => {
   const gateway = new Gateway(context);

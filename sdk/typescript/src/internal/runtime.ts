@@ -286,8 +286,10 @@ export class Runtime implements Listener, Host {
       if (!isStop(error)) this.logger.warn(`task ${task.task} failed after it was asked to stop`, { error });
       return stopped(task, why, error);
     }
+    // The stack is of use only where the handler did not choose the failure.
+    const shown = error instanceof OnwardError ? error.message : error;
     const { task: id, kind, attempt } = task;
-    this.logger.info(`the attempt failed: ${className(error)}`, { task: id, kind, attempt, error });
+    this.logger.info(`the attempt failed: ${className(error)}`, { task: id, kind, attempt, error: shown });
     return this.#withExtras(context, failed(task, error));
   }
 
