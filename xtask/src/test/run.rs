@@ -26,8 +26,8 @@ pub(super) const SILENCE_OF_COMPILER: Duration = Duration::from_secs(20 * 60);
 /// The options of `cargo xtask test`.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Options {
-    /// Also run the tests that repeat others on one more kind of store, and those of `interop/`.
-    /// Use it before a release.
+    /// Also run the tests that repeat others on one more kind of store, and those of
+    /// `xtask/interop/`. Use it before a release.
     #[arg(long, conflicts_with = "arguments")]
     pub(crate) all: bool,
     /// Arguments for `cargo test`: a filter, `-p CRATE`, `-- --nocapture`.

@@ -11,7 +11,7 @@ use crate::sdk;
 pub(super) fn run(project: &Project) -> Result<Vec<ProgramRun>> {
     let check = |(name, script): &(&str, &str)| {
         let mut command = sdk::check(project, script);
-        // Has a test runner print its results as the harness of Rust does, so that they are counted.
+        // A test runner prints its results as the harness of Rust does, so that they are counted.
         command.env("ONWARD_TEST_LINES", "1");
         harness::run(&format!("sdk-{name}"), &mut command, SILENCE_OF_COMPILER)
     };
