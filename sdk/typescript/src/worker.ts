@@ -33,7 +33,8 @@ export interface WorkerOptions<State> {
   slots?: number;
   /**
    * The number of tasks that are fetched ahead of free slots; by default 0. It makes short tasks faster,
-   * and tasks wait in this process although another worker may be idle.
+   * and tasks wait in this process although another worker may be idle. `onward work --app` with
+   * `--slots` sends no more than that at once, so give it the sum of both.
    */
   prefetch?: number;
   /** The time that running handlers have after SIGTERM or SIGINT; by default 30 000 ms. */

@@ -66,6 +66,7 @@ export class Outbox {
   #sink: Sink | null = null;
   #scheduled = false;
   #draining = false;
+  #isAbandoned = false;
   #received = 0;
   #credit = 0;
   #leaseMs = 0;
@@ -120,7 +121,8 @@ export class Outbox {
 
   /** Fails every request and checkpoint, because no connection will follow. */
   abandon(): void {
-    const error = new Unavailable("the worker has no connection to a gateway any more");
+    const error = noGateway();
+    this.#isAbandoned = true;
     const beats = [...this.#beats.values()].flatMap(({ checkpoints }) => checkpoints);
     const checkpoints = [...this.#checkpoints, ...[...this.#numberless.values()].flat(), ...beats];
     const requests = [...this.#requests.values()];
@@ -165,6 +167,7 @@ export class Outbox {
 
   /** Sends a checkpoint with a beat, which is sent at once. */
   saveCheckpoint(context: Context, payload: Uint8Array): Promise<void> {
+    if (this.#isAbandoned) return Promise.reject(noGateway());
     return new Promise((resolve, reject) => {
       this.#checkpoints.push({ context, payload, resolve, reject });
       this.#wake();
@@ -173,6 +176,7 @@ export class Outbox {
 
   /** Sends a request, again after a reconnect if `resend`. */
   request(header: Header, payloads: Uint8Array[], resend: boolean): Promise<Reply> {
+    if (this.#isAbandoned) return Promise.reject(noGateway());
     return new Promise((resolve, reject) => {
       this.#requestNumber += 1;
       this.#requests.set(this.#requestNumber, { header, payloads, resend, resolve, reject });
@@ -336,6 +340,10 @@ export class Outbox {
     this.#numberless.set(this.#beatToken, this.#checkpoints.splice(0, count));
     sink.beat(this.#beatToken, [...entries.values()], payloads);
   }
+}
+
+function noGateway(): Error {
+  return new Unavailable("the worker has no connection to a gateway any more");
 }
 
 function entryOf(context: Context): BeatEntry {
