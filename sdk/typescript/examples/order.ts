@@ -4,8 +4,8 @@
  *     onward work --app "node order.js" &
  *     onward run order.yaml --input order=7 --input amount=40
  *
- * Each effect is a line in a file under the key that the workflow states, so that an attempt that runs
- * twice has its effect once. A real shop calls its payment service with the same key.
+ * Each effect is a line in a file under the key that the workflow states, so that an attempt that
+ * runs twice has its effect once. A real shop calls its payment service with the same key.
  */
 
 import { appendFileSync, existsSync, readFileSync } from "node:fs";

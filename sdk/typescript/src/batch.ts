@@ -8,9 +8,9 @@ import { decodeJson } from "./internal/payload.js";
 /**
  * The positions of a task's cursor that are not done yet: `for await (const position of batch)`.
  *
- * The payload is `{"from": 0, "to": 1000}`, or an object with such a `cursor`; `to` is excluded. After
- * every `every` positions, the position and `partial` become the task's checkpoint, so that the next
- * attempt continues there. The loop throws Cancelled when the attempt should stop.
+ * The payload is `{"from": 0, "to": 1000}`, or an object with such a `cursor`; `to` is excluded.
+ * After every `every` positions, the position and `partial` become the task's checkpoint, so that
+ * the next attempt continues there. The loop throws Cancelled when the attempt should stop.
  */
 export class Batch<Partial = unknown> implements AsyncIterable<number> {
   /** The payload as JSON. */

@@ -1,4 +1,7 @@
-/** The context of an attempt: what a handler knows about its task, and what it can do beside its work. */
+/**
+ * The context of an attempt: what a handler knows about its task, and what it can do beside its
+ * work.
+ */
 
 import type { StopReason } from "./errors.js";
 import { Cancelled, Refused } from "./errors.js";
@@ -86,14 +89,17 @@ export class Context<State = unknown> {
     return this.message.task;
   }
 
+  /** The kind of the task. */
   get kind(): string {
     return this.message.kind;
   }
 
+  /** The queue of the task. */
   get queue(): string {
     return this.message.queue;
   }
 
+  /** The priority of the task, from 0 to 255; higher is sooner. */
   get priority(): number {
     return this.message.priority;
   }
@@ -113,19 +119,22 @@ export class Context<State = unknown> {
     return `${this.message.task}.${this.message.fence}`;
   }
 
+  /** The group of the task, or null. */
   get group(): string | null {
     return this.message.group;
   }
 
+  /** The unique key of the task, or null. */
   get key(): string | null {
     return this.message.key;
   }
 
-  /** The id of the task that spawned this one. */
+  /** The id of the task of which this one is a child, or null. */
   get parent(): string | null {
     return this.message.parent;
   }
 
+  /** The tags of the task, by name. */
   get tags(): Texts {
     return this.message.tags;
   }
@@ -150,7 +159,9 @@ export class Context<State = unknown> {
     return this.#deadline === null ? null : Math.max(0, this.#deadline - now());
   }
 
-  /** The longest time between two heartbeats of the handler, in milliseconds, or null without one. */
+  /**
+   * The longest time between two heartbeats of the handler, in milliseconds, or null without one.
+   */
   get heartbeatMs(): number | null {
     return this.message.heartbeatMs;
   }
@@ -213,7 +224,10 @@ export class Context<State = unknown> {
     });
   }
 
-  /** @internal Asks the attempt to stop. A later reason replaces an earlier one only if it is `lost`. */
+  /**
+   * @internal Asks the attempt to stop. A later reason replaces an earlier one only if it is
+   * `lost`.
+   */
   requestStop(why: StopReason): void {
     if (this.#why === null || why === "lost") this.#why = why;
     this.#controller?.abort(new Cancelled(this.#why));
@@ -288,7 +302,8 @@ export class Context<State = unknown> {
 
   /**
    * Waits for the spawned children: the handler runs again when they have ended, and finds the
-   * checkpoint in `lastCheckpoint`. With `failFast` the first child that does not complete fails the task.
+   * checkpoint in `lastCheckpoint`. With `failFast` the first child that does not complete fails
+   * the task.
    */
   awaitChildren(checkpoint?: unknown, options: { failFast?: boolean } = {}): Ending {
     return childrenEnding(checkpoint, options.failFast ?? false);
@@ -309,7 +324,8 @@ export class Context<State = unknown> {
   /**
    * Submits a child with the end of this attempt, in one commit; a failed attempt submits none.
    *
-   * Throws RangeError beyond 1 024 tasks, PayloadError if the schema of the kind rejects the payload.
+   * Throws RangeError beyond 1 024 tasks, PayloadError if the schema of the kind rejects the
+   * payload.
    */
   spawn<K extends AnyKind>(kind: K, payload?: PayloadOf<K>, options: SubmitOptions = {}): void {
     if (this.spawned.length >= PAYLOADS) {
@@ -332,7 +348,10 @@ export class Context<State = unknown> {
     return submitted as Submitted;
   }
 
-  /** Submits 1 to 1 024 tasks in one commit: all or none. With `child` they become children of this task. */
+  /**
+   * Submits 1 to 1 024 tasks in one commit: all or none. With `child` they become children of this
+   * task.
+   */
   async submitMany(tasks: readonly NewTask[], options: { child?: boolean } = {}): Promise<Submitted[]> {
     this.#need("submit");
     if (tasks.length < 1 || tasks.length > PAYLOADS) {

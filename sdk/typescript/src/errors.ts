@@ -27,7 +27,10 @@ export class Fail extends OnwardError {
 export interface RetryLaterOptions {
   /** Milliseconds until the next attempt, instead of the delay of the retry policy. */
   afterMs: number;
-  /** Whether the attempt is counted; by default true. Use false if something that the task needs is busy. */
+  /**
+   * Whether the attempt is counted; by default true. Use false if something that the task needs is
+   * busy.
+   */
   counts?: boolean;
   /** Any JSON value of at most 4 096 bytes. */
   details?: unknown;
@@ -61,7 +64,9 @@ export class Cancelled extends OnwardError {
   }
 }
 
-/** The gateway or the store rejects a request. `code` is the protocol's, `remedy` says what to do. */
+/**
+ * The gateway or the store rejects a request. `code` is the protocol's, `remedy` says what to do.
+ */
 export class Refused extends OnwardError {
   override name = "Refused";
 

@@ -1,4 +1,7 @@
-/** Schemas of payloads and results: the Standard Schema interface, which zod, valibot and arktype have. */
+/**
+ * Schemas of payloads and results: the Standard Schema interface, which zod, valibot and arktype
+ * have.
+ */
 
 /** The result of a validation. */
 export type Validation<Out> =
@@ -11,7 +14,10 @@ export interface Issue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** A schema in the form of Standard Schema, version 1: `In` is what is validated, `Out` is the result. */
+/**
+ * A schema in the form of Standard Schema, version 1: `In` is what is validated, `Out` is the
+ * result.
+ */
 export interface Schema<In = unknown, Out = In> {
   readonly "~standard": {
     readonly version: 1;

@@ -19,7 +19,9 @@ export interface Retry {
   maximumMs?: number;
 }
 
-/** Options of a kind. Each applies to tasks that were submitted without their own, except `limit`. */
+/**
+ * Options of a kind. Each applies to tasks that were submitted without their own, except `limit`.
+ */
 export interface KindOptions {
   /** The largest number of handlers of this kind that run at once in this worker. */
   limit?: number;
@@ -74,10 +76,17 @@ export interface SubmitOptions {
   delayMs?: number;
   /** The task expires if it has not started so long after the submit. */
   ttlMs?: number;
+  /** The longest time of an attempt; by default that of the kind, or none. */
   timeoutMs?: number;
+  /** The longest time without a heartbeat or progress; by default that of the kind, or none. */
   heartbeatMs?: number;
+  /** A retry policy, or the number of attempts; by default that of the kind, or the engine's. */
   retry?: number | Retry;
+  /** A name of up to 128 bytes, by which limits and fair shares apply. */
   group?: string;
+  /**
+   * A name of up to 128 bytes; tasks with the same one prefer the worker that ran the last of them.
+   */
   affinity?: string;
   /** Up to 32 texts by name. */
   tags?: Readonly<Record<string, string>>;
@@ -139,7 +148,10 @@ export function kindFields(options: KindOptions): Fields {
   return fields;
 }
 
-/** Returns a new task as the protocol writes it, without its payload. Throws RangeError beyond a bound. */
+/**
+ * Returns a new task as the protocol writes it, without its payload. Throws RangeError beyond a
+ * bound.
+ */
 export function taskFields(task: NewTask): Fields {
   const fields: Fields = { kind: checkName("kind", kindName(task.kind)) };
   if (task.queue !== undefined) fields.queue = checkName("queue", task.queue);

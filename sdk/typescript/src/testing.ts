@@ -45,7 +45,10 @@ export interface RunOptions {
   /** The attempt is asked to stop for this reason, after `stopAfterMs` (0). */
   stop?: StopReason;
   stopAfterMs?: number;
-  /** Answers the handler's `result`, `children` and `items`; it gets the header of the protocol's `ask`. */
+  /**
+   * Answers the handler's `result`, `children` and `items`; it gets the header of the protocol's
+   * `ask`.
+   */
   answer?: (ask: Readonly<Record<string, unknown>>) => Answer;
   /** The logger of the context; by default standard error. */
   logger?: Logger;
@@ -59,7 +62,9 @@ export interface RecordedTask {
 
 /** The end of an attempt, and what its handler did before. */
 export class Outcome {
-  /** `ok`, `fail`, `later`, `children`, `move`, `release`, `cancelled`, or `lost` if no end is sent. */
+  /**
+   * `ok`, `fail`, `later`, `children`, `move`, `release`, `cancelled`, or `lost` if no end is sent.
+   */
   readonly outcome: string;
   /** The fields of the protocol's `end`. */
   readonly fields: Readonly<Record<string, unknown>>;

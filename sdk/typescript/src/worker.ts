@@ -29,12 +29,15 @@ export interface WorkerOptions<State> {
   gateway?: string;
   /** The name in logs and lists. */
   name?: string;
-  /** The number of handlers that run at once; by default ONWARD_SLOTS, which the gateway sets, or else 8. */
+  /**
+   * The number of handlers that run at once; by default ONWARD_SLOTS, which the gateway sets, or
+   * else 8.
+   */
   slots?: number;
   /**
-   * The number of tasks that are fetched ahead of free slots; by default 0. It makes short tasks faster,
-   * and tasks wait in this process although another worker may be idle. `onward work --app` with
-   * `--slots` sends no more than that at once, so give it the sum of both.
+   * The number of tasks that are fetched ahead of free slots; by default 0. It makes short tasks
+   * faster, and tasks wait in this process although another worker may be idle. `onward work --app`
+   * with `--slots` sends no more than that at once, so give it the sum of both.
    */
   prefetch?: number;
   /** The time that running handlers have after SIGTERM or SIGINT; by default 30 000 ms. */
@@ -56,15 +59,18 @@ export interface HandlerOptions<I extends MaybeSchema, O extends MaybeSchema> ex
 /** A value, or a promise of one. */
 export type Awaitable<T> = T | Promise<T>;
 
-/** A function that handles a kind. It may return what `ctx.later` and such return, instead of a result. */
+/**
+ * A function that handles a kind. It may return what `ctx.later` and such return, instead of a
+ * result.
+ */
 export type Call<I, O, State> = (
   task: OutputOf<I>,
   ctx: Context<State>,
 ) => Awaitable<O extends Schema<unknown, unknown> ? InputOf<O> | Ending : unknown>;
 
 /**
- * A function around every handler. `next` runs the handler, and resolves to its result or rejects with
- * its error. Throw another error to change the end of the attempt; the result itself stays.
+ * A function around every handler. `next` runs the handler, and resolves to its result or rejects
+ * with its error. Throw another error to change the end of the attempt; the result itself stays.
  */
 export type Middleware<State = unknown> = (
   ctx: Context<State>,
@@ -111,8 +117,9 @@ export class Worker<State = undefined> {
   /**
    * Registers a function as the handler of a kind, and returns the kind with its types.
    *
-   * `input` and `output` are schemas of the Standard Schema interface; without them payload and result
-   * are any JSON. Throws RangeError for an option out of its range, Error for a kind that has a handler.
+   * `input` and `output` are schemas of the Standard Schema interface; without them payload and
+   * result are any JSON. Throws RangeError for an option out of its range, Error for a kind that
+   * has a handler.
    */
   handler(kind: string, call: Call<undefined, undefined, State>): Kind<undefined, undefined>;
   handler<I extends MaybeSchema = undefined, O extends MaybeSchema = undefined>(
@@ -140,8 +147,8 @@ export class Worker<State = undefined> {
   /**
    * Registers a function that chooses which steps of a workflow come next.
    *
-   * It returns one of `choices`, a list of them, or null for no step. A choice outside them fails the
-   * step. `input` is the schema of the run's input.
+   * It returns one of `choices`, a list of them, or null for no step. A choice outside them fails
+   * the step. `input` is the schema of the run's input.
    */
   decision<const C extends readonly string[], I extends MaybeSchema = undefined>(
     kind: string,
@@ -163,9 +170,11 @@ export class Worker<State = undefined> {
   }
 
   /**
-   * Registers a function that works through a cursor, with a checkpoint after `every` positions (100).
+   * Registers a function that works through a cursor, with a checkpoint after `every` positions
+   * (100).
    *
-   * `initial` is the first value of `batch.partial`, which is the result if the function returns nothing.
+   * `initial` is the first value of `batch.partial`, which is the result if the function returns
+   * nothing.
    */
   batch<Partial = unknown>(
     kind: string,
@@ -229,8 +238,8 @@ export class Worker<State = undefined> {
    * Runs until SIGTERM, SIGINT, `stop`, or the gateway's drain of a child. Running handlers have
    * `graceMs` then, and a second signal ends the run at once.
    *
-   * It exits the process with 1 if the gateway refuses the worker, the parent of a child has died, or
-   * handlers did not stop. Use `serve` to handle that.
+   * It exits the process with 1 if the gateway refuses the worker, the parent of a child has died,
+   * or handlers did not stop. Use `serve` to handle that.
    */
   async run(): Promise<void> {
     const onSignal = (signal: NodeJS.Signals) => {
@@ -253,8 +262,8 @@ export class Worker<State = undefined> {
   /**
    * Does what `run` does, without signals and without an exit.
    *
-   * Throws Refused if the gateway refuses the worker, Unavailable if the parent of a child has died,
-   * OnwardError if handlers did not stop, and RangeError if there is no address.
+   * Throws Refused if the gateway refuses the worker, Unavailable if the parent of a child has
+   * died, OnwardError if handlers did not stop, and RangeError if there is no address.
    */
   async serve(): Promise<void> {
     this.#checkIdle();

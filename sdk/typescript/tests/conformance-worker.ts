@@ -1,4 +1,6 @@
-/** The worker that the scripted gateway of sdk/conformance runs. README.md there lists its kinds. */
+/**
+ * The worker that the scripted gateway of sdk/conformance runs. README.md there lists its kinds.
+ */
 
 import { bytes, Fail, RetryLater, Worker } from "../src/index.js";
 import { object, string } from "./schemas.js";

@@ -1,4 +1,6 @@
-/** Every script of sdk/conformance on all of its carriers, by the worker in conformance-worker.ts. */
+/**
+ * Every script of sdk/conformance on all of its carriers, by the worker in conformance-worker.ts.
+ */
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";

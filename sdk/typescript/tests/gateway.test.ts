@@ -1,8 +1,8 @@
 /**
  * The worker against the real gateway: results, stops, and processes that are killed.
  *
- * The program is ONWARD_BIN, or the one of the last debug build. Without one the tests are skipped, but
- * fail where ONWARD_REQUIRE_BACKENDS is set.
+ * The program is ONWARD_BIN, or the one of the last debug build. Without one the tests are skipped,
+ * but fail where ONWARD_REQUIRE_BACKENDS is set.
  */
 
 import assert from "node:assert/strict";

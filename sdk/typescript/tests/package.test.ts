@@ -1,4 +1,7 @@
-/** The packed package in an empty folder: it installs, its types compile, and the README's examples do. */
+/**
+ * The packed package in an empty folder: it installs, its types compile, and the README's examples
+ * do.
+ */
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -20,7 +23,8 @@ function execute(program: string, ...args: string[]): string {
 }
 
 before(() => {
-  // The build of this test run is packed as it is: no script may replace it while other tests read it.
+  // The build of this test run is packed as it is: no script may replace it while other tests read
+  // it.
   execFileSync("npm", ["pack", "--silent", "--ignore-scripts", "--pack-destination", folder], { cwd: SDK });
   writeFileSync(join(folder, "package.json"), '{"type": "module", "private": true}');
   execute("npm", "install", "--offline", "--no-audit", "--no-fund", "--silent", `./onward-${VERSION}.tgz`);

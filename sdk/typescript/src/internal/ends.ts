@@ -13,7 +13,10 @@ const CLASS_BYTES = 128;
 const DETAILS_BYTES = 4_096;
 const STACK_CHARACTERS = 2_000;
 
-/** The part of a header that is kept free beside spawned tasks, for progress and the frame of the list. */
+/**
+ * The part of a header that is kept free beside spawned tasks, for progress and the frame of the
+ * list.
+ */
 const SPAWN_MARGIN = 4_096;
 
 type Fields = Record<string, unknown>;
@@ -221,7 +224,10 @@ export function withSpawned(
   };
 }
 
-/** Returns the failure that is sent after the gateway refused an end, and the release after a second refusal. */
+/**
+ * Returns the failure that is sent after the gateway refused an end, and the release after a second
+ * refusal.
+ */
 export function refused(task: string, fence: string, why: string, again: boolean): End {
   const of = { task, fence };
   if (again) return { entry: { ...entryOf(of, "release"), why: "given_up" }, references: [] };

@@ -1,4 +1,6 @@
-/** The outbox: everything that waits to be sent, and what is kept until the gateway acknowledges it. */
+/**
+ * The outbox: everything that waits to be sent, and what is kept until the gateway acknowledges it.
+ */
 
 import type { Context } from "../context.js";
 import { Cancelled, Refused, Unavailable } from "../errors.js";
@@ -254,7 +256,10 @@ export class Outbox {
 
   // Sending.
 
-  /** Sends at the end of this turn of the event loop, so that the ends of many handlers share messages. */
+  /**
+   * Sends at the end of this turn of the event loop, so that the ends of many handlers share
+   * messages.
+   */
   #wake(): void {
     if (this.#scheduled || this.#sink === null) return;
     this.#scheduled = true;

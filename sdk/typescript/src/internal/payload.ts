@@ -9,7 +9,8 @@ import { bytes } from "../schema.js";
 const ISSUES = 5;
 
 /**
- * Returns a value as a payload: a Uint8Array as it is, everything else as JSON; `undefined` is `null`.
+ * Returns a value as a payload: a Uint8Array as it is, everything else as JSON; `undefined` is
+ * `null`.
  *
  * Throws PayloadError if the value has no JSON form.
  */

@@ -57,7 +57,9 @@ export function isPromise(value: unknown): value is Promise<unknown> {
   );
 }
 
-/** Returns the choice of a decision as its result. Throws Fail for a choice that it did not list. */
+/**
+ * Returns the choice of a decision as its result. Throws Fail for a choice that it did not list.
+ */
 export function chosen(kind: string, choice: unknown, allowed: readonly string[]): { chosen: string[] } {
   const names = choice == null ? [] : Array.isArray(choice) ? choice : [choice];
   for (const name of names) {

@@ -58,7 +58,10 @@ export function encodeTask(task: NewTask, bounds: SubmitBounds): EncodedTask {
   return { fields, payload };
 }
 
-/** Returns the entries and payloads of a submit. Throws RangeError if the payloads are too large together. */
+/**
+ * Returns the entries and payloads of a submit. Throws RangeError if the payloads are too large
+ * together.
+ */
 export function submitParts(tasks: readonly EncodedTask[]): { list: object[]; payloads: Uint8Array[] } {
   const payloads: Uint8Array[] = [];
   let total = 0;

@@ -32,7 +32,9 @@ import { Scheduler } from "./scheduler.js";
 /** The time that handlers have to return after their signals were aborted at the end of a drain. */
 const ABORT_MS = 5_000;
 
-/** The part of the gateway's time limit of a drain after which running handlers are asked to stop. */
+/**
+ * The part of the gateway's time limit of a drain after which running handlers are asked to stop.
+ */
 const DRAIN_FRACTION = 0.8;
 
 const FEATURES = ["ask", "headers", "submit"];
@@ -137,7 +139,10 @@ export class Runtime implements Listener, Host {
     });
   }
 
-  /** Closes the connection without `bye`, so that the gateway treats what is left as that of a crashed worker. */
+  /**
+   * Closes the connection without `bye`, so that the gateway treats what is left as that of a
+   * crashed worker.
+   */
   #leave(reason: string): void {
     for (const { taskId, kind } of this.#outbox.held.values()) {
       this.logger.error(`task ${taskId} of kind \`${kind}\` has not ended; it runs again elsewhere`);

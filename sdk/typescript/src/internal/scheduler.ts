@@ -3,7 +3,9 @@
 import type { Context } from "../context.js";
 import type { Entry } from "./registry.js";
 
-/** Starts tasks in their order while slots are free. `run` starts one and returns without waiting. */
+/**
+ * Starts tasks in their order while slots are free. `run` starts one and returns without waiting.
+ */
 export class Scheduler {
   readonly #slots: number;
   readonly #run: (context: Context, entry: Entry) => void;
@@ -67,7 +69,8 @@ export class Scheduler {
 
   /** Starts tasks until the slots are used. */
   start(): void {
-    // A handler that does not wait ends within `#begin`, which calls `start` again: one loop is enough.
+    // A handler that does not wait ends within `#begin`, which calls `start` again: one loop is
+    // enough.
     if (this.#starting) return;
     this.#starting = true;
     try {

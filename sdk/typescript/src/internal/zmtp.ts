@@ -1,4 +1,7 @@
-/** ZMTP 3.1 with NULL: the handshake, and the commands that are answered within the stream. It does no I/O. */
+/**
+ * ZMTP 3.1 with NULL: the handshake, and the commands that are answered within the stream. It does
+ * no I/O.
+ */
 
 import { COMMAND, frame, LONG, MORE, ProtocolError } from "./frames.js";
 
