@@ -1,0 +1,37 @@
+/**
+ * Workers for Onward: durable tasks, workflows and their handlers.
+ *
+ * ```typescript
+ * import { Worker } from "onward";
+ *
+ * const app = new Worker();
+ * app.handler("greet", (name) => `Hello, ${name}`);
+ * await app.run();
+ * ```
+ *
+ * Start it by `onward work --app "node app.js"`.
+ */
+
+export type { Batch } from "./batch.js";
+export type { Context, Progress } from "./context.js";
+export type { RetryLaterOptions, StopReason } from "./errors.js";
+export { Cancelled, Fail, OnwardError, PayloadError, Refused, RetryLater, Unavailable } from "./errors.js";
+export type { Ending } from "./internal/ends.js";
+export type { LogFields, Logger } from "./logger.js";
+export type { Child, Step, TaskResult, TaskState } from "./results.js";
+export type { InputOf, Issue, MaybeSchema, OutputOf, Schema, Validation } from "./schema.js";
+export { bytes } from "./schema.js";
+export type {
+  AnyKind,
+  Kind,
+  KindOptions,
+  NewTask,
+  PayloadOf,
+  Retry,
+  SubmitOptions,
+  Submitted,
+} from "./tasks.js";
+export { defineKind } from "./tasks.js";
+export { VERSION } from "./version.js";
+export type { Awaitable, Call, HandlerOptions, Middleware, WorkerOptions } from "./worker.js";
+export { Handler, Worker } from "./worker.js";
