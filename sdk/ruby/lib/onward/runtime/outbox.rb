@@ -31,6 +31,7 @@ module Onward
         @changed = ConditionVariable.new
         @held = {}
         @kept = {}
+        @done = Thread::Queue.new
         @ends = []
         @raw = []
         @refused = {}
@@ -52,6 +53,7 @@ module Onward
           @lease_end = now + welcome.lease
           @raw.clear
           @raw << Protocol::Frames.encode({ t: "drain" }) if @draining
+          absorb
           @ends = @kept.values
           @beats.open(now, welcome.heartbeat)
           @requests.open
@@ -81,7 +83,10 @@ module Onward
 
       # Forgets the ends without an acknowledgement, because no connection will follow.
       def forget_kept
-        @lock.synchronize { @kept.clear }
+        @lock.synchronize do
+          absorb
+          @kept.clear
+        end
       end
 
       # Counts received tasks against the credit. Returns those that the worker did not hold yet.
@@ -100,16 +105,11 @@ module Onward
       end
 
       # Ends an attempt. nil means that nothing is sent, because the lease has passed on.
+      #
+      # It takes no lock while the writer is busy, so that no other thread overtakes this one.
       def end(context, ended)
-        task = context.task
-        change do
-          @held.delete(task.task) if @held[task.task].equal?(context)
-          @beats.forget(context)
-          if ended
-            @kept[task.token] = ended
-            @ends << ended
-          end
-        end
+        @done << [context, ended]
+        change { nil } if @waiting || @draining
       end
 
       # Has the next beat carry the context's heartbeat and progress.
@@ -143,20 +143,36 @@ module Onward
       end
 
       # Returns whether nothing runs and every end is acknowledged.
-      def idle? = @lock.synchronize { @held.empty? && @kept.empty? }
+      def idle? = @lock.synchronize { holds_nothing? }
 
       # Returns the contexts of the tasks that have not ended.
-      def held = @lock.synchronize { @held.values }
+      def held
+        @lock.synchronize do
+          absorb
+          @held.values
+        end
+      end
 
       # Returns the context of a task that has not ended, or nil.
-      def held_task(task) = @lock.synchronize { @held[task] }
+      def held_task(task)
+        @lock.synchronize do
+          absorb
+          @held[task]
+        end
+      end
 
       # Returns the number of ends without an acknowledgement.
-      def kept_count = @lock.synchronize { @kept.size }
+      def kept_count
+        @lock.synchronize do
+          absorb
+          @kept.size
+        end
+      end
 
       # Returns the tasks that a resumed session names: running, and ended without an acknowledgement.
       def resumable
         @lock.synchronize do
+          absorb
           running = @held.each_value.map { |context| { task: context.task.task, fence: context.task.fence } }
           (running + @kept.each_value.map { |ended| ended.entry.slice(:task, :fence) }).first(HELD)
         end
@@ -165,6 +181,7 @@ module Onward
       # Forgets acknowledged ends. A refused end is replaced by a failure that says why.
       def acknowledge(acks)
         change(wakes: @credit == @received) do
+          absorb
           acks.each do |ack|
             token = "#{ack.task}.#{ack.fence}"
             if ack.result == "refused" && @kept.key?(token)
@@ -200,13 +217,15 @@ module Onward
             now = monotonic
             return nil if now >= @lease_end
 
+            @waiting = true # before the look at what has ended; a later end wakes this thread
+            absorb
             parcel = next_parcel(now)
             return parcel unless parcel.empty?
 
-            @waiting = true
             @changed.wait(@lock, [[@beats.next_time, @lease_end].min - now, 0.0].max)
-            @waiting = false
           end
+        ensure
+          @waiting = false
         end
       end
 
@@ -217,9 +236,28 @@ module Onward
         idle = @lock.synchronize do
           yield
           wake if wakes || !@ends.empty?
-          @draining && @held.empty? && @kept.empty?
+          @draining && holds_nothing?
         end
         @on_idle.call if idle
+      end
+
+      # Takes over the attempts that have ended.
+      def absorb
+        until @done.empty?
+          context, ended = @done.pop
+          task = context.task
+          @held.delete(task.task) if @held[task.task].equal?(context)
+          @beats.forget(context)
+          next if ended.nil?
+
+          @kept[task.token] = ended
+          @ends << ended
+        end
+      end
+
+      def holds_nothing?
+        absorb
+        @held.empty? && @kept.empty?
       end
 
       def wake

@@ -7,6 +7,13 @@ module Onward
     # A thread that takes a task while others wait wakes the next thread, and so on. So one thread
     # runs many short handlers without a switch, and handlers that block get a thread each.
     class Scheduler
+      # The time for which a handler that computes keeps the next task from another thread, in
+      # seconds. So the ends of short handlers keep the order of their tasks.
+      SHORT_SECONDS = 0.005
+
+      # The time after which a thread that holds back looks again, in seconds.
+      STANDBY_SECONDS = 0.002
+
       # The block runs an attempt and ends it; it raises nothing.
       def initialize(slots, &run)
         @slots = slots
@@ -86,10 +93,11 @@ module Onward
       end
 
       def work
-        @lock.synchronize { @waking = false }
         context = nil
+        woken = true
         loop do
-          context = take(context)
+          context = take(context, woken)
+          woken = false
           @run.call(context)
         end
       ensure
@@ -101,19 +109,40 @@ module Onward
         end
       end
 
-      # Frees the slot of the thread's last task, and waits for its next.
-      def take(last)
+      # Frees the slot of the thread's last task, and waits for its next. A thread that was woken
+      # wakes the next one.
+      def take(last, woken)
         @lock.synchronize do
           finished(last) if last
-          until (context = @started.shift)
-            @idle += 1
-            @wakeup.wait(@lock)
-            @idle -= 1
-            @waking = false
-          end
+          @waking = false if wait_for_task(woken)
+          @taker = Thread.current
+          @taken = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          context = @started.shift
           wake_next
           context
         end
+      end
+
+      # Waits until a task has started. Returns whether this thread was woken for it.
+      def wait_for_task(woken)
+        while @started.empty? || hold_back?
+          next @lock.sleep(STANDBY_SECONDS) unless @started.empty?
+
+          @waking = false if woken
+          @idle += 1
+          @wakeup.wait(@lock)
+          @idle -= 1
+          woken = true
+        end
+        woken
+      end
+
+      # Returns whether another thread was interrupted within a short handler, after which it takes
+      # the next task itself. A thread that waits (`sleep`) is not interrupted.
+      def hold_back?
+        return false if @taker.nil? || @taker.equal?(Thread.current) || @taker.status != "run"
+
+        Process.clock_gettime(Process::CLOCK_MONOTONIC) - @taken < SHORT_SECONDS
       end
     end
   end
