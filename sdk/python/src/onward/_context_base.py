@@ -48,36 +48,24 @@ class Runtime(Protocol):
 class ContextBase:
     """The part of a context that is the same for sync and async handlers."""
 
-    __slots__ = (
-        "__weakref__",
-        "_abort",
-        "_callbacks",
-        "_deadline",
-        "_entry",
-        "_ready",
-        "_runtime",
-        "_saved",
-        "_spawned",
-        "_stop",
-        "progress_fields",
-        "task",
-        "values",
-    )
+    # Most attempts use few of these. So they are attributes of the class until they are set.
+    _stop: str | None = None
+    _callbacks: list[Callable[[], object]] | None = None
+    _abort: Callable[[], object] | None = None
+    _spawned: list[NewTask] | None = None
+    _deadline: float | None = None
+    _values: dict[str, Any] | None = None
+    progress_fields: dict[str, Any] | None = None
 
-    def __init__(self, task: TaskMessage, runtime: Runtime) -> None:
+    def __init__(self, task: TaskMessage, runtime: Runtime, entry: Any = None) -> None:
         self.task = task
         """The task as the gateway sent it."""
         self._runtime = runtime
-        self._stop: str | None = None
-        self._callbacks: list[Callable[[], object]] | None = None
-        self._abort: Callable[[], object] | None = None
-        self._spawned: list[NewTask] = []
+        self._entry = entry
         self._saved = task.checkpoint
-        self._deadline = None if task.deadline is None else time.monotonic() + task.deadline
-        self._entry: Any = None
-        self._ready: Any = None
-        self.progress_fields: dict[str, Any] | None = None
-        self.values: dict[str, Any] | None = None
+        deadline = task.options.deadline
+        if deadline is not None:
+            self._deadline = time.monotonic() + deadline
 
     # What the task is.
 
@@ -94,7 +82,7 @@ class ContextBase:
     @property
     def queue(self) -> str:
         """The queue of the task."""
-        return self.task.queue
+        return self.task.options.queue
 
     @property
     def attempt(self) -> int:
@@ -109,12 +97,52 @@ class ContextBase:
     @property
     def headers(self) -> Mapping[str, str]:
         """The headers that the submitter gave the task."""
-        return self.task.headers
+        return self.task.options.headers
 
     @property
     def trace(self) -> Mapping[str, str]:
         """`traceparent` and `tracestate` of the submitter, if it had them."""
-        return self.task.trace
+        return self.task.options.trace
+
+    @property
+    def priority(self) -> int:
+        """The priority of the task, from 0 to 255; higher is sooner."""
+        return self.task.options.priority
+
+    @property
+    def group(self) -> str | None:
+        """The group with whose tasks this one shares limits."""
+        return self.task.options.group
+
+    @property
+    def key(self) -> str | None:
+        """The key that makes the task unique."""
+        return self.task.options.key
+
+    @property
+    def parent(self) -> str | None:
+        """The id of the task whose child this one is."""
+        return self.task.options.parent
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """The tags of the task."""
+        return self.task.options.tags
+
+    @property
+    def scheduled_at(self) -> str | None:
+        """The time for which a schedule submitted the task, as RFC 3339."""
+        return self.task.options.scheduled_at
+
+    @property
+    def item_count(self) -> int:
+        """The number of aggregated tasks of which this one is the batch; 0 if it is none."""
+        return self.task.options.items
+
+    @property
+    def heartbeat_limit(self) -> float | None:
+        """The longest time in seconds between two calls of `heartbeat` or `progress`."""
+        return self.task.options.heartbeat
 
     @property
     def remaining(self) -> float | None:
@@ -129,9 +157,9 @@ class ContextBase:
     @property
     def local(self) -> dict[str, Any]:
         """Values that middleware hands to the handler; one dictionary for each attempt."""
-        if self.values is None:
-            self.values = {}
-        return self.values
+        if self._values is None:
+            self._values = {}
+        return self._values
 
     @property
     def step(self) -> Step:
@@ -248,6 +276,8 @@ class ContextBase:
 
         Raises ValueError beyond 1 024 tasks.
         """
+        if self._spawned is None:
+            self._spawned = []
         if len(self._spawned) >= PAYLOADS:
             raise ValueError(f"an attempt spawns at most {PAYLOADS} tasks; submit more with `submit`")
         child = new_task(task, payload, options)
@@ -295,7 +325,9 @@ class ContextBase:
         self._need("submit")
         if not 1 <= len(tasks) <= PAYLOADS:
             raise ValueError(f"{len(tasks)} tasks; a submit has 1 to {PAYLOADS}")
-        entries, payloads = encode_tasks(tasks, self._runtime.features, self._runtime.max_payload, self.task.trace)
+        entries, payloads = encode_tasks(
+            tasks, self._runtime.features, self._runtime.max_payload, self.task.options.trace
+        )
         header: Header = {"t": "submit", "tasks": entries}
         if child:
             header["parent"] = {"task": self.task.task, "fence": self.task.fence}

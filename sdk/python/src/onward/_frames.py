@@ -23,6 +23,8 @@ PAYLOAD_BYTES = 1_048_576
 MESSAGE_BYTES = 16 * 1_048_576
 """The bound of all payloads of a message together, unless it has only one."""
 
+_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+
 Header = dict[str, Any]
 Message = tuple[Header, list[bytes]]
 
@@ -86,12 +88,28 @@ def decode_header(body: bytes, payloads: int) -> Header:
         raise ProtocolError("bad_header", f"the header is not JSON in UTF-8: {error}") from None
     if not isinstance(header, dict) or not isinstance(header.get("t"), str):
         raise ProtocolError("bad_header", "the header is not an object with a string `t`")
-    if body.count(b"[") + body.count(b"{") > HEADER_DEPTH and _depth(header) > HEADER_DEPTH:
+    if not _is_shallow(body) and _depth(header) > HEADER_DEPTH:
         raise ProtocolError("bad_header", f"the header is nested deeper than {HEADER_DEPTH}")
     stated = header.get("payloads") or 0
     if stated != payloads or isinstance(stated, bool):
         raise ProtocolError("payload_count", f"`payloads` is {stated!r}, but {payloads} frames follow the header")
     return header
+
+
+def _is_shallow(body: bytes) -> bool:
+    """Returns whether a header is certainly not nested too deep; a text with brackets may hide it.
+
+    Each round removes the innermost level, at the speed of `replace`.
+    """
+    brackets = body.translate(None, _NO_BRACKETS)
+    for _ in range(HEADER_DEPTH):
+        if not brackets:
+            return True
+        shorter = brackets.replace(b"{}", b"").replace(b"[]", b"")
+        if len(shorter) == len(brackets):
+            return False
+        brackets = shorter
+    return not brackets
 
 
 def _depth(value: Any) -> int:

@@ -15,7 +15,7 @@ from typing import Protocol
 from onward import _connect, _messages
 from onward._connect import Address, Connection
 from onward._frames import Header, Message, ProtocolError, encode
-from onward._messages import Alive, Drain, Refusal, Reply, Stop, TaskMessage, Welcome
+from onward._messages import Acks, Alive, Drain, Refusal, Reply, Stop, TaskMessage, Tasks, Welcome
 from onward._outbox import Outbox, encode_batch
 from onward.errors import Refused
 
@@ -32,6 +32,10 @@ GOODBYE_SECONDS = 2.0
 
 _AGAIN = frozenset({"busy", "shutting_down", "timeout"})
 """The errors after which a new connection may succeed."""
+
+
+class _LeavesError(Exception):
+    """The gateway stops before it has taken the child."""
 
 
 class Listener(Protocol):
@@ -109,6 +113,8 @@ class Link(threading.Thread):
                 began = time.monotonic()
                 try:
                     self._connection()
+                except _LeavesError:
+                    self._said_bye = True
                 except (OSError, ProtocolError) as failure:
                     if self._closing.is_set():
                         break
@@ -175,6 +181,8 @@ class Link(threading.Thread):
         link.settimeout(None)
         welcome = _messages.parse(*messages[0])
         if isinstance(welcome, Refusal):
+            if welcome.code == "shutting_down" and not self._address.can_reconnect:
+                raise _LeavesError
             if welcome.code in _AGAIN and self._address.can_reconnect:
                 raise ConnectionRefusedError(str(welcome))
             raise Refused(welcome.code, welcome.text, welcome.remedy)
@@ -220,8 +228,10 @@ class Link(threading.Thread):
             answer: Header = {"t": "error", "code": error.code, "text": error.text[:1024], "fatal": False}
             self._outbox.send(encode(answer))
             return
-        if isinstance(incoming, list):
-            self._act_on_list(incoming)
+        if isinstance(incoming, Tasks):
+            self._listener.on_tasks(incoming.tasks)
+        elif isinstance(incoming, Acks):
+            self._outbox.acknowledge(incoming.acks)
         elif isinstance(incoming, Alive):
             self._outbox.alive(incoming)
             if incoming.lost:
@@ -236,12 +246,6 @@ class Link(threading.Thread):
             log.error("the gateway reports %s", incoming)
         else:
             raise ProtocolError("unexpected", "a second `welcome` came")
-
-    def _act_on_list(self, incoming: list[TaskMessage] | list[_messages.Ack]) -> None:
-        if isinstance(incoming[0], TaskMessage):
-            self._listener.on_tasks(incoming)
-        else:
-            self._outbox.acknowledge(incoming)
 
     def _write(self, link: socket.socket) -> None:
         """Sends what the outbox has, and never blocks beyond the lease."""

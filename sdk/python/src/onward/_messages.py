@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from onward._frames import PAYLOAD_BYTES, PAYLOADS, Header, ProtocolError
 
@@ -92,15 +92,9 @@ class Welcome:
 
 
 @dataclass(slots=True)
-class TaskMessage:
-    """One task as the gateway sends it. Times are in seconds from its receipt."""
+class TaskOptions:
+    """The fields of a task that most tasks do not have. Times are in seconds from its receipt."""
 
-    task: str
-    fence: str
-    kind: str
-    attempt: int
-    payload: bytes
-    checkpoint: bytes | None = None
     queue: str = "default"
     priority: int = 128
     deadline: float | None = None
@@ -110,13 +104,39 @@ class TaskMessage:
     parent: str | None = None
     scheduled_at: str | None = None
     items: int = 0
-    tags: dict[str, str] = field(default_factory=dict)
-    headers: dict[str, str] = field(default_factory=dict)
-    trace: dict[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    trace: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Ack:
+NO_OPTIONS = TaskOptions()
+
+
+class TaskMessage:
+    """One task as the gateway sends it."""
+
+    __slots__ = ("attempt", "checkpoint", "fence", "kind", "options", "payload", "task")
+
+    def __init__(
+        self,
+        task: str,
+        fence: str,
+        kind: str,
+        attempt: int,
+        payload: bytes,
+        checkpoint: bytes | None = None,
+        options: TaskOptions = NO_OPTIONS,
+    ) -> None:
+        self.task = task
+        self.fence = fence
+        self.kind = kind
+        self.attempt = attempt
+        self.payload = payload
+        self.checkpoint = checkpoint
+        self.options = options
+
+
+class Ack(NamedTuple):
     """The fate of one end."""
 
     task: str
@@ -175,7 +195,21 @@ class Reply:
     payloads: list[bytes]
 
 
-Incoming = Welcome | list[TaskMessage] | list[Ack] | Alive | Stop | Drain | Refusal | Reply
+@dataclass(frozen=True)
+class Tasks:
+    """Tasks to run."""
+
+    tasks: list[TaskMessage]
+
+
+@dataclass(frozen=True)
+class Acks:
+    """The fates of ends."""
+
+    acks: list[Ack]
+
+
+Incoming = Welcome | Tasks | Acks | Alive | Stop | Drain | Refusal | Reply
 
 
 def _welcome(header: Header, _: list[bytes]) -> Welcome:
@@ -198,57 +232,62 @@ def _welcome(header: Header, _: list[bytes]) -> Welcome:
     )
 
 
-_PLAIN_FIELDS = frozenset({"task", "fence", "kind", "attempt", "payload"})
+_CORE_FIELDS = frozenset({"task", "fence", "kind", "attempt", "payload", "checkpoint"})
 
 
 def _task(entry: dict[str, Any], payloads: list[bytes]) -> TaskMessage:
-    task, fence, kind = entry.get("task"), entry.get("fence"), entry.get("kind")
-    if not (isinstance(task, str) and isinstance(fence, str) and isinstance(kind, str) and kind):
-        for name in ("task", "fence", "kind"):
-            text("tasks", entry, name)
-    message = TaskMessage(
-        task,  # type: ignore[arg-type]
-        fence,  # type: ignore[arg-type]
-        kind,  # type: ignore[arg-type]
-        integer("tasks", entry, "attempt", 1),
-        payload_at("tasks", entry, "payload", payloads) or b"",
-    )
-    if entry.keys() > _PLAIN_FIELDS or not entry.keys() <= _PLAIN_FIELDS:
-        _task_options(message, entry, payloads)
+    """Reads a task. Its common form is checked without a call for each field."""
+    task, fence, kind, attempt = entry.get("task"), entry.get("fence"), entry.get("kind"), entry.get("attempt")
+    index = entry.get("payload")
+    if not (task and fence and kind and type(task) is type(fence) is type(kind) is str):
+        task, fence, kind = (text("tasks", entry, name) for name in ("task", "fence", "kind"))
+    if type(attempt) is not int or attempt < 1:
+        attempt = integer("tasks", entry, "attempt", 1)
+    if type(index) is int and 0 <= index < len(payloads):
+        payload = payloads[index]
+    else:
+        payload = payload_at("tasks", entry, "payload", payloads) or b""
+    message = TaskMessage(task, fence, kind, attempt, payload)
+    if not entry.keys() <= _CORE_FIELDS:
+        message.options = _task_options(entry)
+    if "checkpoint" in entry:
+        message.checkpoint = payload_at("tasks", entry, "checkpoint", payloads)
     return message
 
 
-def _task_options(message: TaskMessage, entry: dict[str, Any], payloads: list[bytes]) -> None:
-    """Reads the fields that most tasks do not have."""
-    message.checkpoint = payload_at("tasks", entry, "checkpoint", payloads)
-    message.queue = text("tasks", entry, "queue", "default")
-    message.priority = integer("tasks", entry, "priority", default=128)
+def _task_options(entry: dict[str, Any]) -> TaskOptions:
     deadline = optional_integer("tasks", entry, "deadline_ms")
     heartbeat = optional_integer("tasks", entry, "heartbeat_ms", 1)
-    message.deadline = None if deadline is None else deadline / 1000
-    message.heartbeat = None if heartbeat is None else heartbeat / 1000
-    message.group = text("tasks", entry, "group", "") or None
-    message.key = text("tasks", entry, "key", "") or None
-    message.parent = text("tasks", entry, "parent", "") or None
-    message.scheduled_at = text("tasks", entry, "scheduled_at", "") or None
-    message.items = integer("tasks", entry, "items", default=0)
-    message.tags = texts("tasks", entry, "tags")
-    message.headers = texts("tasks", entry, "headers")
-    message.trace = texts("tasks", entry, "trace")
+    return TaskOptions(
+        text("tasks", entry, "queue", "default"),
+        integer("tasks", entry, "priority", default=128),
+        None if deadline is None else deadline / 1000,
+        None if heartbeat is None else heartbeat / 1000,
+        text("tasks", entry, "group", "") or None,
+        text("tasks", entry, "key", "") or None,
+        text("tasks", entry, "parent", "") or None,
+        text("tasks", entry, "scheduled_at", "") or None,
+        integer("tasks", entry, "items", default=0),
+        texts("tasks", entry, "tags"),
+        texts("tasks", entry, "headers"),
+        texts("tasks", entry, "trace"),
+    )
 
 
-def _tasks(header: Header, payloads: list[bytes]) -> list[TaskMessage]:
-    return [_task(entry, payloads) for entry in entries("tasks", header, "tasks", 1)]
+def _tasks(header: Header, payloads: list[bytes]) -> Tasks:
+    return Tasks([_task(entry, payloads) for entry in entries("tasks", header, "tasks", 1)])
 
 
-def _ack(header: Header, _: list[bytes]) -> list[Ack]:
+def _ack(header: Header, _: list[bytes]) -> Acks:
     acks = []
     for entry in entries("ack", header, "ends", 1):
-        result = entry.get("result")
+        task, fence, result, why = entry.get("task"), entry.get("fence"), entry.get("result"), entry.get("why")
         if result not in _ACK_RESULTS:
             raise _bad("ack", "result", result, "ok, stale or refused")
-        acks.append(Ack(text("ack", entry, "task"), text("ack", entry, "fence"), result, text("ack", entry, "why", "")))
-    return acks
+        if not (task and fence and type(task) is type(fence) is str):
+            task, fence = text("ack", entry, "task"), text("ack", entry, "fence")
+        acks.append(Ack(task, fence, result, "" if why is None else text("ack", entry, "why", "")))
+    return Acks(acks)
 
 
 def _alive(header: Header, _: list[bytes]) -> Alive:

@@ -163,14 +163,19 @@ class Outbox:
 
     def end(self, context: ContextBase, end: End | None) -> None:
         """Ends an attempt. None means that nothing is sent, because the lease has passed on."""
-        task = context.task
+        self.end_all([(context, end)])
+
+    def end_all(self, ended: list[tuple[ContextBase, End | None]]) -> None:
+        """Ends several attempts."""
         with self._changed:
-            if self.held.get(task.task) is context:
-                del self.held[task.task]
-            self._touched.pop(task.task, None)
-            if end is not None:
-                self.kept[task.task, task.fence] = end
-                self._ends.append(end)
+            for context, end in ended:
+                task = context.task
+                if self.held.get(task.task) is context:
+                    del self.held[task.task]
+                self._touched.pop(task.task, None)
+                if end is not None:
+                    self.kept[task.task, task.fence] = end
+                    self._ends.append(end)
             self._wake()
             idle = self._is_idle()
         if idle:

@@ -57,13 +57,13 @@ class Entry:
     call: Callable[[Any], Any]
     options: Options
     header: dict[str, Any]
+    context_type: type[Context] | type[AsyncContext] = Context
     running: int = 0
     parked: deque[ContextBase] = field(default_factory=deque)
 
-    @property
-    def context_type(self) -> type[Context] | type[AsyncContext]:
-        """The context that the handler gets."""
-        return AsyncContext if self.is_async else Context
+    def __post_init__(self) -> None:
+        if self.is_async:
+            self.context_type = AsyncContext
 
 
 def entry_of(

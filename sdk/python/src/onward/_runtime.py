@@ -62,6 +62,7 @@ class Runtime:
         self._outbox = Outbox(slots + prefetch, time.monotonic)
         self._outbox.on_idle = self._on_idle
         self._idle = asyncio.Event()
+        self._loop_ends: list[tuple[ContextBase, End | None]] = []
         self._link = Link(address, self._outbox, self)
         self._draining: asyncio.Task[None] | None = None
         self._stopping = False
@@ -162,9 +163,7 @@ class Runtime:
         contexts: list[ContextBase] = []
         for task in tasks:
             entry = self._entries.get(task.kind)
-            context = (entry.context_type if entry else ContextBase)(task, self)
-            context._entry = entry
-            contexts.append(context)
+            contexts.append((entry.context_type if entry else ContextBase)(task, self, entry))
         ready = []
         for context in self._outbox.receive(contexts):
             if context._entry is None:
@@ -246,24 +245,40 @@ class Runtime:
     def _run(self, context: ContextBase) -> None:
         entry: Entry = context._entry
         try:
-            with _trace.active(context.task.trace):
+            if context.task.options.trace:
+                with _trace.active(context.trace):
+                    value = entry.call(context)
+            else:
                 value = entry.call(context)
         except BaseException as error:
             end = self._end_of_error(context, error)
         else:
             end = self._end_of_value(context, value)
-        self._end(context, end)
+        self._exit_if_forked()
+        self._outbox.end(context, end)
 
     async def _run_async(self, context: ContextBase) -> None:
         entry: Entry = context._entry
         try:
-            with _trace.active(context.task.trace):
+            if context.task.options.trace:
+                with _trace.active(context.trace):
+                    value = await entry.call(context)
+            else:
                 value = await entry.call(context)
         except BaseException as error:
             end = self._end_of_error(context, error)
         else:
             end = self._end_of_value(context, value)
-        self._end(context, end)
+        self._loop_ends.append((context, end))
+        if len(self._loop_ends) == 1:
+            # Attempts that end in one turn of the loop are sent together.
+            self._loop.call_soon(self._end_on_loop)
+
+    def _end_on_loop(self) -> None:
+        self._exit_if_forked()
+        ended, self._loop_ends = self._loop_ends, []
+        self._outbox.end_all(ended)
+        self._scheduler.finished([context for context, _ in ended])
 
     def _end_of_value(self, context: ContextBase, value: Any) -> End | None:
         if context._stop == "lost":
@@ -277,7 +292,7 @@ class Runtime:
     def _finish(self, context: ContextBase, end: End) -> End:
         if context._spawned:
             try:
-                trace = context.task.trace if "headers" in self.features else {}
+                trace = context.trace if "headers" in self.features else {}
                 end = _ends.with_spawned(end, context.task, context._spawned, self.max_payload, trace)
             except ValueError as error:
                 end = _ends.failed(context.task, error, retry=False)
@@ -297,13 +312,11 @@ class Runtime:
             log.info("task %s of kind `%s` failed: %s: %s", task.task, task.kind, type(error).__name__, error)
         return self._finish(context, _ends.failed(task, error))
 
-    def _end(self, context: ContextBase, end: End | None) -> None:
+    def _exit_if_forked(self) -> None:
         if os.getpid() != self._process:
             # A handler forked, and the child returned from it. The parent's attempt is not its own.
             log.critical("%s", _FORKED)
             os._exit(1)
-        self._outbox.end(context, end)
-        self._scheduler.finished(context)
 
     # What contexts use.
 

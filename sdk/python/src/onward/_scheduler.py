@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import queue
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -16,7 +17,8 @@ from onward._registry import Entry
 class Scheduler:
     """Starts tasks in their order while slots are free.
 
-    `run` runs a sync handler and ends its attempt; `run_async` does so for an async one. Threads are
+    `run` runs a sync handler and sends the end of its attempt. `run_async` does so for an async one,
+    and calls `finished`. Threads are
     made when they are needed, at most one for each slot.
     """
 
@@ -70,17 +72,21 @@ class Scheduler:
                     return True
         return False
 
-    def finished(self, context: ContextBase) -> None:
-        """Frees the slot of a task and starts the next."""
+    def finished(self, contexts: list[ContextBase]) -> None:
+        """Frees the slots of async handlers and starts the next tasks."""
         with self._lock:
-            self._running -= 1
-            entry: Entry = context._entry
-            entry.running -= 1
-            if entry.parked:
-                self._ready.appendleft(entry.parked.popleft())
-            self._start()
+            for context in contexts:
+                self._free(context)
             wake, call = self._wakes()
         self._act(wake, call)
+
+    def _free(self, context: ContextBase) -> None:
+        self._running -= 1
+        entry: Entry = context._entry
+        entry.running -= 1
+        if entry.parked:
+            self._ready.appendleft(entry.parked.popleft())
+        self._start()
 
     def _start(self) -> None:
         ready = self._ready
@@ -100,6 +106,8 @@ class Scheduler:
     # runs many short handlers without a switch, and handlers that block get a thread each.
 
     def _wakes(self) -> tuple[bool, bool]:
+        if not self._threads and not self._loop_tasks:
+            return False, False
         wake = bool(self._threads) and not self._waking and (self._idle > 0 or self._thread_count < self._slots)
         if wake:
             self._waking = True
@@ -112,16 +120,24 @@ class Scheduler:
         return wake and self._idle > 0, call
 
     def _act(self, wake: bool, call: bool) -> None:
+        # Outside the lock, because the woken thread takes it at once.
         if wake:
             self._tokens.put(True)
         if call:
             self._loop.call_soon_threadsafe(self._start_on_loop)
 
     def _work(self) -> None:
-        with self._lock:
-            self._waking = False
+        context: ContextBase | None = None
+        woken, was_idle = True, False
         while True:
             with self._lock:
+                if woken:
+                    self._waking = woken = False
+                if was_idle:
+                    self._idle -= 1
+                    was_idle = False
+                if context is not None:
+                    self._free(context)
                 context = self._threads.popleft() if self._threads else None
                 wake, call = self._wakes()
                 if context is None:
@@ -131,9 +147,7 @@ class Scheduler:
                 self._run(context)
                 continue
             self._tokens.get()
-            with self._lock:
-                self._idle -= 1
-                self._waking = False
+            woken = was_idle = True
 
     def _start_on_loop(self) -> None:
         with self._lock:
@@ -141,5 +155,18 @@ class Scheduler:
             self._loop_tasks.clear()
             self._loop_called = False
         for context in contexts:
-            task = self._loop.create_task(self._run_async(context))
+            task = _start(self._run_async(context), self._loop)
             context._abort = task.cancel
+
+
+if sys.version_info >= (3, 12):
+
+    def _start(run: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> asyncio.Task[None]:
+        """Starts a coroutine at once. One that does not wait costs no turn of the loop."""
+        return asyncio.Task(run, loop=loop, eager_start=True)
+
+else:
+
+    def _start(run: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> asyncio.Task[None]:
+        """Starts a coroutine at the next turn of the loop."""
+        return loop.create_task(run)

@@ -22,8 +22,6 @@ __all__ = ["AsyncContext", "Context"]
 class Context(ContextBase):
     """The context of a sync handler."""
 
-    __slots__ = ()
-
     def wait(self, seconds: float) -> bool:
         """Waits, but not beyond the request to stop. Returns whether the attempt should stop."""
         stopped = threading.Event()
@@ -77,8 +75,6 @@ class Context(ContextBase):
 
 class AsyncContext(ContextBase):
     """The context of an async handler."""
-
-    __slots__ = ()
 
     @contextlib.asynccontextmanager
     async def cancel_scope(self) -> AsyncIterator[None]:

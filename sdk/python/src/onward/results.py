@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from onward import _payload
 
 __all__ = ["Child", "Step", "TaskResult"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,12 @@ class TaskResult:
     state: str
     payload: bytes | None = None
     error: str | None = None
+
+    @overload
+    def value(self, kind: type[T]) -> T: ...
+
+    @overload
+    def value(self, kind: Any = None) -> Any: ...
 
     def value(self, kind: Any = None) -> Any:
         """Returns the result, read as the given type; without one, its JSON value."""
@@ -42,6 +50,12 @@ class Step:
         fields = payload if isinstance(payload, dict) else {}
         self.input: Any = fields.get("input", payload)
         self.results: Mapping[str, Any] = fields.get("results") or {}
+
+    @overload
+    def result(self, name: str, kind: type[T]) -> T: ...
+
+    @overload
+    def result(self, name: str, kind: Any = None) -> Any: ...
 
     def result(self, name: str, kind: Any = None) -> Any:
         """Returns the result of an earlier step by its name, read as the given type.

@@ -21,7 +21,7 @@ from onward import _ends, _payload
 from onward._context_base import ContextBase
 from onward._ends import End, Ending
 from onward._frames import PAYLOAD_BYTES, Header
-from onward._messages import Reply, TaskMessage
+from onward._messages import Reply, TaskMessage, TaskOptions
 from onward.errors import OnwardError
 from onward.tasks import NewTask
 from onward.worker import Worker
@@ -130,7 +130,7 @@ async def run_async(
         attempt,
         b"" if payload is None else _payload.encode(payload),
         None if checkpoint is None else _payload.encode(checkpoint),
-        headers=dict(headers or {}),
+        TaskOptions(headers=dict(headers or {})),
     )
     runtime = _TestRuntime(worker, answer)
     context = entry.context_type(task, runtime)
@@ -176,6 +176,6 @@ def _outcome(context: ContextBase, runtime: _TestRuntime, value: Any, error: Bas
         error,
         runtime.progress,
         runtime.checkpoints,
-        list(context._spawned),
+        list(context._spawned or ()),
         runtime.submitted,
     )
