@@ -2,6 +2,7 @@
 
 require "date"
 require "json"
+require "set"
 require "time"
 require_relative "errors"
 
@@ -15,7 +16,7 @@ module Onward
 
     # Returns a value as a payload: a binary String as it is, everything else as JSON.
     #
-    # Structs and objects with `to_h` become objects, symbols texts, times RFC 3339.
+    # Structs and objects with `to_h` become objects, Sets lists, symbols texts, times RFC 3339.
     #
     # Raises PayloadError if the value cannot be written as JSON.
     def encode(value)
@@ -58,7 +59,9 @@ module Onward
     end
 
     def converted(value)
-      return value.to_h if value.respond_to?(:to_h)
+      return value.to_a if value.is_a?(Set)
+      # Every Enumerable has a `to_h`, but of most it needs pairs.
+      return value.to_h if value.respond_to?(:to_h) && (value.is_a?(Struct) || !value.is_a?(Enumerable))
 
       raise PayloadError, "a #{value.class} has no JSON form; return a Hash, a Struct or an object with `to_h`"
     end
