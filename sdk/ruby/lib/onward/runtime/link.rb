@@ -57,7 +57,7 @@ module Onward
       def say_bye(last:)
         @said_bye = true
         @session = nil
-        @outbox.send_raw(Protocol::Frames.encode({ t: "bye" }))
+        @outbox.say_bye(last: last)
         return unless last
 
         @closing = true

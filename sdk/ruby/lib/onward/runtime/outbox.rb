@@ -19,6 +19,10 @@ module Onward
       # The largest number of tasks that run, wait for a slot, or wait for their acknowledgement.
       HELD = 1_024
 
+      DRAIN = Protocol::Frames.encode({ t: "drain" }).freeze
+      BYE = Protocol::Frames.encode({ t: "bye" }).freeze
+      private_constant :DRAIN, :BYE
+
       # The time at which the lease passes, or infinity before the first welcome and after its loss.
       attr_reader :lease_end
 
@@ -40,7 +44,7 @@ module Onward
         @received = @credit = 0
         @lease_end = Float::INFINITY
         @closed = true
-        @draining = @waiting = false
+        @draining = @waiting = @last_bye = false
       end
 
       # Begins a connection: credit starts again, and what was not acknowledged is sent again.
@@ -52,7 +56,8 @@ module Onward
           @lease = welcome.lease
           @lease_end = now + welcome.lease
           @raw.clear
-          @raw << Protocol::Frames.encode({ t: "drain" }) if @draining
+          @raw << DRAIN if @draining
+          @raw << BYE if @last_bye
           absorb
           @ends = @kept.values
           @beats.open(now, welcome.heartbeat)
@@ -137,8 +142,16 @@ module Onward
       # Stops granting credit, or begins again.
       def drain(draining)
         change do
-          @raw << Protocol::Frames.encode({ t: "drain" }) if draining && !@draining
+          @raw << DRAIN if draining && !@draining
           @draining = draining
+        end
+      end
+
+      # Sends `bye` on this connection. The last one is sent on a connection that begins now, too.
+      def say_bye(last:)
+        change do
+          @last_bye = last
+          @raw << BYE
         end
       end
 
