@@ -45,14 +45,13 @@ class FakeGateway
     send(t: "tasks", tasks: [{ task: id, fence: "1", kind: kind, attempt: 1, payload: 0 }], payloads: [payload.b])
   end
 
-  # Returns the next message of a type, and answers beats on the way.
+  # Returns the next message of a type, and answers beats on the way. Others stay for later reads.
   def read(type, seconds = 10)
-    loop do
-      @messages.concat(receive(seconds)) while @messages.empty?
-      message = @messages.shift
-      send(t: "alive", n: message.header["n"]) if message.header["t"] == "beat"
-      return message.header.merge("bytes" => message.payloads) if message.header["t"] == type
+    until (at = @messages.index { |message| message.header["t"] == type })
+      @messages.concat(receive(seconds))
     end
+    message = @messages.delete_at(at)
+    message.header.merge("bytes" => message.payloads)
   end
 
   # Returns the next end, acknowledged.
@@ -75,6 +74,7 @@ class FakeGateway
   def receive(seconds)
     raise "nothing came" unless @socket.wait_readable(seconds)
 
-    @decoder.feed(@socket.readpartial(1 << 18))
+    messages = @decoder.feed(@socket.readpartial(1 << 18))
+    messages.each { |message| send(t: "alive", n: message.header["n"]) if message.header["t"] == "beat" }
   end
 end
