@@ -99,10 +99,10 @@ fn passed(result: Result<()>) -> Result<Verdict> {
     result.map(|()| Verdict::Passed)
 }
 
-/// Formats the main workspace, and each package below `bench/` and `interop/`.
+/// Formats the main workspace, and each package below `bench/` and `xtask/interop/`.
 fn fmt(project: &Project) -> Result<Verdict> {
     let is_package = |path: &&str| {
-        (path.starts_with("bench/") || path.starts_with("interop/"))
+        (path.starts_with("bench/") || path.starts_with("xtask/interop/"))
             && path.ends_with("/Cargo.toml")
             && *path != "bench/Cargo.toml"
     };

@@ -19,6 +19,7 @@ mod project;
 mod prose;
 mod readme;
 mod reference;
+mod sdk;
 mod soak;
 mod source;
 mod test;
@@ -53,6 +54,8 @@ enum Command {
     Docs(reference::Options),
     /// List the places where comments break the rules of prose.
     Prose(prose::Options),
+    /// Check the SDKs of other languages by their own tools.
+    Sdk(sdk::Options),
     /// Run benchmarks (see bench/README.md).
     Bench(bench::Options),
     /// Run the long form of a reliability test.
@@ -86,6 +89,7 @@ fn run(arguments: Arguments) -> Result<()> {
         Command::Features(options) => features::run(&project, &options),
         Command::Docs(options) => reference::run(&project, &options),
         Command::Prose(options) => prose::run(&project, &options),
+        Command::Sdk(options) => sdk::run(&project, &options),
         Command::Bench(options) => bench::run(&project, &options),
         Command::Soak(options) => soak::run(&project, &options),
         Command::Miri(options) => miri::run(&project, &options),

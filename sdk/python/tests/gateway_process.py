@@ -60,12 +60,37 @@ class Gateway:
             "LEDGER": str(folder / "ledger.db"),
         }
         self._log = (folder / "log").open("ab")
+        self._workers: list[subprocess.Popen[bytes]] = []
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
+    def start(self, *options: str) -> None:
         """Starts the gateway, which starts the worker."""
+        self._start("--app", self._command, *options)
+
+    def listen(self) -> None:
+        """Starts the gateway without a worker; those of `start_worker` connect to it."""
+        self._start("--listen", self.address)
+
+    @property
+    def address(self) -> str:
+        """The address of a gateway that listens."""
+        return f"ipc://{self.folder}/gateway.sock"
+
+    def start_worker(self) -> subprocess.Popen[bytes]:
+        """Starts a worker that connects to the address."""
+        worker = subprocess.Popen(
+            shlex.split(self._command),
+            env={**self.environment, "ONWARD_GATEWAY": self.address},
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+        )
+        self._workers.append(worker)
+        return worker
+
+    def _start(self, *arguments: str) -> None:
         self.process = subprocess.Popen(
-            [str(self._program), "work", "--app", self._command],
+            [str(self._program), "work", *arguments],
             env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=self._log,
@@ -118,6 +143,9 @@ class Gateway:
         """Ends every process of the test."""
         if self.process is not None and self.process.poll() is None:
             self.kill()
+        for worker in self._workers:
+            worker.kill()
+            worker.wait()
         self._log.close()
 
     def log(self) -> str:

@@ -91,14 +91,42 @@ def is_gone(pid: int) -> bool:
 
 
 @COUNT
-def test_a_paused_worker_completes_nothing_twice(gateway: Gateway) -> None:
+def test_a_worker_that_is_paused_beyond_its_lease_completes_nothing_twice(gateway: Gateway) -> None:
     submit(gateway, TASKS)
-    gateway.start()
+    gateway.start("--lease", "1s")
     wait_for(lambda: completed(gateway) >= 40, "40 tasks complete")
     pid = gateway.worker_pid()
     os.kill(pid, signal.SIGSTOP)
-    wait_for(lambda: completed(gateway) >= 40, "the store answers while the worker is paused")
+    wait_for(lambda: gateway.count("--state", "running") == 0, "the tasks of the paused worker are given up")
     os.kill(pid, signal.SIGCONT)
+    assert_each_completed_once(gateway, TASKS)
+
+
+@COUNT
+def test_workers_that_connect_survive_killed_gateways(gateway: Gateway) -> None:
+    submit(gateway, TASKS)
+    gateway.listen()
+    worker = gateway.start_worker()
+    for goal in range(40, TASKS - 100, 80):
+        wait_for(partial(has_completed, gateway, goal), f"{goal} tasks complete")
+        gateway.kill()
+        gateway.listen()
+    assert_each_completed_once(gateway, TASKS)
+    assert worker.poll() is None, gateway.log()
+    worker.terminate()
+    assert worker.wait(20) == 0
+
+
+@COUNT
+def test_workers_that_connect_may_be_killed(gateway: Gateway) -> None:
+    submit(gateway, TASKS)
+    gateway.listen()
+    for goal in range(40, TASKS - 100, 80):
+        worker = gateway.start_worker()
+        gateway.start_worker()
+        wait_for(partial(has_completed, gateway, goal), f"{goal} tasks complete")
+        worker.kill()
+        worker.wait()
     assert_each_completed_once(gateway, TASKS)
 
 

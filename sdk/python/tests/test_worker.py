@@ -8,13 +8,18 @@ import socket
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from onward import Worker, _trace
+from onward import Context, Unavailable, Worker, _trace
 from onward._connect import Address, parse_address
-from onward._outbox import HELD
+from onward._ends import End
+from onward._frames import Decoder
+from onward._messages import Alive, TaskMessage, Welcome
+from onward._outbox import HELD, Batch, Outbox, Request, encode_batch
 from onward.worker import _slots_of
 
 SOURCE = Path(__file__).parents[1] / "src"
@@ -160,3 +165,53 @@ def test_trace_context_is_active_around_a_handler() -> None:
     with _trace.active({"traceparent": f"00-{trace_id}-00f067aa0ba902b7-01"}):
         assert format(trace.get_current_span().get_span_context().trace_id, "032x") == trace_id
     assert trace.get_current_span().get_span_context().trace_id == 0
+
+
+def test_a_request_without_a_gateway_fails_instead_of_waiting() -> None:
+    outbox = Outbox(1, time.monotonic)
+    early, late = Request({"t": "ask"}, [], resend=True), Request({"t": "ask"}, [], resend=True)
+    outbox.request(early)
+    outbox.abandon()
+    outbox.request(late)
+    for request in (early, late):
+        with pytest.raises(Unavailable, match="no connection"):
+            request.future.result(1)
+
+
+def test_a_report_after_the_end_is_not_sent() -> None:
+    outbox = Outbox(1, time.monotonic)
+    outbox.open(Welcome("s", 60.0, 20.0, 1_000, frozenset(), ""))
+    runtime: Any = None
+    context = Context(TaskMessage("1", "1", "k", 1, b""), runtime)
+    outbox.receive([context])
+    outbox.end(context, None)
+    outbox.take()  # the grant
+    outbox.touch(context)
+    assert not outbox._touched
+
+
+def test_a_lease_ends_after_the_last_answered_beat() -> None:
+    now = 0.0
+    outbox = Outbox(1, lambda: now)
+    outbox.open(Welcome("s", 10.0, 4.0, 1_000, frozenset(), ""))
+    outbox.take()  # the grant
+    now = 3.0
+    batch = outbox.take()
+    assert batch is not None
+    assert batch.beat == 1
+    now = 9.0
+    assert outbox.lease_end == 10.0
+    outbox.alive(Alive(1, [], {}))
+    assert outbox.lease_end == 13.0
+    outbox.alive(Alive(7, [], {}))
+    assert outbox.lease_end == 13.0
+    now = 13.0
+    assert outbox.take() is None
+
+
+def test_ends_are_split_where_a_header_would_be_too_long() -> None:
+    ends = [End({"task": str(n), "fence": "1", "outcome": "fail", "message": "x" * 8_000}) for n in range(40)]
+    data = encode_batch(Batch([], ends, [], None, [], [], None))
+    messages = Decoder(commands=False, max_payload=0).feed(data)
+    assert len(messages) > 1
+    assert [end["task"] for header, _ in messages for end in header["ends"]] == [str(n) for n in range(40)]

@@ -30,7 +30,7 @@ pub(crate) struct Options {
 const OCCASIONAL: [&str; 5] = ["loom", "miri", "mutants", "package", "xtask"];
 
 /// Folders of the project whose programs have target folders of their own.
-const WORKSPACES: [&str; 3] = ["bench", "crates/onward-zmtp/fuzz", "interop"];
+const WORKSPACES: [&str; 3] = ["bench", "crates/onward-zmtp/fuzz", "xtask/interop"];
 
 /// Prefixes of names in the temporary folder. The number of the process that made the entry
 /// follows.

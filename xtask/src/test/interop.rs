@@ -1,4 +1,5 @@
-//! Tests with libraries that Onward itself does not use, each in a workspace below `interop/`.
+//! Tests with libraries that Onward itself does not use, each in a workspace below
+//! `xtask/interop/`.
 
 use anyhow::Result;
 
@@ -8,10 +9,10 @@ use crate::backends::Ready;
 use crate::command;
 use crate::project::Project;
 
-/// Runs the tests of `interop/sqlx` on the prepared server.
+/// Runs the tests of `xtask/interop/sqlx` on the prepared server.
 pub(super) fn run(project: &Project, ready: &Ready) -> Result<ProgramRun> {
     let mut test = command::cargo();
-    test.args(["test", "--locked", "--manifest-path"]).arg(project.path("interop/sqlx/Cargo.toml"));
+    test.args(["test", "--locked", "--manifest-path"]).arg(project.path("xtask/interop/sqlx/Cargo.toml"));
     test.env("CARGO_TARGET_DIR", project.path("target/interop")).envs(ready.variables.iter().cloned());
     harness::run("interop-sqlx", &mut test, SILENCE_OF_COMPILER)
 }

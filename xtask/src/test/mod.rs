@@ -4,6 +4,7 @@ mod harness;
 mod interop;
 mod programs;
 mod run;
+mod sdks;
 mod summary;
 
 pub(crate) use run::{Options, run};

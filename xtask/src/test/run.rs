@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail};
 
 use super::harness::{self, ProgramRun};
 use super::programs::{self, Program};
-use super::{interop, summary};
+use super::{interop, sdks, summary};
 use crate::backends::{self, Ready};
 use crate::command;
 use crate::disk::temporary_files;
@@ -26,8 +26,8 @@ pub(super) const SILENCE_OF_COMPILER: Duration = Duration::from_secs(20 * 60);
 /// The options of `cargo xtask test`.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Options {
-    /// Also run the tests that repeat others on one more kind of store, and those of `interop/`.
-    /// Use it before a release.
+    /// Also run the tests that repeat others on one more kind of store, and those of
+    /// `xtask/interop/`. Use it before a release.
     #[arg(long, conflicts_with = "arguments")]
     pub(crate) all: bool,
     /// Arguments for `cargo test`: a filter, `-p CRATE`, `-- --nocapture`.
@@ -74,6 +74,7 @@ fn run_all(project: &Project, ready: &Ready, all: bool) -> Result<()> {
         }
     }
     ran.push(documentation(project, ready)?);
+    ran.extend(sdks::run(project)?);
     if all {
         ran.push(interop::run(project, ready)?);
     }

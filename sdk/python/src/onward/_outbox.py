@@ -34,6 +34,8 @@ PROGRESS_SECONDS = 0.1
 BEAT_FRACTION = 0.75
 """The part of the gateway's heartbeat interval after which a beat is sent."""
 
+_NO_GATEWAY = "the worker has no connection to a gateway any more"
+
 Key = tuple[str, str]
 
 
@@ -85,7 +87,7 @@ class Outbox:
         self._closed = True
         self._window = min(window, HELD)
         self._clock = clock
-        self._draining = False
+        self._draining = self._abandoned = False
         self._received = self._credit = 0
         self._raw: deque[bytes] = deque()
         self._ends: deque[End] = deque()
@@ -136,10 +138,11 @@ class Outbox:
     def abandon(self) -> None:
         """Fails every request and checkpoint, because no connection will follow."""
         with self._changed:
+            self._abandoned = True
             requests, self._requests = list(self._requests.values()), {}
             checkpoints = self._checkpoints + [one for _, many in self._beats.values() for one in many]
             self._checkpoints, self._beats = [], {}
-        error = Unavailable("the worker has no connection to a gateway any more")
+        error = Unavailable(_NO_GATEWAY)
         for request in requests:
             request.future.set_exception(error)
         for checkpoint in checkpoints:
@@ -183,24 +186,35 @@ class Outbox:
 
     def touch(self, context: ContextBase) -> None:
         """Has the next beat carry the context's heartbeat and progress."""
-        if context.task.task not in self._touched:
+        task = context.task.task
+        if task not in self._touched:
             with self._changed:
-                self._touched[context.task.task] = context
-                self._wake()
+                # A thread that a handler left behind may report after the end.
+                if self.held.get(task) is context:
+                    self._touched[task] = context
+                    self._wake()
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Sends a checkpoint with the next beat, which is sent at once."""
         with self._changed:
-            self._checkpoints.append(checkpoint)
-            self._wake()
+            abandoned = self._abandoned
+            if not abandoned:
+                self._checkpoints.append(checkpoint)
+                self._wake()
+        if abandoned:
+            checkpoint.future.set_exception(Unavailable(_NO_GATEWAY))
 
     def request(self, request: Request) -> None:
         """Sends a request."""
         with self._changed:
-            self._request_number += 1
-            self._requests[self._request_number] = request
-            self._unsent.append(self._request_number)
-            self._wake()
+            abandoned = self._abandoned
+            if not abandoned:
+                self._request_number += 1
+                self._requests[self._request_number] = request
+                self._unsent.append(self._request_number)
+                self._wake()
+        if abandoned:
+            request.future.set_exception(Unavailable(_NO_GATEWAY))
 
     def send(self, message: bytes) -> None:
         """Sends bytes before everything else."""

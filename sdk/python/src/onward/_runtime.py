@@ -22,7 +22,7 @@ from onward._outbox import HELD, Checkpoint, Outbox, Request
 from onward._registry import Entry
 from onward._scheduler import Scheduler
 from onward._version import __version__
-from onward.errors import ForkError
+from onward.errors import ForkError, OnwardError
 
 log = logging.getLogger("onward")
 
@@ -66,6 +66,8 @@ class Runtime:
         self._link = Link(address, self._outbox, self)
         self._draining: asyncio.Task[None] | None = None
         self._stopping = False
+        self._is_forced = False
+        self._failure: OnwardError | None = None
 
     # The life of the run.
 
@@ -76,6 +78,7 @@ class Runtime:
     def stop(self) -> None:
         """Drains and ends the run. A second call ends it at once. Called on the event loop."""
         if self._stopping:
+            self._is_forced = True
             self._link.close()
             return
         self._stopping = True
@@ -98,7 +101,11 @@ class Runtime:
                 context.request_stop("stopping")
                 self._abort(context)
             if not await self._becomes_idle(ABORT_SECONDS):
+                # Without `bye`, the gateway treats what is left as that of a crashed worker.
                 self._report_stuck()
+                self._is_forced = True
+                self._link.close()
+                return
         last = self._stopping or not self._address.can_reconnect
         self._draining = None
         if not last:
@@ -115,8 +122,10 @@ class Runtime:
     def _report_stuck(self) -> None:
         for context in list(self._outbox.held.values()):
             log.error("task %s of kind `%s` does not stop; it runs again elsewhere", context.task_id, context.kind)
-        if self._outbox.kept:
-            log.error("%d ends were not acknowledged; their tasks may run again", len(self._outbox.kept))
+        running, ended = len(self._outbox.held), len(self._outbox.kept)
+        self._failure = OnwardError(
+            f"{running} tasks did not stop and {ended} ends were not acknowledged; their tasks may run again"
+        )
 
     def _on_idle(self) -> None:
         self._loop.call_soon_threadsafe(self._idle.set)
@@ -225,7 +234,7 @@ class Runtime:
 
         def close() -> None:
             if not self.closed.done():
-                self.closed.set_result(error)
+                self.closed.set_result(error or self._failure)
 
         try:
             self._loop.call_soon_threadsafe(close)
@@ -234,6 +243,8 @@ class Runtime:
 
     async def wait_for_handlers(self) -> None:
         """Waits for handlers that still run after the connection has ended, at most 5 s."""
+        if self._is_forced:
+            return
         self._idle.clear()
         # No gateway will acknowledge them on this run's connections.
         self._outbox.kept.clear()

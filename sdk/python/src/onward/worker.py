@@ -60,7 +60,8 @@ class Worker:
     `slots` is the number of handlers that run at once, sync and async together; by default
     ONWARD_SLOTS, which the gateway sets, or else 8. `prefetch` tasks are
     fetched ahead of free slots: it makes short tasks faster, and tasks wait in this process although
-    another worker may be idle. `grace` is the time in seconds that running handlers have after
+    another worker may be idle. `onward work --app` with `--slots` sends no more than that at
+    once, so give it the sum of both. `grace` is the time in seconds that running handlers have after
     SIGTERM or SIGINT. `key` is the worker's secret, by default ONWARD_KEY. `state` is any object, as
     `ctx.state` in every handler. `name` appears in logs and lists.
     """
@@ -278,7 +279,10 @@ class Worker:
         return Entry(kind, entry.is_async, call, entry.options, entry.header)
 
     def stop(self) -> None:
-        """Ends `run` as SIGTERM does. May be called from any thread, also before the worker runs."""
+        """Ends `run` as SIGTERM does. May be called from any thread.
+
+        It has no effect before the worker runs.
+        """
         runtime, loop = self._runtime, self._loop
         if runtime is not None and loop is not None:
             loop.call_soon_threadsafe(runtime.stop)
