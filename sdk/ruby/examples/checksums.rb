@@ -16,9 +16,7 @@ SourceFile = Struct.new(:path, keyword_init: true)
 app = Onward::Worker.new(name: "checksums")
 
 app.handler("checksums", input: Folder, retry: 3) do |task, ctx|
-  if ctx.resumed?
-    next ctx.children.to_h { |child| child.value.values_at("path", "sha256") }
-  end
+  next ctx.children.to_h { |child| child.value.values_at("path", "sha256") } if ctx.resumed?
   raise Onward::Fail, "`#{task.folder}` is no folder" unless File.directory?(task.folder)
 
   paths = Dir.children(task.folder).sort.map { |name| File.join(task.folder, name) }

@@ -30,6 +30,7 @@ class FakeGateway
   # Accepts a connection, shakes hands, and returns `hello`.
   def greet
     raise("no connection") unless @server.wait_readable(10)
+
     @socket = @server.accept
     @decoder = Protocol::Decoder.new(commands: true, max_payload: 1 << 20)
     @messages = []

@@ -56,7 +56,9 @@ class HandlersTest < Minitest::Test
 
   def test_options_reach_hello
     app = worker
-    app.handler("it", limit: 3, timeout: 1.5, heartbeat: 2, retry: { attempts: 2, backoff: "linear", initial: 0.5 }) { nil }
+    app.handler("it", limit: 3, timeout: 1.5, heartbeat: 2, retry: { attempts: 2, backoff: "linear", initial: 0.5 }) do
+      nil
+    end
     assert_equal(
       { limit: 3, retry: { attempts: 2, backoff: "linear", initial_ms: 500, increment_ms: 500, maximum_ms: 600_000 },
         timeout_ms: 1500, heartbeat_ms: 2000 },
@@ -136,7 +138,7 @@ class HandlersTest < Minitest::Test
   def test_submit_returns_the_task
     outcome = run_handler { |_, ctx| ctx.submit("mail", { to: 1 }, key: "k", child: true).task }
     assert_equal "1", outcome.value
-    assert_equal ["mail", "k"], outcome.submitted.first.values_at(:kind, :key)
+    assert_equal %w[mail k], outcome.submitted.first.values_at(:kind, :key)
   end
 
   def test_a_missing_feature_is_refused
@@ -221,7 +223,7 @@ class HandlersTest < Minitest::Test
 
   def test_decisions_choose_among_their_choices
     app = worker
-    app.decision("route", choices: %w[auto manager]) { |step| step.input }
+    app.decision("route", choices: %w[auto manager], &:input)
     chosen = ->(input) { Onward::Testing.run(app, "route", { input: input }) }
     assert_equal({ "chosen" => ["auto"] }, chosen.call("auto").value)
     assert_equal({ "chosen" => %w[auto manager] }, chosen.call(%w[auto manager]).value)
@@ -235,9 +237,9 @@ class HandlersTest < Minitest::Test
     assert_includes run_handler(payload) { |_, ctx| ctx.step_result("ship") }.error.message, "charge"
   end
 
-  def batch(payload, **options, &block)
+  def batch(payload, **options, &)
     app = worker
-    app.batch("it", every: 2, &block)
+    app.batch("it", every: 2, &)
     Onward::Testing.run(app, "it", payload, **options)
   end
 

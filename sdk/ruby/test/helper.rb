@@ -11,7 +11,7 @@ VECTORS = JSON.parse(File.read(File.join(PROJECT, "crates/onward-protocol/vector
 
 # Helpers of several tests.
 module Helpers
-  def worker(**options) = Onward::Worker.new(logger: Logger.new(ENV["TEST_LOG"]), **options)
+  def worker(**options) = Onward::Worker.new(logger: Logger.new(ENV.fetch("TEST_LOG", nil)), **options)
 
   # Returns the outcome of a handler that is made from the options and block.
   def run_handler(payload = nil, options: {}, **run, &block)

@@ -10,10 +10,10 @@ class OutboxTest < Minitest::Test
 
   def setup
     @outbox = Onward::Runtime::Outbox.new(4) { nil }
-    open
+    connect
   end
 
-  def open(lease: 20.0, heartbeat: 10.0)
+  def connect(lease: 20.0, heartbeat: 10.0)
     @outbox.open(Protocol::Welcome.new("s", lease, heartbeat, 1_000_000, [], ""))
   end
 
@@ -28,7 +28,7 @@ class OutboxTest < Minitest::Test
     @outbox.receive(tasks.map { |task| Onward::Context.new(task, nil) })
   end
 
-  def finish(context, value = "x".b) = @outbox.end(context, Onward::Runtime::Ends.completed(context.task, value, 1 << 20))
+  def finish(context) = @outbox.end(context, Onward::Runtime::Ends.completed(context.task, "x".b, 1 << 20))
 
   def acknowledge(task, result) = @outbox.acknowledge([Protocol::Ack.new(task, "1", result, "no room")])
 
@@ -44,10 +44,10 @@ class OutboxTest < Minitest::Test
   def test_an_end_is_sent_again_until_its_acknowledgement
     finish(receive(1).first)
     assert_equal ["1"], sent.flat_map { |message| message["ends"] || [] }.map { |one| one["task"] }
-    open
+    connect
     assert_equal([["x".b], []], sent.map { |message| message["bytes"] })
     acknowledge("1", "ok")
-    open
+    connect
     assert_equal ["grant"], types(sent)
     assert_predicate @outbox, :idle?
   end
@@ -95,7 +95,7 @@ class OutboxTest < Minitest::Test
     context, = receive(1)
     promise = @outbox.save_checkpoint(context, "7".b)
     sent
-    open
+    connect
     beat = sent.find { |message| message["t"] == "beat" }
     @outbox.alive(Protocol::Alive.new(beat["n"], [], { "1" => "too large" }))
     assert_includes assert_raises(Onward::Refused) { promise.value }.message, "too large"
@@ -107,14 +107,14 @@ class OutboxTest < Minitest::Test
     sent
     @outbox.close
     assert_raises(Onward::Unavailable) { lost.value }
-    open
+    connect
     assert_includes types(sent), "ask"
     @outbox.reply(Protocol::Reply.new(2, { "t" => "reply" }, []))
     assert_equal 2, kept.value.request
   end
 
   def test_nothing_is_sent_after_the_lease
-    open(lease: 0.0)
+    connect(lease: 0.0)
     assert_nil @outbox.take
   end
 
@@ -125,5 +125,11 @@ class OutboxTest < Minitest::Test
     receive(1)
     @outbox.send_raw(Protocol::Frames.encode({ t: "bye" }))
     assert_equal ["bye"], types(sent)
+  end
+
+  def test_a_request_after_the_last_connection_fails_at_once
+    @outbox.abandon
+    promises = [@outbox.request({ t: "ask" }, [], true), @outbox.save_checkpoint(receive(1).first, "7".b)]
+    promises.each { |promise| assert_raises(Onward::Unavailable) { promise.value } }
   end
 end

@@ -54,7 +54,7 @@ class PayloadTest < Minitest::Test
   end
 
   def test_an_input_ignores_unknown_fields
-    assert_equal 1, run_handler({ x: 1, z: 2 }, options: { input: Point }) { |point| point.x }.value
+    assert_equal 1, run_handler({ x: 1, z: 2 }, options: { input: Point }) { |point, _| point.x }.value
   end
 
   def test_a_payload_that_the_input_rejects_fails_without_a_retry

@@ -14,7 +14,7 @@ class SchedulerTest < Minitest::Test
   end
 
   def entry(limit: nil, &block)
-    Onward::Entry.new("it", block || proc { nil }, read: ->(task) { task }, limit: limit)
+    Onward::Entry.new("it", block || proc {}, read: ->(task) { task }, limit: limit)
   end
 
   def scheduler(slots)

@@ -233,7 +233,7 @@ class WorkerTest < Minitest::Test
   end
 
   def test_signals_have_their_handlers_back_after_the_run
-    mine = proc { nil }
+    mine = proc {}
     before = trap("TERM", mine)
     connect { |app| app.handler("it") { nil } }
     Process.kill("TERM", Process.pid)
@@ -277,6 +277,16 @@ class WorkerTest < Minitest::Test
     gate << 1
     assert_equal "ok", @gateway.ended["outcome"]
     leave
+  end
+
+  def test_a_worker_whose_handler_does_not_stop_leaves_without_bye
+    gate = Thread::Queue.new
+    connect(grace: 0) { |app| app.handler("it") { gate.pop } }
+    @gateway.task("it")
+    @app.stop
+    assert_raises(EOFError) { @gateway.read("bye", 8) }
+    gate << 1
+    assert @thread.join(10)
   end
 
   def test_a_submit_without_a_key_fails_when_its_connection_is_lost

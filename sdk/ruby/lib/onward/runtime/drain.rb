@@ -10,7 +10,7 @@ module Onward
       # The time that handlers have to return after they were asked to stop, in seconds.
       ABORT_SECONDS = 5.0
 
-      # `finished` is called when the worker may say goodbye.
+      # The block is called when the worker may leave.
       def initialize(outbox, scheduler, logger, &finished)
         @outbox = outbox
         @scheduler = scheduler

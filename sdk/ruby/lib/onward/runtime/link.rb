@@ -53,6 +53,9 @@ module Onward
         @connection&.shut
       end
 
+      # Ends this connection; another one may resume its session.
+      def interrupt = @connection&.shut
+
       # Sends `bye` to the gateway, which closes the connection. After the last one none follows.
       def say_bye(last:)
         @said_bye = true

@@ -44,7 +44,7 @@ module Onward
         @received = @credit = 0
         @lease_end = Float::INFINITY
         @closed = true
-        @draining = @waiting = @last_bye = false
+        @draining = @waiting = @last_bye = @abandoned = false
       end
 
       # Begins a connection: credit starts again, and what was not acknowledged is sent again.
@@ -81,9 +81,8 @@ module Onward
 
       # Fails every request and checkpoint, because no connection will follow.
       def abandon
-        waiting = @lock.synchronize { @requests.abandon + @beats.abandon }
-        error = Unavailable.new("the worker has no connection to a gateway any more")
-        waiting.each { |one| one.promise.reject(error) }
+        @abandoned = true
+        reject_all
       end
 
       # Forgets the ends without an acknowledgement, because no connection will follow.
@@ -126,6 +125,7 @@ module Onward
       def save_checkpoint(context, payload)
         checkpoint = Checkpoint.new(context, payload, Promise.new)
         change { @beats.add(checkpoint) }
+        reject_all if @abandoned
         checkpoint.promise
       end
 
@@ -133,6 +133,7 @@ module Onward
       def request(header, payloads, resend)
         request = Request.new(header, payloads, resend, Promise.new)
         change { @requests.add(request) }
+        reject_all if @abandoned
         request.promise
       end
 
@@ -243,6 +244,12 @@ module Onward
       end
 
       private
+
+      def reject_all
+        waiting = @lock.synchronize { @requests.abandon + @beats.abandon }
+        error = Unavailable.new("the worker has no connection to a gateway any more")
+        waiting.each { |one| one.promise.reject(error) }
+      end
 
       # Runs the block under the lock, wakes the writer, and reports if a drain has ended.
       def change(wakes: true)

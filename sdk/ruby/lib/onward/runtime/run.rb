@@ -32,7 +32,7 @@ module Onward
         @attempts = Attempts.new(@outbox, @logger)
         @scheduler = Scheduler.new(settings.slots) { |context| @attempts.run(context) }
         @link = Link.new(address, @outbox, self, @logger)
-        @drain = Drain.new(@outbox, @scheduler, @logger) { say_bye }
+        @drain = Drain.new(@outbox, @scheduler, @logger) { leave }
         @timers = []
         @stopping = @closed = false
       end
@@ -199,10 +199,13 @@ module Onward
         @drain.begin([@settings.grace, drain.within * DRAIN_FRACTION].min)
       end
 
-      def say_bye
+      def leave
         last = @stopping || !@address.reconnects?
         @outbox.drain(false) unless last
-        @link.say_bye(last: last)
+        return @link.say_bye(last: last) if @outbox.held.empty?
+
+        # `bye` states that every task has ended. Without it the gateway runs the others again.
+        last ? @link.close : @link.interrupt
       end
 
       # Reports handlers that run on after the grace of a stop. Ruby cannot end them safely.
