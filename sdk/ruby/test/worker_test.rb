@@ -26,6 +26,13 @@ class WorkerTest < Minitest::Test
     @gateway
   end
 
+  # Returns the error that ends the run.
+  def ending
+    thread = @thread
+    @thread = nil
+    assert_raises(Onward::Error) { thread.value }
+  end
+
   # Drains the worker as a gateway does, and waits for its end.
   def leave
     @app.stop
@@ -250,7 +257,7 @@ class WorkerTest < Minitest::Test
     @gateway.read("drain")
     @app.stop
     assert_raises(EOFError) { @gateway.read("nothing", 5) }
-    assert @thread.join(10)
+    assert_includes ending.message, "stopped at once"
   end
 
   def test_a_worker_that_is_stopped_while_it_connects_says_bye
@@ -285,8 +292,8 @@ class WorkerTest < Minitest::Test
     @gateway.task("it")
     @app.stop
     assert_raises(EOFError) { @gateway.read("bye", 8) }
+    assert_includes ending.message, "1 handlers did not stop"
     gate << 1
-    assert @thread.join(10)
   end
 
   def test_a_submit_without_a_key_fails_when_its_connection_is_lost

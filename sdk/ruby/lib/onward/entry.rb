@@ -69,6 +69,8 @@ module Onward
     end
 
     def self.arity(method)
+      # `&:name` calls a method of the argument, which gets no context.
+      return 1 if method.parameters == [[:req], [:rest]]
       return 2 if method.arity.negative? && method.arity >= -3
 
       method.arity

@@ -115,8 +115,8 @@ module Onward
 
     # Runs until SIGTERM, SIGINT, `stop`, or the gateway's drain of a child.
     #
-    # Running handlers have `grace` seconds then. Exits with 1 if the gateway refuses the worker, or
-    # the parent of a child has died.
+    # Running handlers have `grace` seconds then, and 5 more to follow the request to stop. Exits with
+    # 1 if some do not, if the gateway refuses the worker, or if the parent of a child has died.
     def run
       serve
     rescue Error, SystemCallError, IOError, ArgumentError => e
@@ -127,7 +127,7 @@ module Onward
     # Does what `run` does, but raises the error that ends it.
     #
     # Raises Refused if the gateway refuses the worker, SystemCallError if the parent of a child has
-    # died.
+    # died, Error if handlers did not stop.
     def serve
       raise ArgumentError, "the worker has no handler; register one with `app.handler(\"kind\")`" if @entries.empty?
 

@@ -43,8 +43,8 @@ module Onward
         @signals = Signals.new(@mailbox)
         @link.start
         step(next_time) until @closed
-        wait_for_handlers
-        @error
+        wait_for_handlers unless @abandoned
+        @error || @abandoned
       ensure
         @signals&.restore
         ForkGuard.remove(self)
@@ -188,10 +188,16 @@ module Onward
       end
 
       def begin_stop
-        return @link.close if @stopping
+        return end_at_once if @stopping
 
         @stopping = true
         @drain.begin(@settings.grace)
+      end
+
+      def end_at_once
+        count = @outbox.held.size
+        @abandoned = Error.new("stopped at once; the tasks of #{count} handlers run again elsewhere") if count.positive?
+        @link.close
       end
 
       def drain_for_gateway(drain)
@@ -205,7 +211,10 @@ module Onward
         return @link.say_bye(last: last) if @outbox.held.empty?
 
         # `bye` states that every task has ended. Without it the gateway runs the others again.
-        last ? @link.close : @link.interrupt
+        return @link.interrupt unless last
+
+        @abandoned = Error.new("#{@outbox.held.size} handlers did not stop; their tasks run again elsewhere")
+        @link.close
       end
 
       # Reports handlers that run on after the grace of a stop. Ruby cannot end them safely.
