@@ -1,0 +1,37 @@
+#!/bin/sh
+# Checks the Ruby SDK: syntax, lint, signatures, tests, conformance, and the gem.
+# It installs Debian's packages of Ruby if they are missing and it runs as root.
+#
+#   sdk/ruby/check.sh [ARGUMENTS OF MINITEST…]
+#
+# ONWARD_BIN chooses the program `onward` (target/debug/onward).
+set -eu
+cd "$(dirname "$0")"
+
+if ! command -v ruby > /dev/null || ! command -v rubocop > /dev/null; then
+    if test "$(id -u)" != 0 || ! command -v apt-get > /dev/null; then
+        echo "ruby or rubocop is missing; install Ruby 3.1 or newer with minitest, rbs and rubocop" >&2
+        exit 1
+    fi
+    apt-get update -qq
+    apt-get install -qq -y --no-install-recommends ruby ruby-minitest rubocop > /dev/null
+fi
+
+rubocop --format quiet
+ruby check_signatures.rb
+ruby -w -e 'Dir["./test/*_test.rb"].sort.each { |path| require path }' -- "$@"
+
+# The built gem holds every file, installs into an empty folder, and runs a handler from there.
+built=$(mktemp -d)
+trap 'rm -rf "$built"' EXIT
+gem build --silent --strict --output "$built/onward.gem" onward.gemspec
+export GEM_HOME="$built/home" GEM_PATH="$built/home"
+gem install --silent --local --no-document "$built/onward.gem"
+cd "$built"
+ruby -w -e '
+require "onward/testing"
+$LOADED_FEATURES.grep(%r{/onward/}).each { |path| path.start_with?(ENV["GEM_HOME"]) or abort("#{path} is not of the gem") }
+app = Onward::Worker.new
+app.handler("double") { |number| 2 * number }
+Onward::Testing.run(app, "double", 21).value == 42 or abort("the handler of the gem failed")
+'

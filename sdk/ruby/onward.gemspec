@@ -1,0 +1,19 @@
+# frozen_string_literal: true
+
+require_relative "lib/onward/version"
+
+Gem::Specification.new do |spec|
+  spec.name = "onward"
+  spec.version = Onward::VERSION
+  spec.authors = ["The Onward Authors"]
+  spec.summary = "Workers for Onward: durable tasks and workflows, in pure Ruby"
+  spec.description = "Handlers for Onward in Ruby: tasks, workflow steps, decisions and batches that survive crashes."
+  spec.homepage = "https://github.com/onward-engine/onward"
+  spec.licenses = ["MIT", "Apache-2.0"]
+  spec.required_ruby_version = ">= 3.1"
+  spec.files = Dir.chdir(__dir__) { Dir["lib/**/*.rb", "sig/**/*.rbs", "examples/*", "README.md"] }
+  spec.metadata = {
+    "rubygems_mfa_required" => "true",
+    "source_code_uri" => "https://github.com/onward-engine/onward/tree/main/sdk/ruby"
+  }
+end
