@@ -321,7 +321,7 @@ pub fn stands_as_planned(write: &EndWithTurn, before: BeforeReport, now: Timesta
 /// Returns the run that decides whether a task is retried, if the task is a step of an active run.
 /// `parent` is the task's parent, with its kind and state.
 #[must_use]
-pub fn run_of_step<'a>(report: Option<u64>, parent: Option<(TaskId, &'a str, TaskState)>) -> Option<TaskId> {
+pub fn run_of_step(report: Option<u64>, parent: Option<(TaskId, &str, TaskState)>) -> Option<TaskId> {
     let (run, kind, state) = parent.filter(|_| report.is_some())?;
     (kind.starts_with(bounds::RUN_KIND_PREFIX) && !state.is_ended()).then_some(run)
 }
