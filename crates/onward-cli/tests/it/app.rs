@@ -32,7 +32,7 @@ on_every_store! {
 }
 
 /// The worker in plain Python, and the example for any language.
-const WORKER: &str = include_str!("app/worker.py");
+const WORKER: &str = include_str!("../workers/worker.py");
 
 /// Starts a gateway with a worker program. `app` is Python, in which `work(handlers)` works.
 fn start(sandbox: &Sandbox, app: &str, options: &[&str]) -> Running {
