@@ -1,6 +1,7 @@
 #!/bin/sh
 # Checks the Python SDK: format, lint, types by two checkers, tests, conformance, and the wheel.
-# It keeps its tools in a virtual environment of the cache folder, which it makes when they change.
+# It keeps its tools in a virtual environment of the cache folder, which it makes when they change. It
+# installs Debian's Python if that is missing and it runs as root.
 #
 #   sdk/python/check.sh [ARGUMENTS OF PYTEST…]
 #
@@ -9,6 +10,14 @@ set -eu
 cd "$(dirname "$0")"
 
 python=${PYTHON:-python3}
+if ! "$python" -c 'import ensurepip, venv' 2> /dev/null; then
+    if test "$(id -u)" != 0 || ! command -v apt-get > /dev/null; then
+        echo "$python with its module venv is missing; install Python 3.10 or newer" >&2
+        exit 1
+    fi
+    apt-get update -qq
+    apt-get install -qq -y --no-install-recommends python3 python3-venv > /dev/null
+fi
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 tools=$(cksum pyproject.toml | cut -d ' ' -f 1)
 folder=${XDG_CACHE_HOME:-$HOME/.cache}/onward/sdk-python-$version-$tools
