@@ -292,11 +292,7 @@ pub(super) async fn begin_to_write<'c>(
         None => current_small_state(client, shared, state.items.take(), numbers.version, &mut claim_load).await?,
     };
     let counts = items.counts_running();
-    let payload_limit = match state.completions {
-        // `onward_complete` has already accepted the result against the limit of its own node.
-        CompletionPhase::Consuming => bounds::PAYLOAD_BYTES_CEILING,
-        CompletionPhase::None | CompletionPhase::Found | CompletionPhase::Consumed => shared.options.payload_limit,
-    };
+    let payload_limit = payload_limit(state.completions, shared);
     let (mut start, mut decision) = match sent_plan.map(|sent_plan| *sent_plan) {
         Some(SentPlan { start, decision, .. }) => (start, Some(decision)),
         // The transaction has the lock: everything that was hinted by now is committed.
@@ -320,6 +316,14 @@ pub(super) async fn begin_to_write<'c>(
         take(&mut start.working_set, loaded)?;
     }
     Ok(Some(Started { start, decision, numbers, row_cache, is_alone, own_sessions, claim_load }))
+}
+
+fn payload_limit(completions: CompletionPhase, shared: &Shared) -> usize {
+    match completions {
+        // `onward_complete` has already accepted the result against the limit of its own node.
+        CompletionPhase::Consuming => bounds::PAYLOAD_BYTES_CEILING,
+        CompletionPhase::None | CompletionPhase::Found | CompletionPhase::Consumed => shared.options.payload_limit,
+    }
 }
 
 /// Returns the cached small state if its version is current, and reads it from the server
