@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ import pytest
 from onward import Context, Unavailable, Worker, _trace
 from onward._connect import Address, parse_address
 from onward._ends import End
-from onward._frames import Decoder
+from onward._frames import Decoder, encode
+from onward._link import Link
 from onward._messages import Alive, TaskMessage, Welcome
 from onward._outbox import HELD, Batch, Outbox, Request, encode_batch
 from onward.worker import _slots_of
@@ -69,6 +71,41 @@ def test_a_worker_without_handlers_does_not_start() -> None:
 def test_too_many_slots_are_refused() -> None:
     with pytest.raises(ValueError, match="start more processes"):
         Worker(slots=1_000, prefetch=100)
+
+
+def test_a_worker_that_is_stopped_while_it_connects_says_bye(monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway, worker = socket.socketpair()
+    gateway.settimeout(10)
+    monkeypatch.setenv("ONWARD_FD", str(worker.detach()))
+    said_bye, say_bye = threading.Event(), Link.say_bye
+
+    def observed(link: Link, *, last: bool) -> None:
+        say_bye(link, last=last)
+        said_bye.set()
+
+    monkeypatch.setattr(Link, "say_bye", observed)
+    app = Worker(gateway="child")
+    app.handler("it")(lambda task: None)
+    thread = threading.Thread(target=lambda: asyncio.run(app.serve()))
+    thread.start()
+    decoder, types = Decoder(commands=False), list[str]()
+
+    def read(last: str) -> list[str]:
+        while last not in types:
+            data = gateway.recv(65_536)
+            assert data, f"the connection ended after {types}"
+            types.extend(header["t"] for header, _ in decoder.feed(data))
+        return types
+
+    read("hello")
+    app.stop()
+    assert said_bye.wait(10)
+    welcome = {"t": "welcome", "protocol": 1, "session": "s", "lease_ms": 15_000, "heartbeat_ms": 5_000}
+    gateway.sendall(encode(welcome))
+    assert read("bye") == ["hello", "drain", "bye"]
+    gateway.close()
+    thread.join(10)
+    assert not thread.is_alive()
 
 
 def run_worker(code: str, environment: dict[str, str], *, fd: int | None = None) -> subprocess.CompletedProcess[str]:

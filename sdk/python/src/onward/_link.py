@@ -92,7 +92,7 @@ class Link(threading.Thread):
             timer = threading.Timer(GOODBYE_SECONDS, self._shut)
             timer.daemon = True
             timer.start()
-        self._outbox.send(encode({"t": "bye"}))
+        self._outbox.leave(last=last)
         if last and self._socket is None:
             self.close()
 
@@ -190,7 +190,8 @@ class Link(threading.Thread):
             raise ProtocolError("unexpected", f"`{messages[0][0]['t']}` came before `welcome`")
         decoder.max_payload = welcome.max_payload
         self._session = welcome.session
-        self._said_bye = False
+        # A worker that is stopped while it connects says its `bye` on this connection.
+        self._said_bye = self._closing.is_set()
         self._listener.welcomed(welcome)
         self._outbox.open(welcome)
         return messages[1:]

@@ -87,7 +87,7 @@ class Outbox:
         self._closed = True
         self._window = min(window, HELD)
         self._clock = clock
-        self._draining = self._abandoned = False
+        self._draining = self._leaving = self._abandoned = False
         self._received = self._credit = 0
         self._raw: deque[bytes] = deque()
         self._ends: deque[End] = deque()
@@ -121,6 +121,8 @@ class Outbox:
             self._next_beat = now + self._interval
             if self._draining:
                 self._raw.append(encode({"t": "drain"}))
+            if self._leaving:
+                self._raw.append(encode({"t": "bye"}))
             self._changed.notify_all()
 
     def close(self) -> None:
@@ -220,6 +222,13 @@ class Outbox:
         """Sends bytes before everything else."""
         with self._changed:
             self._raw.append(message)
+            self._wake()
+
+    def leave(self, *, last: bool) -> None:
+        """Sends `bye` on this connection. The last one is sent on a connection that begins now, too."""
+        with self._changed:
+            self._leaving = last
+            self._raw.append(encode({"t": "bye"}))
             self._wake()
 
     def drain(self, draining: bool) -> None:
