@@ -11,6 +11,9 @@ on_every_store! {
     a_second_start_with_the_key_finds_the_run,
     a_key_for_a_template_that_makes_keys_is_refused,
     a_started_run_is_awaited_with_its_result,
+    a_worker_carries_on_started_runs_and_runs_their_scripts,
+    a_worker_without_scripts_leaves_them_to_others,
+    a_worker_may_serve_the_kind_of_a_step_too,
     a_question_is_shown_with_the_command_that_replies_to_it,
     a_reply_that_does_not_fit_is_refused,
     a_held_run_goes_on_with_a_result_that_a_person_gives,
@@ -127,6 +130,34 @@ fn a_started_run_is_awaited_with_its_result(sandbox: Sandbox) {
     let _other = ServesRuns::start(&sandbox);
     let CommandResult { code, stdout, stderr } = waiting.wait();
     assert_eq!((code, &*stdout), (Some(0), "7\n"), "{stderr}");
+}
+
+/// Shows: W2, B9
+fn a_worker_carries_on_started_runs_and_runs_their_scripts(sandbox: Sandbox) {
+    put(&sandbox, "sum", "steps: {one: {run: echo 1}, sum: {value: '${{ steps.one.result + 2 }}', depends_on: [one]}}");
+    ok(&sandbox, &["workflow", "start", "sum"]);
+    let worked = sandbox.onward(&["work", "--workflows", "--scripts", "--until-idle"]);
+    assert_eq!((worked.code, worked.stdout.as_str()), (Some(0), ""), "{}", worked.stderr);
+    assert!(worked.stderr.contains(": workflow runs and their scripts of any queue, "), "{}", worked.stderr);
+    let task = sandbox.json(&["task", "show", "1"]).remove(0);
+    assert_eq!((&task["state"], &task["result"]), (&json!("completed"), &json!("3")), "{task}");
+}
+
+/// Shows: W2
+fn a_worker_without_scripts_leaves_them_to_others(sandbox: Sandbox) {
+    put(&sandbox, "one", "steps: {one: {run: touch started}}");
+    ok(&sandbox, &["workflow", "start", "one"]);
+    assert_eq!(sandbox.onward(&["work", "--workflows", "--until-idle"]).code, Some(0));
+    assert_eq!((state(&status(&sandbox), "one"), sandbox.path("started").exists()), (&json!("open"), false));
+}
+
+/// Shows: W2
+fn a_worker_may_serve_the_kind_of_a_step_too(sandbox: Sandbox) {
+    put(&sandbox, "greet", "steps: {greet: {task: greet, with: Ada}}");
+    ok(&sandbox, &["workflow", "start", "greet"]);
+    let work = ["work", "--workflows", "--kind", "greet", "--until-idle", "--", "cat"];
+    assert_eq!(sandbox.onward(&work).code, Some(0));
+    assert_eq!(state(&status(&sandbox), "greet"), "completed");
 }
 
 /// A process that runs the workflows of a store until it is dropped.

@@ -59,8 +59,8 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let notices = Arc::clone(&view);
     let work = Arc::new(ScriptWork {
         limits: Limits { capture: store.info().payload_limit, timeout: None, grace: arguments.grace },
-        runner: Runner::start(move |line| notices.remark(line))?,
-        view: Arc::clone(&view),
+        runner: Arc::new(Runner::start(move |line| notices.remark(line))?),
+        view: Some(Arc::clone(&view)),
     });
     let engine = engine(&store, &work, room.jobs, arguments.grace).await?;
     let elsewhere = kinds_elsewhere(template);

@@ -17,4 +17,5 @@ mod view;
 pub(crate) use arguments::Arguments;
 pub(crate) use execute::run;
 pub(crate) use input::{read_input, read_value};
+pub(crate) use script::ScriptWork;
 pub(crate) use view::colored;

@@ -44,14 +44,15 @@ struct Script {
 /// The shared state of all scripts of a process.
 #[derive(Debug)]
 pub(crate) struct ScriptWork {
-    pub(super) limits: Limits,
-    pub(super) runner: Runner,
-    pub(super) view: Arc<View>,
+    pub(crate) limits: Limits,
+    pub(crate) runner: Arc<Runner>,
+    /// The view that shows the output; `None` if the output is only kept.
+    pub(crate) view: Option<Arc<View>>,
 }
 
 impl ScriptWork {
     /// Runs one attempt.
-    pub(super) async fn attempt(self: Arc<Self>, context: Context) -> Result<Bytes, Failure> {
+    pub(crate) async fn attempt(self: Arc<Self>, context: Context) -> Result<Bytes, Failure> {
         let script: Script = serde_json::from_slice(context.payload())
             .map_err(|error| Failure::permanent(format!("the payload is not one of a script: {error}")))?;
         let step = script.step.clone();
@@ -68,7 +69,7 @@ impl ScriptWork {
 }
 
 impl ScriptWork {
-    /// Runs a script, and shows and keeps its output as it comes.
+    /// Runs a script, and keeps its output as it comes. Shows it in the view, if there is one.
     async fn run(
         &self,
         context: &Context,
@@ -77,16 +78,20 @@ impl ScriptWork {
         stop: &CancellationToken,
     ) -> Result<Finished, NotRun> {
         let program = self.runner.begin(invocation, stop).await?;
+        let Some(view) = &self.view else {
+            let keep = |stream: OutputStream, bytes: &[u8]| context.output(stream, bytes);
+            return program.finish(self.limits, stop, keep).await;
+        };
         // Both streams add to it.
         let lines = Mutex::new(OutputLines::default());
         let shown = |stream: OutputStream, bytes: &[u8]| {
             context.output(stream, bytes);
             let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
-            lines.add(stream, bytes, |line| self.view.output(step, stream, line));
+            lines.add(stream, bytes, |line| view.output(step, stream, line));
         };
         let finished = program.finish(self.limits, stop, shown).await;
         let mut lines = lines.into_inner().unwrap_or_else(PoisonError::into_inner);
-        lines.rest(|stream, line| self.view.output(step, stream, line));
+        lines.rest(|stream, line| view.output(step, stream, line));
         finished
     }
 }

@@ -18,7 +18,7 @@ use crate::values::{Jobs, parse_duration, parse_kind, parse_priority};
 #[command(after_help = AFTER_HELP, group(clap::ArgGroup::new("gateway").args(GATEWAY).multiple(true)))]
 pub(crate) struct Arguments {
     /// Run tasks of this kind, or of all kinds with a prefix (mail:*); may be given several times
-    #[arg(long = "kind", value_name = "KIND", required_unless_present_any = GATEWAY, value_parser = parse_kind)]
+    #[arg(long = "kind", value_name = "KIND", required_unless_present_any = OTHER_WORK, requires = "command", value_parser = parse_kind)]
     pub(super) kinds: Vec<Name>,
     /// Claim tasks from this queue only; may be given several times; default: from every queue
     #[arg(long = "queue", value_name = "QUEUE")]
@@ -31,6 +31,12 @@ pub(crate) struct Arguments {
     /// or tcp://127.0.0.1:PORT; may be given several times
     #[arg(long = "listen", value_name = "ADDRESS", conflicts_with_all = OF_COMMANDS)]
     pub(super) listen: Vec<String>,
+    /// Carry on the workflow runs of the store: decide which steps start, and start them
+    #[arg(long)]
+    pub(super) workflows: bool,
+    /// Run the scripts of workflow steps too, each with sh
+    #[arg(long, requires = "workflows")]
+    pub(super) scripts: bool,
     /// Give each worker at most this many tasks at once; default: as many as it asks for
     #[arg(long, value_name = "COUNT", requires = "gateway", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(super) slots: Option<u32>,
@@ -72,16 +78,21 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:9464")]
     pub(super) metrics: Option<SocketAddr>,
     /// The command and its arguments
-    #[arg(last = true, required_unless_present_any = GATEWAY, value_name = "COMMAND")]
+    #[arg(last = true, required_unless_present_any = OTHER_WORK, requires = "kinds", value_name = "COMMAND")]
     pub(super) command: Vec<OsString>,
 }
 
 /// The options that serve workers, and need no command.
 const GATEWAY: [&str; 2] = ["apps", "listen"];
 
-/// The options that only a command for each task uses.
-const OF_COMMANDS: [&str; 10] = [
+/// The options that give the process work, so that it needs no command.
+const OTHER_WORK: [&str; 3] = ["apps", "listen", "workflows"];
+
+/// The options that only an engine of this process uses.
+const OF_COMMANDS: [&str; 12] = [
     "kinds",
+    "workflows",
+    "scripts",
     "jobs",
     "preempt_from",
     "resources",
@@ -120,9 +131,14 @@ runs many tasks. It is started again when it ends, and its output goes to stderr
 finish; a second one stops at once. With --listen such workers are started by others, and connect with
 ONWARD_GATEWAY=ipc:///run/onward.sock in their environment.
 
+With --workflows the process carries on the runs that onward workflow start and other programs have started. Steps with
+task: run where a worker serves their kind. Steps with run: execute text from templates of the store, so they need
+--scripts.
+
 Examples:
   onward work --kind resize --jobs 4 -- ./resize.sh
   onward work --app \"python app.py\"
+  onward work --workflows --scripts
   onward work --listen ipc:///run/onward.sock";
 
 impl Arguments {

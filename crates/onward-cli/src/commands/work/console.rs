@@ -56,6 +56,17 @@ impl CurrentSecond {
     }
 }
 
+/// Describes the work that the worker takes.
+fn served(arguments: &Arguments, kinds: &[String]) -> String {
+    let kinds = (!kinds.is_empty()).then(|| format!("kind {}", kinds.join(", ")));
+    let workflows = match (arguments.workflows, arguments.scripts) {
+        (false, _) => None,
+        (true, false) => Some("workflow runs".to_owned()),
+        (true, true) => Some("workflow runs and their scripts".to_owned()),
+    };
+    kinds.into_iter().chain(workflows).collect::<Vec<_>>().join(" and ")
+}
+
 impl Console {
     pub(super) fn new(options: &GlobalOptions, arguments: &Arguments, store: &Arc<dyn Store>) -> Self {
         let (store, second) = (Arc::clone(store), Mutex::default());
@@ -67,16 +78,18 @@ impl Console {
         let names = |names: &[onward_store::Name]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         let (kinds, queues, process) = (names(&arguments.kinds), names(&arguments.queues), std::process::id());
         let store = options.store.to_string();
+        let served = served(arguments, &kinds);
         self.report(
-            || json!({ "event": "started", "process": process, "store": store, "kinds": kinds, "queues": queues, "jobs": jobs }),
+            || {
+                json!({
+                    "event": "started", "process": process, "store": store, "kinds": kinds, "queues": queues,
+                    "workflows": arguments.workflows, "scripts": arguments.scripts, "jobs": jobs
+                })
+            },
             || {
                 let from =
                     if queues.is_empty() { "any queue".to_owned() } else { format!("queue {}", queues.join(", ")) };
-                format!(
-                    "worker {process} on {store}: kind {} of {from}, {}",
-                    kinds.join(", "),
-                    counted(jobs as u64, "job")
-                )
+                format!("worker {process} on {store}: {served} of {from}, {}", counted(jobs as u64, "job"))
             },
         );
     }

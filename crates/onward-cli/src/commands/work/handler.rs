@@ -26,7 +26,7 @@ pub(super) struct TaskWork {
     pub(super) program: OsString,
     pub(super) arguments: Vec<OsString>,
     pub(super) limits: Limits,
-    pub(super) runner: Runner,
+    pub(super) runner: Arc<Runner>,
     pub(super) report_pipes: PathBuf,
     pub(super) console: Arc<Console>,
     pub(super) output_directory: Option<OutputDirectory>,

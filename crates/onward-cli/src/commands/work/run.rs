@@ -1,5 +1,6 @@
 //! The worker: an engine whose handlers run commands.
 
+use std::ffi::OsString;
 #[cfg(feature = "metrics")]
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 #[cfg(feature = "metrics")]
 use metrics_exporter_prometheus::PrometheusBuilder;
+use onward::workflow::SCRIPT_KIND;
 use onward::{DrainSummary, Engine};
 use onward_store::Store;
 use serde_json::json;
@@ -17,6 +19,7 @@ use super::arguments::Arguments;
 use super::console::Console;
 use super::handler::TaskWork;
 use super::output_directory::OutputDirectory;
+use crate::commands::run::ScriptWork;
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
 use crate::output::print_json;
@@ -35,8 +38,11 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     if !(arguments.apps.is_empty() && arguments.listen.is_empty()) {
         return app::run(options, &arguments).await;
     }
-    let Some((program, rest)) = arguments.command.split_first() else { return Err(wrong_usage("there is no command")) };
-    find_program(program)?;
+    // Without a command there are no kinds, and no task calls the program.
+    let (program, rest) = match arguments.command.split_first() {
+        Some((program, rest)) => (find_program(program).map(|()| program.clone())?, rest),
+        None => (OsString::new(), &[][..]),
+    };
     #[cfg(feature = "metrics")]
     if let Some(address) = arguments.metrics {
         serve_metrics(address)?;
@@ -48,10 +54,10 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let console = Arc::new(Console::new(options, &arguments, &store));
     let faults = Arc::clone(&console);
     let work = Arc::new(TaskWork {
-        program: program.clone(),
+        program,
         arguments: rest.to_vec(),
         limits: Limits { capture, timeout: None, grace: arguments.grace },
-        runner: Runner::start(move |message| faults.fault(message))?,
+        runner: Arc::new(Runner::start(move |message| faults.fault(message))?),
         report_pipes: report_pipes.path().to_owned(),
         console,
         output_directory: arguments.output_dir.as_deref().map(OutputDirectory::open).transpose()?,
@@ -103,6 +109,12 @@ async fn engine(
     if !arguments.queues.is_empty() {
         builder = builder.queues(arguments.queues.iter().map(ToString::to_string));
     }
+    if arguments.workflows {
+        builder = builder.runs_workflows();
+    }
+    if arguments.scripts {
+        builder = builder.serves_reserved_kinds();
+    }
     if let Some(preemption) = arguments.preemption() {
         builder = builder.preemption(preemption);
     }
@@ -116,6 +128,10 @@ async fn engine(
     for kind in &arguments.kinds {
         let work = Arc::clone(work);
         engine.handle(kind.as_str(), move |context| Arc::clone(&work).attempt(context));
+    }
+    if arguments.scripts {
+        let scripts = Arc::new(ScriptWork { limits: work.limits, runner: Arc::clone(&work.runner), view: None });
+        engine.handle(SCRIPT_KIND, move |context| Arc::clone(&scripts).attempt(context));
     }
     let console = Arc::clone(&work.console);
     engine.after_commit(move |transition| {
