@@ -152,6 +152,9 @@ pub const REPORTED_RESULT: usize = 64 * 1024;
 /// The prefix of kinds of workflow runs.
 pub const RUN_KIND_PREFIX: &str = "run:";
 
+/// The prefix of the names of signals that Onward sends itself, such as actions on runs.
+pub const RESERVED_SIGNAL_PREFIX: &str = "onward.";
+
 /// The queue of orchestrations that were never started and keep signals to their keys.
 pub const UNSTARTED_QUEUE: &str = "onward.unstarted";
 

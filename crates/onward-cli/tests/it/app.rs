@@ -26,6 +26,7 @@ on_every_store! {
     a_program_that_is_no_worker_is_named_with_the_remedy,
     a_worker_of_another_protocol_is_refused,
     workers_connect_to_a_socket_that_only_its_owner_can_use,
+    ends_that_a_worker_sends_all_at_once_are_all_kept,
     the_task_of_a_worker_that_is_gone_runs_again_after_the_lease,
     the_late_result_of_a_worker_that_stood_still_is_refused,
     an_address_beyond_loopback_is_refused_with_the_remedy,
@@ -298,6 +299,42 @@ fn listen(sandbox: &Sandbox) -> Running {
     gateway.await_said("listening for workers");
     gateway
 }
+
+/// Shows: W9, M6
+fn ends_that_a_worker_sends_all_at_once_are_all_kept(sandbox: Sandbox) {
+    const COUNT: usize = 1500;
+    let lines = "x\n".repeat(COUNT);
+    assert_eq!(sandbox.onward_with(&["submit", "--kind", "k", "--lines"], &lines).code, Some(0));
+    let gateway = listen(&sandbox);
+    let mut worker = connect(&sandbox, &FLOOD.replace("COUNT", &COUNT.to_string()));
+    assert!(worker.wait().unwrap().success());
+    assert_eq!(sandbox.json(&["task", "count", "--state", "completed"])[0]["tasks"], COUNT);
+    stop(gateway);
+}
+
+/// Holds all tasks, ends them in one write of as many messages, and waits for every `ack`.
+const FLOOD: &str = r"
+link.settimeout(60)
+handshake()
+send({'t': 'hello', 'protocol': [1], 'kinds': {'k': {}}, 'slots': COUNT})
+receive()
+threading.Thread(target=beats, args=(1,), daemon=True).start()
+send({'t': 'grant', 'credit': COUNT})
+tasks, ended = [], 0
+while len(tasks) < COUNT:
+    tasks += receive()[0].get('tasks', [])
+out = b''
+for task in tasks:
+    end = {'task': task['task'], 'fence': task['fence'], 'outcome': 'ok'}
+    body = json.dumps({'t': 'end', 'ends': [end]}).encode()
+    out += struct.pack('>BQ', 2, len(body)) + body
+threading.Thread(target=link.sendall, args=(out,)).start()
+while ended < COUNT:
+    header, _ = receive()
+    assert header['t'] != 'error', header
+    ended += len(header['ends']) if header['t'] == 'ack' else 0
+send({'t': 'bye'})
+";
 
 /// Shows: W9, M6
 fn workers_connect_to_a_socket_that_only_its_owner_can_use(sandbox: Sandbox) {

@@ -1,5 +1,6 @@
 //! Many processes of the program at once, and processes without inotify.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
@@ -106,7 +107,15 @@ fn await_queue(sandbox: &Sandbox, count: usize) {
     use std::os::unix::fs::MetadataExt as _;
     let inode = format!(":{} ", fs::metadata(sandbox.path("onward.db-sessions")).unwrap().ino());
     let waits = |line: &&str| line.contains("FLOCK") && line.contains(&inode);
-    while fs::read_to_string("/proc/locks").unwrap().lines().filter(waits).count() < count {
+    // The file is read in pieces, and shows a line twice if other locks change in between. The
+    // process stands before the inode.
+    let process =
+        |line: &str| line.split(&inode).next().and_then(|head| head.split(' ').rev().nth(1)).map(str::to_owned);
+    loop {
+        let locks = fs::read_to_string("/proc/locks").unwrap();
+        if locks.lines().filter(waits).filter_map(process).collect::<BTreeSet<_>>().len() >= count {
+            return;
+        }
         std::thread::yield_now();
     }
 }

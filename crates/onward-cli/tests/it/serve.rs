@@ -17,6 +17,7 @@ on_every_store! {
     a_created_key_works_until_it_is_revoked,
     a_server_beyond_loopback_is_refused,
     a_killed_server_repeats_what_it_had_committed,
+    a_killed_server_repeats_what_it_had_committed_for_the_key_file not on postgres,
 }
 
 /// A server in progress.
@@ -124,18 +125,33 @@ fn a_server_beyond_loopback_is_refused(sandbox: Sandbox) {
 fn a_killed_server_repeats_what_it_had_committed(sandbox: Sandbox) {
     let created = create_key(&sandbox, "operator");
     let headers = format!("authorization: Bearer {}\r\nidempotency-key: one\r\n", created["key"].as_str().unwrap());
+    assert_killed_server_repeats(&sandbox, |_| headers.clone());
+}
+
+/// The key in the key file is a new one after each start.
+///
+/// Shows: W8
+fn a_killed_server_repeats_what_it_had_committed_for_the_key_file(sandbox: Sandbox) {
+    assert_killed_server_repeats(&sandbox, |serving| {
+        let file = serving.announced["key_file"].as_str().unwrap();
+        format!("{}\r\nidempotency-key: one\r\n", sandbox.read(file).trim())
+    });
+}
+
+/// Kills a server between the commit of a submit and its response, and repeats the request.
+fn assert_killed_server_repeats(sandbox: &Sandbox, headers: impl Fn(&Serving) -> String) {
     let task = json!({"kind": "k", "payload": 7});
-    let mut serving = Serving::start(&sandbox);
+    let mut serving = Serving::start(sandbox);
     // The wait holds the response back after the commit.
-    let waiting = serving.send("POST", "/v1/tasks", &format!("{headers}prefer: wait=60s\r\n"), &task);
+    let waiting = serving.send("POST", "/v1/tasks", &format!("{}prefer: wait=60s\r\n", headers(&serving)), &task);
     while sandbox.json(&["task", "list"]).is_empty() {
         std::thread::yield_now();
     }
     serving.signal(Signal::KILL);
     serving.child.wait().unwrap();
     drop(waiting);
-    let serving = Serving::start(&sandbox);
-    let (status, body) = response(serving.send("POST", "/v1/tasks", &headers, &task));
+    let serving = Serving::start(sandbox);
+    let (status, body) = response(serving.send("POST", "/v1/tasks", &headers(&serving), &task));
     assert_eq!((status, &body["id"]), (201, &json!("1")));
     assert_eq!(sandbox.json(&["task", "list"]).len(), 1);
     assert_eq!(serving.stop(), Some(0));

@@ -22,6 +22,8 @@ on_every_store! {
     a_step_is_run_again_with_all_behind_it,
     a_run_is_cancelled_and_undone,
     a_failed_run_is_undone_on_request,
+    a_run_is_not_terminated_as_an_orchestration,
+    an_action_is_not_sent_as_a_signal,
     an_action_that_is_not_possible_is_refused_with_those_that_are,
     the_history_has_the_author_and_the_reason_of_an_action,
     a_paused_run_keeps_a_signal_until_it_is_resumed,
@@ -130,6 +132,28 @@ fn a_started_run_is_awaited_with_its_result(sandbox: Sandbox) {
     let _other = ServesRuns::start(&sandbox);
     let CommandResult { code, stdout, stderr } = waiting.wait();
     assert_eq!((code, &*stdout), (Some(0), "7\n"), "{stderr}");
+}
+
+/// Shows: W7
+fn a_run_is_not_terminated_as_an_orchestration(sandbox: Sandbox) {
+    put(&sandbox, "order", ASK);
+    ok(&sandbox, &["workflow", "start", "order", "--input", "order=A-17"]);
+    let ran = sandbox.onward(&["orchestration", "terminate", "1"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("use `onward workflow cancel 1`"), "{}", ran.stderr);
+    assert_eq!(sandbox.json(&["task", "show", "1"])[0]["state"], "waiting");
+}
+
+/// A signal with the name of an action would bypass its checks and its author.
+///
+/// Shows: W7
+fn an_action_is_not_sent_as_a_signal(sandbox: Sandbox) {
+    put(&sandbox, "order", ASK);
+    ok(&sandbox, &["workflow", "start", "order", "--input", "order=A-17"]);
+    let ran =
+        sandbox.onward(&["orchestration", "signal", "1", "onward.action", r#"{"action":"skip","step":"approve"}"#]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("reserved for Onward"), "{}", ran.stderr);
 }
 
 /// Shows: W2, B9

@@ -36,9 +36,13 @@ pub const TASKS_HEADER_BYTES: usize = 32 << 10;
 /// The number of workers that one listening gateway serves at once.
 pub const SESSIONS: usize = 4096;
 
-/// The number of messages of one worker that wait for its session. A worker that sends faster than
-/// its session reads is disconnected.
+/// The number of messages of one worker that wait for its session. Above it the gateway waits
+/// [`CATCH_UP`] before it reads on.
 pub const SESSION_QUEUE: usize = 1024;
+
+/// The longest time for which a session with a full queue delays the other workers. A session that
+/// does not read for so long ends its connection.
+pub const CATCH_UP: Duration = Duration::from_secs(1);
 
 /// The number of entries in a page of children or items.
 pub const PAGE: usize = 256;

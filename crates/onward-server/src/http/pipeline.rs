@@ -50,6 +50,10 @@ async fn refuse(server: Arc<Server>, request: Request<Body>, code: Code) -> Resp
 
 /// Serves a request of a route.
 async fn serve(server: Arc<Server>, route: Arc<Route>, request: Request<Body>) -> Response<Body> {
+    // The router passes HEAD to the handlers of GET. The use of the one-time link is no safe GET.
+    if *request.method() == Method::HEAD && route.is_used_up() {
+        return refuse(server, request, Code::MethodNotAllowed).await;
+    }
     let id = server.request_id();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let response = match handle(&server, &route, request, &id).await {
@@ -157,7 +161,7 @@ fn idempotency(route: &Route, call: &Call) -> Result<Option<Idempotency>, Proble
     }
     match value.to_str() {
         Ok(key) if (1..=limit).contains(&key.len()) => {
-            let owner = call.actor.as_ref().map_or("", |actor| &actor.key);
+            let owner = call.actor.as_ref().map_or("", Actor::owner);
             let content_type = call.header("content-type").unwrap_or_default();
             let query = call.uri.query().unwrap_or_default();
             let request = [query.as_bytes(), content_type.as_bytes(), &call.body];

@@ -56,6 +56,8 @@ async fn the_link_works_once(api: Api) {
     without_admin(&api).await;
     let token = api.server.first_admin_token().await.unwrap().unwrap();
     api.send(sign_in("wrong")).await.expect_problem(401, "credential_invalid");
+    // A proxy or a preview may look at the link with HEAD, which must not use it up.
+    api.send(Request::new("HEAD", &format!("/v1/sign-in?token={token}"))).await.expect(405);
     let signed_in = api.send(sign_in(&token)).await.expect(200);
     assert_eq!(signed_in["record"]["role"], "admin");
     let key = signed_in["key"].as_str().unwrap();

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::outbox::Outbox;
 use super::router_session::{Inbound, RouterSession};
-use crate::gateway::bounds::{SESSION_QUEUE, SESSIONS};
+use crate::gateway::bounds::{CATCH_UP, SESSION_QUEUE, SESSIONS};
 use crate::gateway::options::Gateway;
 use crate::gateway::worker::Driver;
 
@@ -59,7 +59,7 @@ impl Router {
             }
             tokio::select! {
                 message = self.receiver.recv() => match message {
-                    Ok(message) => self.message(message),
+                    Ok(message) => self.message(message).await,
                     Err(error) => {
                         tracing::error!(%error, "the gateway can receive no more");
                         self.gateway.drain();
@@ -77,34 +77,34 @@ impl Router {
         self.connections.retain(|_, of| of != session);
     }
 
-    fn message(&mut self, mut message: Message) {
+    async fn message(&mut self, mut message: Message) {
         let Some(identity) = message.pop_front() else { return };
         let frames = message.frames().to_vec();
         match (Driver::is_hello(&frames), self.connections.get(&identity).cloned()) {
-            (None, Some(session)) => self.deliver(&session, Inbound::Message(frames)),
-            (None, None) => self.open(identity, None, frames),
-            (Some(hello), known) => self.hello(identity, hello, known, frames),
+            (None, Some(session)) => self.deliver(&session, Inbound::Message(frames)).await,
+            (None, None) => self.open(identity, None, frames).await,
+            (Some(hello), known) => self.hello(identity, hello, known, frames).await,
         }
     }
 
     /// Handles a `hello`: of a new worker, or of one that has connected again.
-    fn hello(&mut self, identity: Bytes, hello: Box<Hello>, known: Option<String>, frames: Vec<Bytes>) {
+    async fn hello(&mut self, identity: Bytes, hello: Box<Hello>, known: Option<String>, frames: Vec<Bytes>) {
         let resumed = hello.resume.as_ref().map(|resume| resume.session.clone());
         let continues = resumed.filter(|session| self.sessions.get(session).is_some_and(|it| it.continues_as(&hello)));
         if let Some(session) = continues {
             self.connections.retain(|_, of| *of != session);
             self.connections.insert(identity.clone(), session.clone());
-            return self.deliver(&session, Inbound::Reattached(identity, hello));
+            return self.deliver(&session, Inbound::Reattached(identity, hello)).await;
         }
         if let Some(session) = known {
             // The worker chose the identity of its last connection, but does not continue it.
             self.connections.remove(&identity);
-            self.deliver(&session, Inbound::Replaced);
+            self.deliver(&session, Inbound::Replaced).await;
         }
-        self.open(identity, Some(hello), frames);
+        self.open(identity, Some(hello), frames).await;
     }
 
-    fn open(&mut self, identity: Bytes, hello: Option<Box<Hello>>, frames: Vec<Bytes>) {
+    async fn open(&mut self, identity: Bytes, hello: Option<Box<Hello>>, frames: Vec<Bytes>) {
         let refusal = if self.gateway.drain.is_cancelled() {
             Some(Error::new(Code::ShuttingDown, "the gateway stops"))
         } else if self.sessions.len() >= SESSIONS {
@@ -127,7 +127,7 @@ impl Router {
             session.serve().await;
             ended
         });
-        self.deliver(&name, Inbound::Message(frames));
+        self.deliver(&name, Inbound::Message(frames)).await;
     }
 
     fn refuse(&self, identity: &Bytes, error: &Error) {
@@ -138,10 +138,13 @@ impl Router {
         }
     }
 
-    fn deliver(&self, session: &str, inbound: Inbound) {
+    async fn deliver(&mut self, session: &str, inbound: Inbound) {
         let Some(handle) = self.sessions.get(session) else { return };
         // A closed queue belongs to a session that is over.
-        if let Err(mpsc::error::TrySendError::Full(_)) = handle.inbound.try_send(inbound) {
+        let Err(mpsc::error::TrySendError::Full(inbound)) = handle.inbound.try_send(inbound) else { return };
+        // A worker may send many messages at once. Its session reads them in a moment, for which
+        // the other workers wait.
+        if tokio::time::timeout(CATCH_UP, handle.inbound.send(inbound)).await.is_err() {
             handle.overrun.cancel();
         }
     }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_protocol::frame::Limits;
+use onward_protocol::gateway::ErrorMessage;
 use onward_protocol::worker::Hello;
+use onward_protocol::{Code, Error, GatewayMessage, write_message};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -89,7 +91,7 @@ impl RouterSession {
                 Happened::Event(event) => self.events(event).await,
                 Happened::Overrun => {
                     self.overrun = CancellationToken::new();
-                    self.lost(&format!("the worker sent more than {SESSION_QUEUE} messages ahead")).await;
+                    self.overrun().await;
                 }
                 Happened::Drain => {
                     is_draining = true;
@@ -190,6 +192,18 @@ impl RouterSession {
         if is_detached {
             self.forget_unsent();
         }
+    }
+
+    /// Ends a connection of which messages were dropped. A ROUTER socket cannot close it, so the
+    /// worker gets an error, and connects again with the ends that it keeps.
+    async fn overrun(&mut self) {
+        let why = format!("the worker sent more than {SESSION_QUEUE} messages ahead of a busy gateway");
+        let error = GatewayMessage::Error(ErrorMessage::from(&Error::new(Code::Busy, why.clone())));
+        if let Ok(frames) = write_message(&error, Vec::new()) {
+            // A worker that does not read learns it when its lease has passed.
+            drop(self.outbox.send(&self.identity, frames));
+        }
+        self.lost(&why).await;
     }
 
     /// Handles the loss of the connection. The worker may connect again.

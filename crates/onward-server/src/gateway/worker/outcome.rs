@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use onward::{Context, Error, Failure, Interruption, NewTask, Output};
+use onward::{Context, Error, Failure, Interruption, Name, NewTask, Output};
 use onward_protocol::worker::{End, OnFailure, Outcome, Progress};
 
 use super::event::AttemptResult;
@@ -46,7 +46,8 @@ fn of_worker(context: &Context, end: &End, payloads: &[Bytes], payload_limit: us
             Err(Failure::await_children_or_fail(payload(end.checkpoint)))
         }
         Outcome::Children => Err(Failure::await_children(payload(end.checkpoint))),
-        Outcome::Move => Err(Failure::move_to(end.queue.as_deref().unwrap_or_default())),
+        // A wrong name is refused here, because the store would fail the task for it.
+        Outcome::Move => Err(Failure::move_to(Name::new(end.queue.as_deref().unwrap_or_default())?.as_str())),
         Outcome::Cancelled => Err(cancelled(context)),
     };
     if let Some(progress) = &end.progress {

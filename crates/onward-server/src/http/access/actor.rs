@@ -2,6 +2,7 @@
 
 use axum::http::{HeaderMap, header};
 
+use super::key_file::KeyFile;
 use super::keys::Keys;
 use super::role::Role;
 use crate::http::problem::{Code, Problem};
@@ -18,6 +19,12 @@ pub(crate) struct Actor {
 }
 
 impl Actor {
+    /// Returns the owner of the actor's idempotency keys: the id of its key. The key file has a new
+    /// key after each start of the server, so its owner is its name.
+    pub(crate) fn owner(&self) -> &str {
+        if self.name == KeyFile::NAME && self.role == Role::Admin { KeyFile::NAME } else { &self.key }
+    }
+
     /// Checks that the actor has a role.
     pub(crate) fn needs(&self, role: Role) -> Result<(), Problem> {
         if self.role >= role {

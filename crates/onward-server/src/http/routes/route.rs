@@ -90,6 +90,8 @@ pub(crate) struct Route {
     pub(crate) creates: bool,
     /// True if it may wait for longer than a request.
     pub(crate) waits: bool,
+    /// True if a request uses something up.
+    uses_up: bool,
     pub(super) is_recorded: bool,
     pub(super) query: Vec<Parameter>,
     pub(super) headers: Vec<(&'static str, &'static str)>,
@@ -146,6 +148,7 @@ where
         summary,
         creates: false,
         waits: false,
+        uses_up: false,
         query: Vec::new(),
         headers: Vec::new(),
         takes: Takes::Nothing,
@@ -206,6 +209,17 @@ impl Route {
     pub(super) fn waits(mut self) -> Self {
         self.waits = true;
         self
+    }
+
+    /// Uses something up, although its method is GET. It serves no HEAD.
+    pub(super) fn uses_up(mut self) -> Self {
+        self.uses_up = true;
+        self
+    }
+
+    /// Returns true if a request uses something up, so that HEAD must not reach the handler.
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.uses_up
     }
 
     /// Writes no audit record, because the thing that it creates is its own record.

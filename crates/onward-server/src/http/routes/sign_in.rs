@@ -18,6 +18,7 @@ pub(super) fn table() -> Vec<Route> {
     vec![
         route(Method::GET, "/v1/sign-in", Access::Open, "Uses the one-time link of `onward serve` up.", sign_in)
             .query::<SignInQuery>()
+            .uses_up()
             .returns::<NewKeyBody>(200, "The key of the first admin, which is shown once."),
     ]
 }

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use bytes::Bytes;
+use onward_store::bounds::{RESERVED_SIGNAL_PREFIX, RUN_KIND_PREFIX};
 use onward_store::{
     BulkVerb, InstanceRecord, Name, OnDuplicate, Outcome, Recipient, Refusal, Signal, StoreReads, TaskFilter, TaskId,
     Write,
@@ -118,7 +119,7 @@ impl Engine {
     /// # Errors
     /// The errors of [`signal`](Self::signal).
     pub async fn send(&self, to: Recipient, name: &str, payload: Bytes) -> Result<()> {
-        let signal = Signal { to, name: Name::new(name)?, payload };
+        let signal = Signal { to, name: signal_name(name)?, payload };
         match self.apply_and_wake(Write::Signal(Box::new(signal))).await? {
             Outcome::Done => Ok(()),
             _ => Err(Error::unexpected("a signal")),
@@ -154,7 +155,7 @@ impl Engine {
         unique.on_duplicate = OnDuplicate::Skip;
         let position = Waiters::position(&self.inner);
         let to = Recipient::Key { kind: new.kind.clone(), key: unique.key.clone() };
-        let signal = Signal { to, name: Name::new(name)?, payload: json("signal", payload)? };
+        let signal = Signal { to, name: signal_name(name)?, payload: json("signal", payload)? };
         let writes = vec![Write::Submit(Box::new(new)), Write::Signal(Box::new(signal))];
         let Outcome::All(outcomes) = self.apply(Write::All(writes)).await? else {
             return Err(Error::unexpected("a start and a signal"));
@@ -237,6 +238,13 @@ impl Engine {
     /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended), and a
     /// [refusal](Error::refusal) if it is not an orchestration.
     pub async fn terminate(&self, orchestration: TaskId, reason: &str) -> Result<()> {
+        let record = self.inner.store.task(orchestration).await?;
+        if record.is_some_and(|record| record.kind.starts_with(RUN_KIND_PREFIX)) {
+            let remedy = format!("cancel it, as with `onward workflow cancel {orchestration}`");
+            return Err(Error::invalid(format!(
+                "{orchestration} is a workflow run, which keeps what its steps did; {remedy}"
+            )));
+        }
         match self.apply(Write::Terminate { task: orchestration, reason: reason.to_owned() }).await? {
             Outcome::Cancelled => Ok(()),
             _ => Err(Error::unexpected("a termination")),
@@ -296,4 +304,14 @@ impl Engine {
         let length = self.orchestration_status(orchestration).await?.0.length;
         Ok(read_history(&**self.store(), orchestration, length).await?.events)
     }
+}
+
+/// Returns the name of a signal of the caller.
+fn signal_name(name: &str) -> Result<Name> {
+    if name.starts_with(RESERVED_SIGNAL_PREFIX) {
+        return Err(Error::invalid(format!(
+            "the signal `{name}` is reserved for Onward; choose a name that does not begin with `{RESERVED_SIGNAL_PREFIX}`"
+        )));
+    }
+    Ok(Name::new(name)?)
 }

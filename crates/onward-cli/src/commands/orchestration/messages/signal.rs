@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
+use onward_store::bounds::RESERVED_SIGNAL_PREFIX;
 use onward_store::{Name, Outcome, Recipient, Signal, TaskId, Write};
 use serde_json::json;
 
@@ -62,6 +63,11 @@ impl Arguments {
             _ => return Err(incomplete()),
         };
         let name = Name::new(name).map_err(|error| wrong_usage(format!("`{name}` is no name of a signal: {error}")))?;
+        if name.starts_with(RESERVED_SIGNAL_PREFIX) {
+            return Err(wrong_usage(format!(
+                "the signal `{name}` is reserved for Onward; choose a name that does not begin with `{RESERVED_SIGNAL_PREFIX}`"
+            )));
+        }
         Ok(Signal { to, name, payload: read_json("payload", payload)? })
     }
 }
