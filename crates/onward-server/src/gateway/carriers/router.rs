@@ -1,6 +1,7 @@
 //! The messages of many workers on one socket, and their ways to sessions.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use onward_protocol::gateway::ErrorMessage;
@@ -9,9 +10,8 @@ use onward_protocol::{Code, Error, GatewayMessage, write_message};
 use onward_zmtp::RouterSocket;
 use onward_zmtp::protocol::Message;
 use onward_zmtp::socket::{Receiver, kind};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 use super::outbox::Outbox;
 use super::router_session::{Inbound, RouterSession};
@@ -33,8 +33,10 @@ pub(super) struct Router {
 /// The way to a session.
 struct Handle {
     inbound: mpsc::Sender<Inbound>,
-    /// Cancelled when the worker sends faster than its session reads.
-    overrun: CancellationToken,
+    /// Notified when a message was dropped because the session does not read.
+    overrun: Arc<Notify>,
+    /// True from such a message until the session takes one again. Other workers wait for it once.
+    is_behind: bool,
     hello: Option<Box<Hello>>,
 }
 
@@ -116,11 +118,11 @@ impl Router {
             return self.refuse(&identity, &error);
         }
         let (inbound, received) = mpsc::channel(SESSION_QUEUE);
-        let overrun = CancellationToken::new();
+        let overrun = Arc::new(Notify::new());
         let session =
-            RouterSession::new(&self.gateway, identity.clone(), self.outbox.clone(), received, overrun.clone());
+            RouterSession::new(&self.gateway, identity.clone(), self.outbox.clone(), received, Arc::clone(&overrun));
         let name = session.name().to_owned();
-        self.sessions.insert(name.clone(), Handle { inbound, overrun, hello });
+        self.sessions.insert(name.clone(), Handle { inbound, overrun, is_behind: false, hello });
         self.connections.insert(identity, name.clone());
         let ended = name.clone();
         self.tasks.spawn(async move {
@@ -139,13 +141,17 @@ impl Router {
     }
 
     async fn deliver(&mut self, session: &str, inbound: Inbound) {
-        let Some(handle) = self.sessions.get(session) else { return };
+        let Some(handle) = self.sessions.get_mut(session) else { return };
         // A closed queue belongs to a session that is over.
-        let Err(mpsc::error::TrySendError::Full(inbound)) = handle.inbound.try_send(inbound) else { return };
+        let Err(mpsc::error::TrySendError::Full(inbound)) = handle.inbound.try_send(inbound) else {
+            handle.is_behind = false;
+            return;
+        };
         // A worker may send many messages at once. Its session reads them in a moment, for which
         // the other workers wait.
-        if tokio::time::timeout(CATCH_UP, handle.inbound.send(inbound)).await.is_err() {
-            handle.overrun.cancel();
+        if handle.is_behind || tokio::time::timeout(CATCH_UP, handle.inbound.send(inbound)).await.is_err() {
+            handle.is_behind = true;
+            handle.overrun.notify_one();
         }
     }
 }

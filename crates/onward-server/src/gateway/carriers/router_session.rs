@@ -1,6 +1,7 @@
 //! One session of a listening socket.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,11 +9,10 @@ use onward_protocol::frame::Limits;
 use onward_protocol::gateway::ErrorMessage;
 use onward_protocol::worker::Hello;
 use onward_protocol::{Code, Error, GatewayMessage, write_message};
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::{Notify, mpsc};
 
 use super::outbox::{NotSent, Outbox};
-use crate::gateway::bounds::{INPUTS_AT_ONCE, SESSION_QUEUE};
+use crate::gateway::bounds::SESSION_QUEUE;
 use crate::gateway::options::Gateway;
 use crate::gateway::session::Input;
 use crate::gateway::worker::{Driver, Event};
@@ -36,7 +36,7 @@ pub(super) struct RouterSession {
     driver: Driver,
     events: mpsc::UnboundedReceiver<Event>,
     inbound: mpsc::Receiver<Inbound>,
-    overrun: CancellationToken,
+    overrun: Arc<Notify>,
     identity: Bytes,
     outbox: Outbox,
     /// The messages that the worker has not taken.
@@ -61,7 +61,7 @@ impl RouterSession {
         identity: Bytes,
         outbox: Outbox,
         inbound: mpsc::Receiver<Inbound>,
-        overrun: CancellationToken,
+        overrun: Arc<Notify>,
     ) -> Self {
         let (driver, events) = Driver::new(gateway, true);
         let gateway = gateway.clone();
@@ -88,21 +88,13 @@ impl RouterSession {
         while !self.driver.is_closed() {
             match self.next(is_draining).await {
                 Happened::Inbound(inbound) => self.received(inbound).await,
-                Happened::Event(event) => self.events(event).await,
-                Happened::Overrun => {
-                    self.overrun = CancellationToken::new();
-                    self.overrun().await;
-                }
+                Happened::Event(event) => self.driver.events(event, &mut self.events).await,
+                Happened::Overrun => self.overrun().await,
                 Happened::Drain => {
                     is_draining = true;
-                    let within = self.gateway.options.stop_within;
-                    self.driver.input(Input::Drain { why: "the gateway stops", within }).await;
+                    self.driver.drain(self.gateway.options.stop_within).await;
                 }
-                Happened::Abort => {
-                    let drain = Input::Drain { why: "the gateway stops", within: Duration::ZERO };
-                    self.driver.input(drain).await;
-                    self.driver.input(Input::Tick).await;
-                }
+                Happened::Abort => self.driver.abort().await,
                 Happened::Tick => self.tick().await,
             }
             self.send().await;
@@ -120,7 +112,7 @@ impl RouterSession {
             biased;
             () = self.gateway.abort.cancelled() => Happened::Abort,
             () = self.gateway.drain.cancelled(), if !is_draining => Happened::Drain,
-            () = self.overrun.cancelled() => Happened::Overrun,
+            () = self.overrun.notified() => Happened::Overrun,
             inbound = self.inbound.recv() => Happened::Inbound(inbound),
             // A worker that does not read gets no further tasks.
             event = self.events.recv(), if self.unsent.len() < SESSION_QUEUE => Happened::Event(event),
@@ -147,18 +139,6 @@ impl RouterSession {
                 self.driver.input(Input::Gone("the worker connected again anew".to_owned())).await
             }
             None => self.driver.input(Input::Gone("the gateway has closed its socket".to_owned())).await,
-        }
-    }
-
-    async fn events(&mut self, event: Option<Event>) {
-        let mut next = event;
-        let mut handled = 0;
-        while let Some(event) = next.take() {
-            self.driver.event(event).await;
-            handled += 1;
-            if handled < INPUTS_AT_ONCE {
-                next = self.events.try_recv().ok();
-            }
         }
     }
 

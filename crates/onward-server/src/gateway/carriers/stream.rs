@@ -9,7 +9,7 @@ use onward_protocol::{Code, Error};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::gateway::bounds::{INPUTS_AT_ONCE, READ_BYTES, UNSENT_BYTES};
+use crate::gateway::bounds::{READ_BYTES, UNSENT_BYTES};
 use crate::gateway::options::{Ended, Gateway};
 use crate::gateway::session::Input;
 use crate::gateway::worker::{Driver, Event};
@@ -77,17 +77,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Connection<R, W> {
                     self.blocked_since = None;
                 }
                 Happened::Wrote(Err(error)) => self.lost(&format!("the connection broke: {error}")).await,
-                Happened::Event(event) => self.events(event).await,
+                Happened::Event(event) => self.driver.events(event, &mut self.events).await,
                 Happened::Drain => {
                     is_draining = true;
-                    let within = self.gateway.options.stop_within;
-                    self.driver.input(Input::Drain { why: "the gateway stops", within }).await;
+                    self.driver.drain(self.gateway.options.stop_within).await;
                 }
-                Happened::Abort => {
-                    let drain = Input::Drain { why: "the gateway stops", within: Duration::ZERO };
-                    self.driver.input(drain).await;
-                    self.driver.input(Input::Tick).await;
-                }
+                Happened::Abort => self.driver.abort().await,
                 Happened::Tick => self.tick().await,
             }
             self.encode();
@@ -147,18 +142,6 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Connection<R, W> {
                     self.reads = false;
                     return self.driver.input(Input::Malformed(error)).await;
                 }
-            }
-        }
-    }
-
-    async fn events(&mut self, event: Option<Event>) {
-        let mut next = event;
-        let mut handled = 0;
-        while let Some(event) = next.take() {
-            self.driver.event(event).await;
-            handled += 1;
-            if handled < INPUTS_AT_ONCE {
-                next = self.events.try_recv().ok();
             }
         }
     }

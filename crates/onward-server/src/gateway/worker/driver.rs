@@ -16,6 +16,7 @@ use super::event::{AttemptResult, Event, Events, attempt_of};
 use super::message_writer::MessageWriter;
 use super::outcome;
 use super::{answers, elsewhere};
+use crate::gateway::bounds::INPUTS_AT_ONCE;
 use crate::gateway::options::{Ended, Gateway};
 use crate::gateway::session::{EngineEnd, Fate, Input, Offer, Output, Session};
 
@@ -101,8 +102,37 @@ impl Driver {
         self.session.wake_at()
     }
 
+    /// Handles an event and those that wait behind it, up to [`INPUTS_AT_ONCE`], so that the
+    /// carrier sends their messages together.
+    pub(in crate::gateway) async fn events(
+        &mut self,
+        first: Option<Event>,
+        waiting: &mut mpsc::UnboundedReceiver<Event>,
+    ) {
+        let mut next = first;
+        let mut handled = 0;
+        while let Some(event) = next.take() {
+            self.event(event).await;
+            handled += 1;
+            if handled < INPUTS_AT_ONCE {
+                next = waiting.try_recv().ok();
+            }
+        }
+    }
+
+    /// Begins the end of the session: no new tasks, and this long for those that run.
+    pub(in crate::gateway) async fn drain(&mut self, within: Duration) {
+        self.input(Input::Drain { why: "the gateway stops", within }).await;
+    }
+
+    /// Ends the session at once.
+    pub(in crate::gateway) async fn abort(&mut self) {
+        self.drain(Duration::ZERO).await;
+        self.input(Input::Tick).await;
+    }
+
     /// Handles an event of the engine.
-    pub(in crate::gateway) async fn event(&mut self, event: Event) {
+    async fn event(&mut self, event: Event) {
         match event {
             Event::Input(input) => self.input(input).await,
             Event::Started { context, end } => {
