@@ -276,9 +276,11 @@ class WorkerTest < Minitest::Test
 
   def test_a_handler_that_ignores_a_stop_is_reported
     log = StringIO.new
+    running = Thread::Queue.new
     gate = Thread::Queue.new
-    connect(logger: Logger.new(log)) { |app| app.handler("it") { gate.pop } }
+    connect(logger: Logger.new(log)) { |app| app.handler("it") { running << 1 && gate.pop } }
     @gateway.task("it")
+    running.pop
     @gateway.send(t: "stop", task: "1", fence: "1", why: "cancelled", grace_ms: 10)
     wait_for("the report") { log.string.include?("still runs after its grace") }
     gate << 1
@@ -287,9 +289,11 @@ class WorkerTest < Minitest::Test
   end
 
   def test_a_worker_whose_handler_does_not_stop_leaves_without_bye
+    running = Thread::Queue.new
     gate = Thread::Queue.new
-    connect(grace: 0) { |app| app.handler("it") { gate.pop } }
+    connect(grace: 0) { |app| app.handler("it") { running << 1 && gate.pop } }
     @gateway.task("it")
+    running.pop # A stop before the handler runs would end without it, and with a bye.
     @app.stop
     assert_raises(EOFError) { @gateway.read("bye", 8) }
     assert_includes ending.message, "1 handlers did not stop"

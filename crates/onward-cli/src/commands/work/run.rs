@@ -20,7 +20,7 @@ use super::console::Console;
 use super::handler::TaskWork;
 use super::output_directory::OutputDirectory;
 use crate::commands::run::ScriptWork;
-use crate::exit_code::{ExitCode, wrong_usage};
+use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::print_json;
 use crate::process::{Interrupts, Limits, Runner, find_program, job_limit};
@@ -85,9 +85,9 @@ fn jobs(arguments: &Arguments, console: &Console) -> anyhow::Result<usize> {
 #[cfg(feature = "metrics")]
 pub(super) fn serve_metrics(address: SocketAddr) -> anyhow::Result<()> {
     let exporter = PrometheusBuilder::new().with_http_listener(address);
-    exporter
-        .install()
-        .map_err(|error| wrong_usage(format!("--metrics {address}: {error}; give an address that is free")))
+    exporter.install().map_err(|error| {
+        crate::exit_code::wrong_usage(format!("--metrics {address}: {error}; give an address that is free"))
+    })
 }
 
 async fn engine(
