@@ -13,6 +13,7 @@ impl State {
         Ok(outcome)
     }
 
+    /// Applies one write without settling the ends that it caused.
     fn act(&mut self, write: Write) -> Result<Outcome, Refusal> {
         match write {
             Write::OpenSession(open) => self.open_session(&open),
@@ -67,6 +68,8 @@ impl State {
         }
     }
 
+    /// Applies several writes as one. The first refusal restores the state from before and names
+    /// the write.
     fn all(&mut self, writes: Vec<Write>) -> Result<Outcome, Refusal> {
         rules::all::check(&writes)?;
         let before = self.clone();
@@ -83,6 +86,8 @@ impl State {
         Ok(Outcome::All(outcomes))
     }
 
+    /// Applies one write of several. A submit may depend on a task that an earlier one inserted, by
+    /// position.
     fn apply_in_all(&mut self, write: Write, before: &[Outcome]) -> Result<Outcome, Refusal> {
         match write {
             Write::Submit(new) => {

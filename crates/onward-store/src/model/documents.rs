@@ -45,10 +45,12 @@ pub(crate) struct DocumentTable {
 }
 
 impl Document {
+    /// Returns whether a put would change nothing, so that it leaves the version as it is.
     fn has_same_content(&self, put: &PutDocument) -> bool {
         self.content_type == put.content_type && self.index == put.index && self.content == put.content
     }
 
+    /// Returns the document as a reader receives it.
     fn record(&self, (collection, key): &DocumentId, with_content: bool) -> DocumentRecord {
         DocumentRecord {
             collection: collection.clone(),
@@ -63,6 +65,7 @@ impl Document {
 }
 
 impl Documents {
+    /// Returns the table to read it.
     pub(crate) fn table(&self) -> &Arc<DocumentTable> {
         &self.table
     }
@@ -72,10 +75,12 @@ impl Documents {
         Arc::make_mut(&mut self.table)
     }
 
+    /// Returns a document with its content.
     pub(crate) fn record(&self, id: &DocumentId) -> Option<DocumentRecord> {
         self.table.by_id.get(id).map(|document| document.record(id, true))
     }
 
+    /// Returns a page of a collection, by index value and key.
     pub(crate) fn page(&self, query: &DocumentQuery) -> DocumentPage {
         let order = |(_, key): &DocumentId, document: &Document| {
             (query.selection.order_of(&document.index).to_owned(), key.clone())
@@ -102,6 +107,7 @@ impl Documents {
 }
 
 impl DocumentTable {
+    /// Inserts or replaces a document, and counts it.
     fn insert(&mut self, id: DocumentId, document: Document) {
         let size = self.sizes.entry(id.0.clone()).or_default();
         if self.by_id.insert(id, Arc::new(document)).is_none() {
@@ -110,6 +116,7 @@ impl DocumentTable {
         }
     }
 
+    /// Removes a document, and forgets a collection that becomes empty.
     fn remove(&mut self, id: &DocumentId) {
         if self.by_id.remove(id).is_none() {
             return;
@@ -125,6 +132,7 @@ impl DocumentTable {
 }
 
 impl State {
+    /// Writes a document if its version is the expected one. Equal content keeps the version.
     pub(super) fn put_document(&mut self, put: PutDocument) -> Result<Outcome, Refusal> {
         rule::check(&put)?;
         let id = (put.collection.clone(), put.key.clone());
@@ -145,6 +153,7 @@ impl State {
         Ok(Outcome::DocumentPut { version, changed: true })
     }
 
+    /// Removes a document if its version is the expected one. Returns the version that it had.
     pub(super) fn delete_document(
         &mut self,
         collection: Name,
@@ -161,6 +170,7 @@ impl State {
         Ok(Outcome::DocumentDeleted { version })
     }
 
+    /// Returns a document. One that is not loaded is requested and counts as absent until then.
     fn find_document(&self, id: &DocumentId) -> Option<&Arc<Document>> {
         let coverage = &self.tasks.coverage;
         coverage.request_unless(

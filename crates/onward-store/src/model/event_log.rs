@@ -53,6 +53,8 @@ impl EventLog {
         }
     }
 
+    /// Returns at most `limit` events after a cursor: the rest of its entry, later entries, and
+    /// submissions that no entry covers yet.
     pub(crate) fn read(&self, state: &State, given: EventCursor, limit: usize) -> EventPage {
         let Resumed { at: after, forgotten_up_to } = self.resumed(given);
         let rest =
@@ -66,6 +68,7 @@ impl EventLog {
         EventPage { events, next, forgotten_up_to }
     }
 
+    /// Returns the position at which a reader continues if entries after its cursor were forgotten.
     fn resumed(&self, after: EventCursor) -> Resumed {
         let oldest = self.entries.range(after.entry..).next();
         oldest.map_or(Resumed { at: after, forgotten_up_to: None }, |(oldest, _)| after.resumed(*oldest))

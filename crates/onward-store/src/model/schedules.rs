@@ -22,6 +22,7 @@ pub(crate) struct Schedules {
 }
 
 impl Schedules {
+    /// Returns a schedule, or the refusal for one that does not exist.
     fn get(&self, name: &Name) -> Result<&ScheduleRecord, Refusal> {
         self.by_name.get(name).ok_or_else(|| Refusal::ScheduleNotFound(name.clone()))
     }
@@ -40,6 +41,7 @@ impl Schedules {
         self.revision
     }
 
+    /// Returns the selected schedules, by name or by their next firing.
     pub(crate) fn select(&self, which: &ScheduleSelection) -> Vec<ScheduleRecord> {
         let all = self.by_name.values();
         match which {
@@ -56,6 +58,8 @@ impl Schedules {
 }
 
 impl State {
+    /// Creates or replaces a schedule. An equal one is left as it is, so that a program can set its
+    /// schedules at each start.
     pub(super) fn set_schedule(&mut self, set: &SetSchedule) -> Result<Outcome, Refusal> {
         rule::check(&set.schedule, self.payload_limit)?;
         let existing = self.schedules.by_name.get(&set.schedule.name);
@@ -70,6 +74,7 @@ impl State {
         Ok(Outcome::ScheduleSet(what))
     }
 
+    /// Removes a schedule. Tasks that it submitted stay.
     pub(super) fn delete_schedule(&mut self, name: &Name) -> Result<Outcome, Refusal> {
         self.schedules.get(name)?;
         Arc::make_mut(&mut self.schedules.by_name).remove(name);
@@ -77,6 +82,7 @@ impl State {
         Ok(Outcome::Done)
     }
 
+    /// Pauses a schedule. Times that pass meanwhile are handled by the caller that resumes it.
     pub(super) fn pause_schedule(&mut self, name: &Name) -> Result<Outcome, Refusal> {
         let record = self.schedules.get(name)?.clone();
         if !record.paused {
@@ -86,6 +92,8 @@ impl State {
         Ok(Outcome::Done)
     }
 
+    /// Ends a pause with the next firing that the caller computed. The revision proves that the
+    /// caller read the present schedule.
     pub(super) fn resume_schedule(
         &mut self,
         name: &Name,
@@ -100,6 +108,7 @@ impl State {
         Ok(Outcome::Done)
     }
 
+    /// Submits the firings that are due, in order, each by the overlap policy.
     pub(super) fn fire_schedule(&mut self, fire: &FireSchedule) -> Result<Outcome, Refusal> {
         rule::check_fire(fire)?;
         let mut record = self.schedules.get_as_read(&fire.name, fire.revision)?;
@@ -119,6 +128,7 @@ impl State {
         Ok(Outcome::ScheduleFired(Fired { firings, revision: self.schedules.put(record) }))
     }
 
+    /// Submits, skips or defers one firing.
     fn fire_once(&mut self, record: &ScheduleRecord, overlap: Overlap, at: Timestamp) -> Result<Firing, Refusal> {
         match rule::decide(overlap, self.previous(record), record.pending_at.is_some()) {
             Decision::Submit => {}
@@ -137,6 +147,7 @@ impl State {
         })
     }
 
+    /// Returns the state of the task of the last firing. A task that was removed counts as ended.
     fn previous(&self, record: &ScheduleRecord) -> Previous {
         let Some(last) = record.last else { return Previous::Ended };
         Previous::of(last.task, self.tasks.get(last.task).map(|task| task.state))

@@ -12,6 +12,7 @@ use crate::rules;
 use crate::rules::attempt::{self, AfterAttempt};
 
 impl State {
+    /// Applies what is due and returns the numbers of changes, and when the next change is due.
     pub(super) fn sweep(&mut self) -> Swept {
         let (due, expired, lost) = self.apply_due_changes();
         let next = [self.next_due(), self.next_token(None)];
@@ -34,6 +35,7 @@ impl State {
         (due + batches, expired, lost)
     }
 
+    /// Makes scheduled tasks that are due wait, at most [`bounds::SWEEP`] of them.
     fn promote(&mut self) -> u64 {
         let now = self.now.wall;
         let due = self.tasks.scheduled().take_while(|(run_at, _)| *run_at <= now).take(bounds::SWEEP);
@@ -45,6 +47,8 @@ impl State {
         due.len() as u64
     }
 
+    /// Ends tasks whose expiry has passed, at most [`bounds::SWEEP`] of them. An item of a batch
+    /// that has started never expires.
     fn expire(&mut self) -> u64 {
         let now = self.now.wall;
         let over = self.tasks.expiring().take_while(|(at, _)| *at <= now).take(bounds::SWEEP);
@@ -59,6 +63,7 @@ impl State {
         expired
     }
 
+    /// Forgets sessions that lapsed long ago and run nothing.
     fn forget_sessions(&mut self) {
         let now = self.now.steady;
         // Counting the tasks of a session costs a load, so only sessions that lapsed long ago are
@@ -73,6 +78,8 @@ impl State {
         }
     }
 
+    /// Takes the tasks of lapsed sessions away, at most [`bounds::SWEEP`] of them; returns their
+    /// number.
     fn reclaim_lapsed(&mut self) -> u64 {
         let mut taken = 0;
         for session in self.lapsed() {
@@ -90,6 +97,7 @@ impl State {
         taken as u64
     }
 
+    /// Returns the sessions whose lease has passed and that still run tasks.
     fn lapsed(&self) -> Vec<SessionId> {
         let is_lapsed = |id: SessionId, lease_until| {
             let may_have_lapsed = rules::session::has_lapsed(lease_until, true, self.now.steady);
@@ -131,6 +139,7 @@ impl State {
         [wall, self.next_lapse(), unpropagated_ends, self.next_reservation_end()].into_iter().flatten().min()
     }
 
+    /// Returns the time until the first session that runs tasks lapses.
     fn next_lapse(&self) -> Option<Duration> {
         let mut first: Option<Duration> = None;
         for (id, session) in &self.sessions {

@@ -16,6 +16,8 @@ use crate::rules::attempt::{self, AfterAttempt, FailedAttempt};
 use crate::rules::orchestration::saves_no_checkpoint;
 
 impl State {
+    /// Ends the attempt and the task as completed. A result above the payload limit is rejected
+    /// before anything has changed, so the attempt goes on.
     pub(in crate::model) fn complete(&mut self, lease: Lease, result: Option<Bytes>) -> Result<Outcome, Refusal> {
         let kind = &self.check_lease(lease)?.new.kind;
         check_payload("result", result.as_ref().map_or(0, Bytes::len), self.payload_limit, kind)
@@ -25,6 +27,8 @@ impl State {
         Ok(Outcome::Done)
     }
 
+    /// Ends the attempt with an error. The rule [`attempt::failed`] decides between another attempt
+    /// and the end of the task.
     pub(in crate::model) fn fail(
         &mut self,
         lease: Lease,
@@ -49,6 +53,8 @@ impl State {
         Ok(Outcome::Failed(self.continue_after_failure(lease, after)))
     }
 
+    /// Carries out what the rule decided. Only a task that is under no rate and does not move is
+    /// held for its next attempt, which then starts under a new lease at once.
     fn continue_after_failure(&mut self, lease: Lease, after: AfterAttempt) -> Failed {
         let id = lease.task;
         match after {
@@ -69,6 +75,7 @@ impl State {
         }
     }
 
+    /// Logs that another attempt follows, with the delay until it.
     fn log_retry(&mut self, id: TaskId, at: Timestamp) {
         let attempt = self.tasks.get(id).map_or(0, Task::attempt);
         self.log(id, Change::Retrying { attempt, after: attempt::until(at, self.now.wall) });
@@ -94,6 +101,7 @@ impl State {
         self.tasks.get(id).map_or(TaskState::Waiting, |task| task.state)
     }
 
+    /// Returns the task to its queue. The attempt does not count.
     pub(in crate::model) fn release(&mut self, lease: Lease, after: Duration) -> Result<Outcome, Refusal> {
         self.check_lease(lease)?;
         self.return_to_queue(lease.task, after);
@@ -113,6 +121,7 @@ impl State {
         }
     }
 
+    /// Ends the task as cancelled. The reason becomes the error of the attempt.
     pub(in crate::model) fn confirm_cancel(&mut self, lease: Lease, reason: String) -> Result<Outcome, Refusal> {
         self.check_lease(lease)?;
         let now = self.now.wall;
@@ -121,6 +130,7 @@ impl State {
         Ok(Outcome::Done)
     }
 
+    /// Replaces the progress of the running attempt.
     pub(in crate::model) fn report(
         &mut self,
         lease: Lease,
@@ -137,6 +147,8 @@ impl State {
         Ok(Outcome::Done)
     }
 
+    /// Replaces the checkpoint of the task, which its next attempt receives. An orchestration has
+    /// none, because its history is its checkpoint.
     pub(in crate::model) fn save_checkpoint(&mut self, lease: Lease, checkpoint: Bytes) -> Result<Outcome, Refusal> {
         let NewTask { kind, orchestration, .. } = &self.check_lease(lease)?.new;
         if *orchestration {

@@ -27,6 +27,8 @@ pub(crate) struct AwaitedCompletion {
 }
 
 impl State {
+    /// Ends the attempt without an end of the task. The task stays blocked, holds no slot and no
+    /// lease, and waits for its token. A task whose cancellation was requested ends instead.
     pub(in crate::model) fn await_completion(
         &mut self,
         lease: Lease,
@@ -54,6 +56,8 @@ impl State {
         Ok(Outcome::AwaitsCompletion { state: TaskState::Blocked })
     }
 
+    /// Applies what the holder of the token decided. The token names the claim, so a token of an
+    /// earlier attempt is rejected.
     pub(in crate::model) fn complete_externally(
         &mut self,
         token: CompletionToken,
@@ -74,6 +78,7 @@ impl State {
         Ok(Outcome::CompletedExternally { state })
     }
 
+    /// Ends the task as completed, with a result that is checked as in an ordinary end.
     fn complete_awaited(&mut self, id: TaskId, result: Option<Bytes>) -> Result<TaskState, Refusal> {
         if let Some(task) = self.tasks.get(id) {
             check_payload("result", result.as_ref().map_or(0, Bytes::len), self.payload_limit, &task.new.kind)
@@ -84,6 +89,8 @@ impl State {
         Ok(TaskState::Completed)
     }
 
+    /// Adds the error and decides by the retry policy of the wait, not of the task, whether another
+    /// attempt follows.
     fn fail_awaited(&mut self, id: TaskId, error: String, class: FailureClass) -> TaskState {
         let now = self.now.wall;
         let Some(task) = self.tasks.get(id) else { return TaskState::Failed };
@@ -108,6 +115,7 @@ impl State {
         }
     }
 
+    /// Moves the end of the wait. `None` waits without an end.
     fn extend(&mut self, id: TaskId, within: Option<Duration>) -> TaskState {
         let until = within.map(|within| self.now.wall.plus(within));
         self.tasks.change(id, |task| {

@@ -6,6 +6,7 @@ use crate::api::task::Lease;
 use crate::model::state::State;
 
 impl State {
+    /// Records the I/O of the running attempt for the statistics of its kind.
     pub(in crate::model) fn record_io(&mut self, lease: Lease, io: Io) -> Result<Outcome, Refusal> {
         self.check_lease(lease)?;
         self.tasks.change(lease.task, |task| task.io = Some(io));

@@ -23,6 +23,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
+    /// Returns the number of bytes that the stream has received, dropped ones included.
     pub(crate) fn end(&self, stream: OutputStream) -> u64 {
         self.ends[usize::from(stream.code())]
     }
@@ -33,6 +34,7 @@ impl Output {
         Self { pieces: Vec::new(), ..*self }
     }
 
+    /// Appends a piece, and drops the oldest pieces of its stream beyond the bound.
     fn append(&mut self, piece: OutputPiece) {
         let (stream, end) = (piece.stream, piece.end());
         self.ends[usize::from(stream.code())] = end;
@@ -64,6 +66,9 @@ pub(crate) fn up_to(pieces: impl IntoIterator<Item = OutputPiece>, limit: usize)
 }
 
 impl State {
+    /// Appends to the output of a running attempt. The first piece of an attempt replaces the
+    /// output of the attempt before. A piece that was already appended changes nothing, so a write
+    /// that is applied again is harmless.
     pub(in crate::model) fn append_output(&mut self, lease: Lease, piece: OutputPiece) -> Result<Outcome, Refusal> {
         let task = self.check_lease(lease)?;
         let (claim, attempt) = (lease.claim, task.attempt());
@@ -82,6 +87,8 @@ impl State {
         Ok(Outcome::Done)
     }
 
+    /// Returns output of a task from byte `from` on, at most `limit` bytes; `None` if the task has
+    /// none.
     pub(crate) fn task_output(
         &self,
         task: TaskId,

@@ -19,10 +19,12 @@ pub(crate) struct Batches {
 }
 
 impl Batches {
+    /// Returns the batch that an item belongs to.
     pub(in crate::model) fn batch_of(&self, item: TaskId) -> Option<TaskId> {
         self.batch_of.get(&item).copied()
     }
 
+    /// Adds an item to a batch.
     pub(crate) fn adopt(&mut self, batch: TaskId, item: TaskId) {
         self.batch_of.insert(item, batch);
         self.items.insert((batch, item));
@@ -41,16 +43,19 @@ impl Batches {
         next.filter(|(of, _)| *of == batch).map(|(_, item)| *item)
     }
 
+    /// Returns all items of a batch by number, ended ones included.
     pub(super) fn items_of(&self, batch: TaskId) -> Vec<TaskId> {
         let of = self.items.range((batch, TaskId(i64::MIN))..=(batch, TaskId(i64::MAX)));
         of.map(|(_, item)| *item).collect()
     }
 
+    /// Returns whether a batch has items.
     pub(in crate::model) fn has_items(&self, batch: TaskId) -> bool {
         self.item_from(batch, TaskId(i64::MIN)).is_some()
     }
 }
 
+/// Returns the key of the pending batch that a task joins.
 pub(in crate::model) fn batch_key_of(new: &NewTask) -> BatchKey {
     (new.queue.clone(), new.kind.clone(), new.group.clone())
 }

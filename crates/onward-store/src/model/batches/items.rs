@@ -27,10 +27,12 @@ impl State {
         }
     }
 
+    /// Returns the state of a task that exists and has not ended.
     fn live_state(&self, id: TaskId) -> Option<TaskState> {
         self.tasks.get(id).map(|task| task.state).filter(|state| !state.is_ended())
     }
 
+    /// Returns whether a task runs.
     fn is_running(&self, id: TaskId) -> bool {
         self.live_state(id) == Some(TaskState::Running)
     }
@@ -47,6 +49,7 @@ impl State {
         (!batch.state.is_ended()).then_some(batch)
     }
 
+    /// Returns the live items of a batch whose cancellation was requested while the batch ran.
     fn items_to_cancel(&self, batch: TaskId) -> Vec<TaskId> {
         let is_to_cancel =
             |id: &TaskId| self.tasks.get(*id).is_some_and(|item| item.cancel_requested && !item.state.is_ended());

@@ -75,6 +75,8 @@ impl State {
         self.batches.pending.values().map(|(pending_batch, _)| pending_batch.ready_at).min()
     }
 
+    /// Removes a task from its pending batch. A batch that becomes empty is forgotten with its
+    /// time.
     pub(in crate::model) fn leave_pending_batch(&mut self, id: TaskId, new: &NewTask) {
         let key = batch_key_of(new);
         let Some((pending_batch, items)) = self.batches.pending.get_mut(&key) else { return };
@@ -114,11 +116,13 @@ impl State {
     }
 }
 
+/// Returns the properties of an item that its batch adopts.
 fn facts(item: &Task) -> ItemFacts {
     let NewTask { priority, timeout, heartbeat_timeout, retention, retry, io, .. } = item.new;
     ItemFacts { priority, timeout, heartbeat_timeout, retention, retry, io }
 }
 
+/// Returns the size of a payload.
 fn bytes_of(new: &NewTask) -> u64 {
     new.payload.len() as u64
 }

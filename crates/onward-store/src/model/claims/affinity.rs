@@ -34,6 +34,7 @@ impl State {
         }
     }
 
+    /// Stops preferring a session that is about to leave, so that no task waits for it.
     pub(in crate::model) fn retire(&mut self, session: SessionId) -> Result<Outcome, Refusal> {
         self.check_session(session)?;
         self.forget_preferred_session(session);

@@ -42,6 +42,8 @@ pub(super) struct Candidates<'a> {
 }
 
 impl<'a> Candidates<'a> {
+    /// Starts the scan of a claim. Limits, shares and reservations are those of the claim's
+    /// beginning.
     pub(in crate::model) fn of(state: &State, claim: &'a Claim, now: Now) -> Self {
         let mut candidates = Self {
             claim,
@@ -91,10 +93,12 @@ impl<'a> Candidates<'a> {
         }
     }
 
+    /// Returns the candidate that a queue belongs to: itself, or in strict mode its weight.
     fn candidate_of(&self, state: &State, queue: &Name) -> QueueCandidate {
         QueueCandidate::of(self.mode, queue, state.settings_of(queue).weight)
     }
 
+    /// Advances a candidate to its first task that the claim selects and that may start.
     fn find_head(&mut self, state: &State, candidate: QueueCandidate) {
         if self.is_shared {
             return self.find_head_by_shares(state, candidate);
@@ -117,6 +121,7 @@ impl<'a> Candidates<'a> {
         self.heads.remove(&candidate);
     }
 
+    /// Requests a task of each sub-queue of a candidate of which all loaded tasks were scanned.
     fn require_every_sub_queue(&mut self, state: &State, candidate: &QueueCandidate) {
         for (coverage, task) in state.tasks.partial_sub_queues() {
             let may_have = self.candidate_of(state, &task.new.queue) == *candidate && self.selects(task);
@@ -163,6 +168,8 @@ impl<'a> Candidates<'a> {
         !state.is_paused(task) && self.headroom.allows(state, task)
     }
 
+    /// Returns whether the claim wants a task: its kind, its queue while the claim requests more of
+    /// it, and no reservation for another session.
     pub(in crate::model) fn selects(&self, task: &Task) -> bool {
         let is_reserved = || affinity_sub_queue_of(task).is_some_and(|candidate| self.reserved.contains(&candidate));
         self.claim.selects_kind(&task.new.kind, task.new.orchestration)
@@ -196,6 +203,7 @@ impl<'a> Candidates<'a> {
         blocked.into_iter().for_each(|candidate| self.find_head(state, candidate));
     }
 
+    /// Returns the chooser among the candidates that have a head.
     fn chooser(&self, state: &State) -> Chooser {
         let weight = |candidate: &QueueCandidate| match candidate {
             QueueCandidate::Weight(weight) => weight.0,
@@ -224,6 +232,7 @@ impl<'a> Candidates<'a> {
     }
 }
 
+/// Returns the sub-queues of affinity keys that are reserved for other sessions now.
 fn reserved_for_others(state: &State, session: SessionId, now: Timestamp) -> BTreeSet<SubQueue> {
     let is_for_another = |task: &Task| state.reservation(task, now).is_some_and(|(preferred, _)| preferred != session);
     state.waiting_with_affinity().filter(|task| is_for_another(task)).filter_map(affinity_sub_queue_of).collect()

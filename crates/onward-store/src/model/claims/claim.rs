@@ -14,6 +14,8 @@ use crate::model::tasks::task::Task;
 use crate::rules;
 
 impl State {
+    /// Renews the session, applies what is due, and gives the session its next tasks. The outcome
+    /// states when the next claim can find more.
     pub(in crate::model) fn claim(&mut self, claim: &Claim) -> Result<Outcome, Refusal> {
         self.check_session(claim.session)?;
         // Renewed before the sweep, so that a live process that was only late keeps its own leases
@@ -37,6 +39,8 @@ impl State {
         }))
     }
 
+    /// Starts tasks until the claim's limit is reached or no candidate has a head. An expired task
+    /// ends here and takes no turn.
     fn take(&mut self, claim: &Claim) -> (Vec<ClaimedTask>, QueueTurn) {
         let now = self.now.wall;
         let mut candidates = Candidates::of(self, claim, self.now);
@@ -96,6 +100,7 @@ impl State {
         Some(claimed)
     }
 
+    /// Returns whether a pause covers a task: of everything, of its queue, its kind or its group.
     pub(in crate::model) fn is_paused(&self, task: &Task) -> bool {
         if self.pauses.is_empty() {
             return false;

@@ -24,6 +24,7 @@ pub(crate) struct Session {
 }
 
 impl State {
+    /// Opens a session with a new number. Numbers are never reused, because leases contain them.
     pub(in crate::model) fn open_session(&mut self, open: &OpenSession) -> Result<Outcome, Refusal> {
         rules::session::check(open)?;
         self.last_session += 1;
@@ -39,12 +40,16 @@ impl State {
         Ok(Outcome::SessionOpened(id))
     }
 
+    /// Extends the session's lease, and with it the leases of all its tasks. Returns the tasks
+    /// whose cancellation was requested.
     pub(in crate::model) fn renew_session(&mut self, session: SessionId) -> Result<Outcome, Refusal> {
         self.check_session(session)?;
         self.renew(session);
         Ok(Outcome::Renewed { cancel: self.to_cancel(session) })
     }
 
+    /// Returns the session's tasks to their queues at once, without counting the attempts, and
+    /// forgets the session.
     pub(in crate::model) fn close_session(&mut self, session: SessionId) -> Result<Outcome, Refusal> {
         for task in self.held_ids(session) {
             self.return_to_queue(task, Duration::ZERO);
@@ -78,6 +83,7 @@ impl State {
         self.tasks.to_cancel(session).map(|task| task.id).collect()
     }
 
+    /// Returns the tasks that a session runs, by number.
     pub(in crate::model) fn held_ids(&self, session: SessionId) -> Vec<TaskId> {
         self.tasks.held_by(session).map(|task| task.id).collect()
     }

@@ -25,6 +25,7 @@ pub(crate) struct Coverage {
 }
 
 impl Coverage {
+    /// Returns the loaded part; `None` if the whole state is present.
     pub(crate) fn loaded(&self) -> Option<&Loaded> {
         self.loaded.as_deref()
     }
@@ -127,6 +128,8 @@ impl Coverage {
         }
     }
 
+    /// Returns the counts of running tasks that are not loaded, and requests them if they are
+    /// unknown.
     fn unloaded(&self) -> Option<&RunningCounts> {
         self.request_unless(|loaded| loaded.running.is_some(), || LoadRequest::RunningCounts);
         self.loaded()?.running.as_ref()
@@ -157,6 +160,7 @@ impl Coverage {
             .filter(move |(sort_key, _)| is_before(*sort_key))
     }
 
+    /// Returns the coverage of a partly loaded state.
     #[cfg(feature = "postgres")]
     pub(crate) fn of(loaded: Loaded) -> Self {
         Self { loaded: Some(Arc::new(loaded)), requests: Arc::default() }

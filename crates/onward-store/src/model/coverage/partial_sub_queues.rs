@@ -17,6 +17,7 @@ pub(crate) struct PartialSubQueues {
 }
 
 impl PartialSubQueues {
+    /// Returns the table with the lowest sort key computed.
     #[cfg(feature = "postgres")]
     pub(crate) fn of(sub_queues: BTreeMap<SubQueue, (SortKey, Arc<Task>)>) -> Self {
         let first = sub_queues.values().map(|(sort_key, _)| *sort_key).min();
@@ -34,11 +35,13 @@ impl PartialSubQueues {
         *self = Self::of(sub_queues);
     }
 
+    /// Returns whether every sub-queue is fully loaded.
     #[cfg(feature = "postgres")]
     pub(crate) fn is_empty(&self) -> bool {
         self.sub_queues.is_empty()
     }
 
+    /// Returns each sub-queue with the sort key up to which it is loaded and its sample task.
     pub(in crate::model) fn iter(&self) -> impl Iterator<Item = (&SubQueue, SortKey, &Task)> {
         self.sub_queues.iter().map(|(sub_queue, (sort_key, task))| (sub_queue, *sort_key, &**task))
     }

@@ -22,10 +22,12 @@ impl State {
         if self.awaits_children(parent) { self.check_circle(parent, &on_tasks(new)) } else { Ok(()) }
     }
 
+    /// Rejects a wait that would close a circle of tasks that wait for each other.
     fn check_circle(&self, parent: TaskId, tasks: &[TaskId]) -> Result<(), Refusal> {
         children::check_circle(parent, tasks, |task| Ok(self.open_of(task)))
     }
 
+    /// Returns whether a task waits for its children, not for an external completion.
     fn awaits_children(&self, task: TaskId) -> bool {
         self.tasks
             .get(task)
@@ -46,6 +48,8 @@ impl State {
         }
     }
 
+    /// Ends the attempt and blocks the task until its live children have ended. A child that failed
+    /// since the attempt began takes effect at once, and so does a cancellation.
     pub(in crate::model) fn await_children(
         &mut self,
         lease: Lease,
@@ -78,6 +82,7 @@ impl State {
         Ok(Outcome::AwaitsChildren { state: self.tasks.get(id).map_or(TaskState::Blocked, |task| task.state) })
     }
 
+    /// Blocks a task for its children. Without live children it waits for a worker at once.
     fn block(&mut self, id: TaskId, checkpoint: Bytes, on_failure: OnDependencyFailure, live: Vec<TaskId>) {
         self.tasks.change(id, |task| {
             task.state = TaskState::Blocked;
@@ -97,11 +102,13 @@ impl State {
         }
     }
 
+    /// Returns the children of a task whose state matches, by number.
     fn children_of(&self, parent: TaskId, of_state: impl Fn(TaskState) -> bool) -> Vec<TaskId> {
         let children = self.tasks.children_of(parent).filter(|task| of_state(task.state));
         children.map(|task| task.id).collect()
     }
 
+    /// Returns whether a task is an orchestration.
     fn is_orchestration(&self, task: TaskId) -> bool {
         self.tasks.get(task).is_some_and(|task| task.new.orchestration)
     }
@@ -134,6 +141,7 @@ impl State {
     }
 }
 
+/// Returns the dependencies that are tasks. Positions in the same write are resolved before.
 fn on_tasks(new: &NewTask) -> Vec<TaskId> {
     let task = |dependency: &Dependency| match dependency {
         Dependency::Task(task) => Some(*task),

@@ -36,16 +36,19 @@ pub(crate) struct UnpropagatedEnd {
 }
 
 impl DependencyIndex {
+    /// Adds a dependency in both directions.
     pub(crate) fn add(&mut self, task: TaskId, dependent: TaskId) {
         self.dependents.insert((task, dependent));
         self.open.insert((dependent, task));
     }
 
+    /// Removes a dependency in both directions.
     fn remove(&mut self, task: TaskId, dependent: TaskId) {
         self.dependents.remove(&(task, dependent));
         self.open.remove(&(dependent, task));
     }
 
+    /// Returns the dependent of a task that has the lowest number.
     fn first_dependent(&self, task: TaskId) -> Option<TaskId> {
         self.dependents.range((task, TaskId(i64::MIN))..).next().filter(|(of, _)| *of == task).map(|(_, found)| *found)
     }
@@ -128,6 +131,7 @@ impl State {
         })
     }
 
+    /// Ends a task because of the end of a dependency, which its error names.
     fn end_dependent(&mut self, id: TaskId, state: TaskState, dependency: TaskId, ended: Ended) {
         let now = self.now.wall;
         self.tasks.change(id, |task| task.push_error_between(now, dependencies::error(dependency, ended)));
@@ -155,12 +159,15 @@ impl State {
         self.dependencies.open_of(task)
     }
 
+    /// Ends the next item of a batch that is over; after the last one it continues with the
+    /// children.
     fn propagate_to_next_item(&mut self, over: UnpropagatedEnd) {
         let Some(item) = self.next_batch_item(over) else { return self.propagate_to_next_child(over) };
         self.dependencies.unpropagated_ends.iter_mut().take(1).for_each(|front| front.next_item = TaskId(item.0 + 1));
         self.end_item(item, over);
     }
 
+    /// Cancels the next child of a task that is over; after the last one the end is settled.
     fn propagate_to_next_child(&mut self, over: UnpropagatedEnd) {
         match self.next_child(over) {
             Some(child) => {
@@ -175,6 +182,8 @@ impl State {
         }
     }
 
+    /// Settles one dependency. The dependent ends if its policy says so, and is unblocked if this
+    /// was its last open dependency.
     fn propagate_to_dependent(&mut self, over: UnpropagatedEnd, dependent: TaskId) {
         let UnpropagatedEnd { task, ended, .. } = over;
         self.dependencies.remove(task, dependent);

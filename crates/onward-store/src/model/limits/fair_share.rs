@@ -18,6 +18,7 @@ pub(crate) struct FairShares {
 }
 
 impl State {
+    /// Returns whether any limit divides queues among groups by weight or minimum.
     pub(crate) fn are_shared(&self) -> bool {
         are_shared(&self.limits)
     }
@@ -37,6 +38,7 @@ impl State {
         charge(&mut queue.now, tags, limit, is_below_minimum);
     }
 
+    /// Returns whether a task's group runs fewer tasks than its guaranteed minimum.
     fn is_below_minimum(&self, task: &Task) -> bool {
         let group = task.new.group.clone().map(LimitScope::Group);
         group.is_some_and(|group| {
@@ -45,6 +47,7 @@ impl State {
         })
     }
 
+    /// Returns the limit of a task's group; the default for a task without a group.
     fn group_limit(&self, task: &Task) -> Limit {
         let group = task.new.group.clone().map(LimitScope::Group);
         group.map(|group| self.limit_for(&group)).unwrap_or_default()

@@ -23,6 +23,7 @@ pub(in crate::model) struct Headroom {
     groups: HashMap<Name, ScopeHeadroom>,
 }
 
+/// The headroom of one scope.
 #[derive(Debug, Clone, Copy)]
 struct ScopeHeadroom {
     left: usize,
@@ -31,6 +32,7 @@ struct ScopeHeadroom {
 }
 
 impl Headroom {
+    /// Starts with no scope computed.
     pub(in crate::model) fn at(state: &State, now: Duration) -> Self {
         let (queues, kinds, groups) = (HashMap::default(), HashMap::default(), HashMap::default());
         Self { now, is_limited: state.has_limits(), all: None, queues, kinds, groups }

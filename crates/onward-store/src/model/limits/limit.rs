@@ -15,6 +15,7 @@ use crate::rules;
 use crate::rules::limit::Bucket;
 
 impl State {
+    /// Merges the given parts into the limit of a scope. A limit without any part is removed.
     pub(in crate::model) fn set_limit(&mut self, set: &SetLimit) -> Result<Outcome, Refusal> {
         rules::limit::check(set)?;
         let (queue, kind) = match &set.scope {
@@ -32,6 +33,7 @@ impl State {
         Ok(Outcome::LimitSet(limit))
     }
 
+    /// Rejects a new limit of a group or a pattern of groups beyond its bound.
     fn check_group_limits(&self, scope: &LimitScope) -> Result<(), Refusal> {
         let is_of_groups = |scope: &&LimitScope| matches!(scope, LimitScope::Group(_) | LimitScope::Groups(_));
         let of_groups = self.limits.keys().filter(is_of_groups).count();
@@ -82,6 +84,7 @@ impl State {
         }
     }
 
+    /// Returns the token bucket of a scope; a full one if no token was taken.
     pub(in crate::model) fn bucket(&self, scope: &LimitScope) -> Bucket {
         self.buckets.get(scope).copied().unwrap_or_default()
     }
@@ -98,6 +101,7 @@ impl State {
         rules::limit::room(limit, running, self.bucket(scope), now)
     }
 
+    /// Returns the number of running tasks in a scope.
     pub(in crate::model) fn running_in(&self, scope: &LimitScope) -> u64 {
         self.tasks.running(scope)
     }
@@ -163,6 +167,7 @@ impl State {
         awaited.into_iter().filter_map(until).min()
     }
 
+    /// Returns every limit with its present use, by scope. Concurrencies of queues are limits too.
     pub(crate) fn limit_records(&self, now: Duration) -> Vec<LimitRecord> {
         let limited =
             |(queue, settings): (&Name, &QueueSettings)| settings.concurrency.map(|_| LimitScope::Queue(queue.clone()));
@@ -173,6 +178,8 @@ impl State {
         scopes.into_iter().map(|scope| self.limit_record(scope, now)).collect()
     }
 
+    /// Returns one limit with its present use. A pattern of groups has none, because each group has
+    /// its own.
     fn limit_record(&self, scope: LimitScope, now: Duration) -> LimitRecord {
         let limit = self.limit_on(&scope);
         let counts = !matches!(scope, LimitScope::Groups(_));

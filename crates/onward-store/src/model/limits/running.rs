@@ -88,6 +88,7 @@ impl RunningCounts {
     }
 }
 
+/// Adds to a count.
 fn add_to<K: Hash + Eq + Clone>(counts: &mut HashMap<K, u64>, of: &K, count: u64) {
     match counts.get_mut(of) {
         Some(counted) => *counted += count,
@@ -95,6 +96,7 @@ fn add_to<K: Hash + Eq + Clone>(counts: &mut HashMap<K, u64>, of: &K, count: u64
     }
 }
 
+/// Subtracts from a count, and removes it at zero so that the map has no entry for a past name.
 fn take_from<K: Hash + Eq>(counts: &mut HashMap<K, u64>, of: &K, fewer: u64) {
     let Some(count) = counts.get_mut(of) else { return };
     *count = count.saturating_sub(fewer);

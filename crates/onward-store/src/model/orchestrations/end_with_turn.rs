@@ -8,6 +8,9 @@ use crate::model::state::State;
 use crate::rules::orchestration::{self, BeforeReport};
 
 impl State {
+    /// Ends an attempt, and applies the planned turn of its orchestration if the end has the
+    /// planned state and the mailbox is as planned. Otherwise only the end is applied, and the
+    /// ordinary path takes the turn.
     pub(in crate::model) fn end_with_turn(&mut self, write: EndWithTurn) -> Result<Outcome, Refusal> {
         let is_as_planned = self.is_as_planned(&write);
         let EndWithTurn { lease, end, turn, received, .. } = write;
@@ -23,6 +26,7 @@ impl State {
         Ok(Outcome::Ended(Ended { state, lease: next, turned }))
     }
 
+    /// Applies the end as its own write would.
     fn end_as(&mut self, lease: Lease, end: AttemptEnd) -> Result<Failed, Refusal> {
         let outcome = match end {
             AttemptEnd::Complete { result } => self.complete(lease, result)?,

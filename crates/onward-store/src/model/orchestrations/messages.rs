@@ -11,6 +11,8 @@ use crate::model::tasks::task::Task;
 use crate::rules::orchestration::{self};
 
 impl State {
+    /// Appends a signal to the mailbox of an active orchestration and wakes it. The message is
+    /// acknowledged, so no later end discards it without the code having had the chance to read it.
     pub(in crate::model) fn signal(&mut self, signal: Signal) -> Result<Outcome, Refusal> {
         let id = match &signal.to {
             Recipient::KeyOrStart { kind, key, keep_for } => self.recipient_or_kept(&signal, (kind, key), *keep_for)?,
@@ -31,6 +33,7 @@ impl State {
         Ok(Outcome::Done)
     }
 
+    /// Returns the active orchestration that has a key.
     fn active_with(&self, kind: &Name, key: &str) -> Result<TaskId, Refusal> {
         self.tasks.coverage.request_key(kind, key);
         let active = self.keys.active_of(kind, key);

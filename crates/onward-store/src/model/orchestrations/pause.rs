@@ -8,6 +8,7 @@ use crate::model::state::State;
 use crate::rules::orchestration;
 
 impl State {
+    /// Pauses an orchestration. A running turn ends first. Messages are queued meanwhile.
     pub(in crate::model) fn pause_orchestration(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
         let (hold, state) = self.hold_of(id)?;
         if hold.is_paused() {
@@ -22,6 +23,7 @@ impl State {
         Ok(Outcome::Done)
     }
 
+    /// Ends the pause. Waiting messages, or a time that passed during the pause, start a turn.
     pub(in crate::model) fn resume_orchestration(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
         let (hold, state) = self.hold_of(id)?;
         if !hold.is_paused() {
@@ -37,6 +39,7 @@ impl State {
         Ok(Outcome::Done)
     }
 
+    /// Returns the hold and the state of an orchestration that is started and has not ended.
     fn hold_of(&self, id: TaskId) -> Result<(Hold, TaskState), Refusal> {
         let task = self.existing(id)?;
         if task.state.is_ended() {

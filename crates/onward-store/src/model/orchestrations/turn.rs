@@ -16,6 +16,7 @@ use crate::rules::attempt::cut;
 use crate::rules::orchestration::{self, Standing};
 
 impl State {
+    /// Checks the lease and the turn as a whole, then writes it. A rejected turn leaves no trace.
     pub(in crate::model) fn turn(&mut self, turn: Turn) -> Result<Outcome, Refusal> {
         self.check_lease(turn.lease)?;
         let tags = self.check_turn(&turn)?;
@@ -75,6 +76,8 @@ impl State {
         if has_room { Ok(()) } else { Err(orchestration::no_room()) }
     }
 
+    /// Submits a task of an orchestration. A task that could not be inserted because its key is
+    /// taken is reported by a message, so that the code learns of it in a later turn.
     fn submit_of(&mut self, id: TaskId, new: NewTask) -> Result<Submitted, Refusal> {
         let reference = new.report;
         let Outcome::Submitted(submitted) = self.submit(new)? else { return Err(Refusal::TaskNotFound(id)) };
@@ -116,6 +119,7 @@ impl State {
         children
     }
 
+    /// Applies what follows the turn; returns the new state.
     fn continue_after_turn(&mut self, id: TaskId, next: AfterTurn) -> TaskState {
         let now = self.now.wall;
         match next {
@@ -144,12 +148,15 @@ impl State {
         if is_superseded { orchestration::superseded(next) } else { next }
     }
 
+    /// Ends the orchestration with an error of its running attempt.
     fn end_turn_with(&mut self, id: TaskId, error: String, state: TaskState) {
         let now = self.now.wall;
         self.tasks.change(id, |task| task.push_error(now, cut(error, bounds::ERROR_BYTES)));
         self.end_attempt(id, state);
     }
 
+    /// Ends the turn of an orchestration that waits. Messages that arrived during the turn make it
+    /// due at once.
     fn park(&mut self, id: TaskId, until: Option<Timestamp>) {
         let now = self.now.wall;
         let has_messages = self.instance(id).is_some_and(|instance| instance.waiting() > 0);
@@ -171,6 +178,8 @@ impl State {
         self.hint_work();
     }
 
+    /// Ends an orchestration in any state without another turn. A running turn loses its lease, so
+    /// its write is rejected.
     pub(in crate::model) fn terminate(&mut self, id: TaskId, reason: String) -> Result<Outcome, Refusal> {
         let task = self.existing(id)?;
         let state = task.state;

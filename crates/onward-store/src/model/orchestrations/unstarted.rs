@@ -30,6 +30,8 @@ impl State {
         }
     }
 
+    /// Creates an unstarted orchestration, which holds the key and its signals until `keep_for` is
+    /// over.
     fn keep_key(&mut self, kind: &Name, key: &str, keep_for: Duration) -> Result<TaskId, Refusal> {
         let new = orchestration::unstarted(kind, key, keep_for);
         if self.tasks.live_in(&new.queue) >= bounds::UNSTARTED_KEYS {

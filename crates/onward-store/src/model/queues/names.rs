@@ -37,6 +37,7 @@ impl State {
     }
 }
 
+/// Returns the refusal for a new name beyond a bound.
 fn too_many(what: &str, limit: usize, remedy: &str) -> Refusal {
     Refusal::Invalid(format!(
         "the store holds {limit} {what}s, which is the limit, and this one would be new; {remedy}"

@@ -7,6 +7,7 @@ use crate::bounds;
 use crate::model::state::State;
 
 impl State {
+    /// Pauses a scope until it is resumed, or until `until`. Running tasks go on.
     pub(in crate::model) fn pause(&mut self, scope: Scope, until: Option<Timestamp>) -> Result<Outcome, Refusal> {
         let (queue, kind) = match &scope {
             Scope::All => (None, None),
@@ -23,6 +24,7 @@ impl State {
         Ok(Outcome::Done)
     }
 
+    /// Ends a pause. A scope that is not paused is left as it is.
     pub(in crate::model) fn resume(&mut self, scope: &Scope) -> Result<Outcome, Refusal> {
         if self.pauses.remove(scope).is_some() {
             self.reconfigured();
@@ -31,6 +33,7 @@ impl State {
         Ok(Outcome::Done)
     }
 
+    /// Ends the pauses whose time has passed, at most [`bounds::SWEEP`] of them.
     pub(in crate::model) fn end_pauses(&mut self) {
         let now = self.now.wall;
         let over = self.pauses.iter().filter(|(_, until)| until.is_some_and(|until| until <= now));

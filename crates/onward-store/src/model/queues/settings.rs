@@ -9,6 +9,7 @@ use crate::model::state::State;
 use crate::rules;
 
 impl State {
+    /// Merges the given settings into those of a queue, and creates the queue.
     pub(in crate::model) fn set_queue(&mut self, set: &SetQueue) -> Result<Outcome, Refusal> {
         rules::queue::check(set)?;
         self.check_names(Some(&set.queue), None)?;
@@ -20,6 +21,7 @@ impl State {
         Ok(Outcome::QueueSet(settings))
     }
 
+    /// Sets how claims choose among queues.
     pub(in crate::model) fn set_queue_mode(&mut self, mode: QueueMode) -> Outcome {
         self.mode = mode;
         self.reconfigured();
@@ -32,10 +34,13 @@ impl State {
         self.configuration += 1;
     }
 
+    /// Returns the settings of a queue; the defaults if none were set.
     pub(in crate::model) fn settings_of(&self, queue: &Name) -> QueueSettings {
         self.settings.get(queue).copied().unwrap_or_default()
     }
 
+    /// Deletes a queue without live tasks, with its settings, limits and pause. Its ended tasks
+    /// stay.
     pub(in crate::model) fn delete_queue(&mut self, queue: Name) -> Result<Outcome, Refusal> {
         self.check_queue_exists(&queue)?;
         let live = self.tasks.live_in(&queue);
@@ -53,6 +58,7 @@ impl State {
         Ok(Outcome::Done)
     }
 
+    /// Rejects a queue that does not exist.
     pub(in crate::model) fn check_queue_exists(&self, queue: &Name) -> Result<(), Refusal> {
         if self.queues.contains(queue) { Ok(()) } else { Err(Refusal::QueueNotFound(queue.clone())) }
     }

@@ -18,6 +18,7 @@ pub(crate) struct DailyCounts {
 }
 
 impl DailyCounts {
+    /// Returns the last day that has an end. Days never go back, even if the clock does.
     pub(crate) fn latest(&self) -> Option<i64> {
         self.days.last_key_value().map(|((day, _), _)| *day)
     }
@@ -34,6 +35,7 @@ impl DailyCounts {
 }
 
 impl State {
+    /// Returns the ends of the last `days` days, by day and queue.
     pub(crate) fn history(&self, now: Timestamp, days: u32) -> Vec<QueueDay> {
         let first = first_day(now, self.daily_counts.latest(), days);
         let kept = self.daily_counts.days.iter().filter(|((day, _), _)| *day >= first);

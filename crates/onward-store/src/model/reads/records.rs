@@ -13,10 +13,13 @@ use crate::model::state::State;
 use crate::model::tasks::task::Task;
 
 impl State {
+    /// Returns a task as a reader receives it, with payload and result.
     pub(crate) fn record(&self, id: TaskId) -> Option<TaskRecord> {
         self.tasks.get(id).map(|task| self.record_of(task, true))
     }
 
+    /// Returns the record of a task. A completed item without a result shows the result of its
+    /// batch.
     pub(crate) fn record_of(&self, task: &Task, with_payload: bool) -> TaskRecord {
         let batch = self.batches.batch_of(task.id);
         let mut record =
@@ -29,6 +32,7 @@ impl State {
         record
     }
 
+    /// Returns a page of a listing, newest first.
     pub(crate) fn page(&self, filter: &TaskFilter, page: Page) -> TaskPage {
         let limit = page.limit.clamp(1, bounds::PAGE);
         let before = page.before.unwrap_or(TaskId(i64::MAX));
@@ -40,6 +44,8 @@ impl State {
         TaskPage { tasks, next }
     }
 
+    /// Returns every queue with its counts by state. It counts all tasks; the other stores keep
+    /// counters.
     pub(crate) fn queue_records(&self, now: Timestamp) -> Vec<QueueRecord> {
         let mut records: BTreeMap<&Name, QueueRecord> =
             self.queues.iter().map(|queue| (queue, self.empty_queue(queue, now))).collect();
@@ -66,6 +72,7 @@ impl State {
         first.into_values()
     }
 
+    /// Returns the record of a queue before its tasks are counted.
     pub(crate) fn empty_queue(&self, queue: &Name, now: Timestamp) -> QueueRecord {
         let pause = self.pauses.get(&Scope::Queue(queue.clone()));
         let settings = self.settings_of(queue);
@@ -84,12 +91,14 @@ impl State {
         }
     }
 
+    /// Returns the pauses that hold at `now`.
     pub(crate) fn pause_records(&self, now: Timestamp) -> Vec<PauseRecord> {
         let records = self.pauses.iter().map(|(scope, until)| PauseRecord { scope: scope.clone(), until: *until });
         records.filter(|pause| pause.holds_at(now)).collect()
     }
 }
 
+/// Counts a task in the record of its queue.
 fn count(record: &mut QueueRecord, task: &Task) {
     match task.state {
         TaskState::Blocked => record.blocked += 1,

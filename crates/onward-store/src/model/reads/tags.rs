@@ -11,6 +11,7 @@ use crate::model::state::State;
 use crate::model::tasks::task::Task;
 
 impl State {
+    /// Returns a page of the numbers of selected tasks, newest first.
     pub(crate) fn task_ids(&self, filter: &TaskFilter, page: Page) -> TaskIdPage {
         let limit = page.limit.clamp(1, bounds::ID_PAGE);
         let before = page.before.unwrap_or(TaskId(i64::MAX));
@@ -19,10 +20,13 @@ impl State {
         TaskIdPage::of(shown.take(limit + 1).map(|task| task.id).collect(), limit)
     }
 
+    /// Returns the number of selected tasks.
     pub(crate) fn count(&self, filter: &TaskFilter) -> u64 {
         self.shown(filter).count() as u64
     }
 
+    /// Returns a page of the values of a tag key among selected tasks, each with its number of
+    /// tasks.
     pub(crate) fn tag_values(&self, key: &str, filter: &TaskFilter, page: &TagPage) -> TagValuePage {
         let limit = page.limit.clamp(1, bounds::PAGE);
         let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
@@ -34,6 +38,7 @@ impl State {
         TagValuePage::of(values.collect(), limit)
     }
 
+    /// Returns a page of the tag keys that begin with a prefix.
     pub(crate) fn tag_keys(&self, prefix: &str, page: &TagPage) -> TagKeyPage {
         let limit = page.limit.clamp(1, bounds::PAGE);
         let keys: BTreeSet<&str> =
@@ -42,11 +47,13 @@ impl State {
         TagKeyPage::of(wanted.take(limit + 1).map(str::to_owned).collect(), limit)
     }
 
+    /// Returns the tasks that a filter selects.
     fn shown(&self, filter: &TaskFilter) -> impl Iterator<Item = &Task> {
         self.tasks.iter().filter(|task| shows(filter, task, &self.batches))
     }
 }
 
+/// Returns whether a text comes after the page before.
 fn is_behind(text: &str, page: &TagPage) -> bool {
     page.after.as_deref().is_none_or(|after| text > after)
 }

@@ -15,6 +15,8 @@ use crate::rules;
 use crate::rules::why::{LimitUse, OrchestrationFacts, WaitFacts, reasons};
 
 impl State {
+    /// Returns the reasons why a task does not run, as facts for the rule [`reasons`]. `None` if it
+    /// does not exist.
     pub(crate) fn why(&self, id: TaskId, now: Now) -> Option<Vec<WaitReason>> {
         let (task, steady) = (self.tasks.get(id)?, now.steady);
         let scopes = pause_scopes(task);
@@ -45,6 +47,8 @@ impl State {
         Some(reasons(&facts, now.wall, steady))
     }
 
+    /// Returns the facts of an orchestration that has not ended: its hold, its waits and its open
+    /// tasks.
     fn orchestration_facts(&self, task: &Task) -> Option<OrchestrationFacts> {
         let instance = task.instance.as_ref().filter(|_| !task.state.is_ended())?;
         let has_begun = instance.length > 0;
@@ -65,6 +69,7 @@ impl State {
         })
     }
 
+    /// Returns the limits that apply to a task, each with its present use.
     fn limit_uses(&self, task: &Task) -> Vec<LimitUse> {
         let usage = |scope: LimitScope| LimitUse {
             limit: self.limit_for(&scope),
@@ -81,6 +86,8 @@ impl State {
         rules::limit::limit_of_group(&self.limits, group).map_or(scope.clone(), |(set_on, _)| set_on.clone())
     }
 
+    /// Returns the number of waiting tasks in front of a task in its sub-queue, at most
+    /// [`bounds::AHEAD`].
     fn ahead_of(&self, task: &Task) -> u64 {
         if task.state != TaskState::Waiting {
             return 0;
@@ -96,6 +103,7 @@ impl State {
         (self.tasks.iter().filter(is_ahead).count() as u64).min(bounds::AHEAD)
     }
 
+    /// Returns the number of groups whose fair-share tag is lower, if groups share queues.
     fn groups_ahead_of(&self, task: &Task, steady: Duration) -> u64 {
         if task.state != TaskState::Waiting || !self.are_shared() {
             return 0;
@@ -114,6 +122,7 @@ impl State {
         (groups.len() as u64).min(bounds::AHEAD)
     }
 
+    /// Returns whether the group of a task is paused or at its limit.
     pub(in crate::model) fn is_group_blocked(&self, task: &Task, steady: Duration) -> bool {
         task.new.group.clone().is_some_and(|group| {
             self.pauses.contains_key(&Scope::Group(group.clone()))
@@ -122,6 +131,7 @@ impl State {
     }
 }
 
+/// Returns the scopes of which a pause holds a task back.
 fn pause_scopes(task: &Task) -> Vec<Scope> {
     let mut scopes = vec![Scope::All, Scope::Queue(task.new.queue.clone()), Scope::Kind(task.new.kind.clone())];
     scopes.extend(task.new.group.clone().map(Scope::Group));

@@ -8,6 +8,8 @@ use crate::model::state::State;
 use crate::rules::bulk::Chunk;
 
 impl State {
+    /// Applies a verb to the next chunk of selected tasks, newest first. Returns where the next
+    /// chunk begins.
     pub(in crate::model) fn bulk(&mut self, bulk: &Bulk) -> BulkDone {
         let Some(chunk) = Chunk::of(bulk, TaskId(self.last_task)) else { return BulkDone::default() };
         let looked_at = self.tasks.between(chunk.from, chunk.before).rev();
@@ -21,6 +23,7 @@ impl State {
         done
     }
 
+    /// Applies the verb to one task. A refusal concerns this task alone and is counted.
     fn bulk_one(&mut self, verb: &BulkVerb, task: TaskId) -> Result<Outcome, Refusal> {
         match verb {
             BulkVerb::Cancel => self.cancel(task),

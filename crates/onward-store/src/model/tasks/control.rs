@@ -10,6 +10,8 @@ use crate::model::tasks::task::Task;
 use crate::rules;
 
 impl State {
+    /// Cancels a task. A running one only gets a request, and an orchestration a message, because
+    /// their code decides how it ends.
     pub(in crate::model) fn cancel(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
         if self.deliver_cancel(id) {
             return Ok(Outcome::CancelRequested);
@@ -36,6 +38,7 @@ impl State {
         }
     }
 
+    /// Makes an ended task wait again, with all its attempts. Its key must be free.
     pub(in crate::model) fn retry(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
         let task = self.existing(id)?;
         if !task.state.is_ended() {
@@ -74,12 +77,15 @@ impl State {
         rules::orchestration::run_of_step(task.new.report, parent)
     }
 
+    /// Gives a task its attempts back and makes it wait, or blocks it if its orchestration is
+    /// paused.
     pub(in crate::model) fn reset(&mut self, id: TaskId) {
         let now = self.now.wall;
         self.tasks.change(id, |task| reset(task, now));
         self.block_if_paused(id);
     }
 
+    /// Returns a task, or the refusal for a task that does not exist.
     pub(in crate::model) fn existing(&self, id: TaskId) -> Result<&Task, Refusal> {
         self.tasks.get(id).ok_or(Refusal::TaskNotFound(id))
     }

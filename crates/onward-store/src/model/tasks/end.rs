@@ -73,6 +73,7 @@ impl State {
     }
 }
 
+/// Returns the logged change for an end in a state.
 fn change_of(state: TaskState) -> Change {
     match state {
         TaskState::Failed => Change::Failed,
@@ -85,6 +86,7 @@ fn change_of(state: TaskState) -> Change {
     }
 }
 
+/// Returns the statistics of a kind before its first end.
 fn nothing_of(task: &Task) -> KindStatistics {
     KindStatistics {
         kind: task.new.kind.clone(),
@@ -97,6 +99,7 @@ fn nothing_of(task: &Task) -> KindStatistics {
     }
 }
 
+/// Counts an end in the statistics of its kind. Only completed tasks count in the times.
 fn count(statistics: &mut KindStatistics, task: &Task) {
     if let Some(count) = statistics.ended.of(task.state) {
         *count += 1;

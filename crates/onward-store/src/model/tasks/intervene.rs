@@ -6,6 +6,7 @@ use crate::model::state::State;
 use crate::rules::{intervene, orchestration};
 
 impl State {
+    /// Makes a scheduled task due now. A task that already waits keeps its place.
     pub(in crate::model) fn run_now(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
         let (state, now) = (self.effective_state(self.existing(id)?), self.now.wall);
         intervene::run_now(id, state)?;
@@ -22,6 +23,7 @@ impl State {
         Ok(Outcome::Done)
     }
 
+    /// Ends a task that does not run as dead, so that no attempt follows.
     pub(in crate::model) fn kill(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
         intervene::kill(id, self.effective_state(self.existing(id)?))?;
         let now = self.now.wall;
@@ -30,6 +32,7 @@ impl State {
         Ok(Outcome::Done)
     }
 
+    /// Removes a task that does not run, with everything that refers to it.
     pub(in crate::model) fn delete(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
         intervene::delete(id, self.effective_state(self.existing(id)?))?;
         self.remove_without_trace(id);

@@ -15,6 +15,7 @@ pub(crate) struct UniqueKeys {
     pub(crate) taken: BTreeMap<(Name, String), TakenKey>,
 }
 
+/// The task that has a key.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct TakenKey {
     pub(crate) by: TaskId,
@@ -90,6 +91,7 @@ impl UniqueKeys {
     }
 }
 
+/// Returns the kind and the key of a task. Keys of different kinds are unrelated.
 fn key_of(new: &NewTask) -> Option<(Name, String)> {
     new.unique.as_ref().map(|unique| (new.kind.clone(), unique.key.clone()))
 }

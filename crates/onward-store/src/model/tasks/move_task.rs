@@ -7,6 +7,8 @@ use crate::api::task::{TaskId, TaskState};
 use crate::model::state::State;
 
 impl State {
+    /// Moves a task to another queue. A running task moves when its attempt is over and the task is
+    /// not.
     pub(in crate::model) fn move_task(&mut self, id: TaskId, queue: Name) -> Result<Outcome, Refusal> {
         let task = self.tasks.get(id).ok_or(Refusal::TaskNotFound(id))?;
         if task.state.is_ended() {

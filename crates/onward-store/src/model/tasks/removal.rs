@@ -12,6 +12,7 @@ use crate::rules;
 use crate::rules::prune::EndedTask;
 
 impl State {
+    /// Removes ended tasks of a queue in the given states, at most `limit` of them.
     pub(in crate::model) fn purge(
         &mut self,
         queue: &Name,
@@ -29,6 +30,8 @@ impl State {
         Ok(Outcome::Removed { tasks: tasks.len() as u64, more })
     }
 
+    /// Removes a task with its key, its dependencies and its output. A live one first counts as
+    /// cancelled for its parent.
     pub(in crate::model) fn remove_without_trace(&mut self, id: TaskId) {
         self.log(id, Change::Purged);
         if self.tasks.get(id).is_some_and(|task| !task.state.is_ended()) {
@@ -48,6 +51,8 @@ impl State {
         }
     }
 
+    /// Removes tasks whose retention is over, their own first, then by the age and number that the
+    /// prune keeps.
     pub(in crate::model) fn prune(&mut self, prune: &Prune) -> Result<Outcome, Refusal> {
         self.keys.forget_expired(self.now.wall);
         let mut tasks = self.past_own_retention(prune.limit);

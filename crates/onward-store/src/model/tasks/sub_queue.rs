@@ -21,6 +21,7 @@ pub(crate) struct SubQueue {
 }
 
 impl SubQueue {
+    /// Returns the sub-queue of a task.
     pub(crate) fn of(task: &Task) -> Self {
         let new = &task.new;
         Self {

@@ -8,6 +8,8 @@ use crate::model::tasks::task::Task;
 use crate::rules::duplicate::{self, Decision, KeyHolder};
 
 impl State {
+    /// Checks a task, decides by its key, and inserts it or applies the decision to the task that
+    /// has the key.
     pub(in crate::model) fn submit(&mut self, new: NewTask) -> Result<Outcome, Refusal> {
         new.check(self.payload_limit).map_err(|error| Refusal::Invalid(error.to_string()))?;
         self.check_dependencies(&new.depends_on)?;
@@ -36,6 +38,7 @@ impl State {
         }))
     }
 
+    /// Returns what a submit does: insert, or the action of its policy for duplicates.
     fn decide(&self, new: &NewTask) -> Decision {
         if let Some(UniqueKey { key, .. }) = &new.unique {
             self.tasks.coverage.request_key(&new.kind, key);
@@ -65,6 +68,7 @@ impl State {
         id
     }
 
+    /// Raises the priority of the task that has the key, and of the batch that it is in.
     fn raise(&mut self, id: TaskId, new: &NewTask) -> Submitted {
         self.raise_to(id, new.priority);
         let batch = self.live_batch_of(id).filter(|batch| batch.new.priority < new.priority);
@@ -74,12 +78,15 @@ impl State {
         Submitted::PriorityRaised { id }
     }
 
+    /// Sets a higher priority.
     fn raise_to(&mut self, id: TaskId, priority: Priority) {
         self.tasks.change(id, |task| task.new.priority = priority);
         self.log(id, Change::PriorityRaised);
         self.hint_work();
     }
 
+    /// Ends the task that has the key and inserts the new one. A running task only gets a request
+    /// to cancel.
     fn supersede(&mut self, old: TaskId, new: NewTask) -> Submitted {
         self.tasks.change(old, |task| task.follower = None);
         if self.tasks.get(old).is_some_and(|task| self.effective_state(task) == TaskState::Running) {

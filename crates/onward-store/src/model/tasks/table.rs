@@ -40,6 +40,7 @@ pub(crate) struct TaskTable {
 }
 
 impl TaskTable {
+    /// Returns a task. A task that is not loaded is requested and counts as absent until then.
     pub(crate) fn get(&self, id: TaskId) -> Option<&Task> {
         let task = self.all.get(&id).map(Arc::as_ref);
         if task.is_none() {
@@ -74,6 +75,7 @@ impl TaskTable {
         }
     }
 
+    /// Inserts a task and its entries in the orders.
     pub(in crate::model) fn insert(&mut self, task: Task) {
         self.insert_shared(Arc::new(task));
     }
@@ -97,6 +99,7 @@ impl TaskTable {
         self.update_indexes(id, &before, &after);
     }
 
+    /// Removes a task and its entries in the orders.
     pub(in crate::model) fn remove(&mut self, id: TaskId) -> Option<Arc<Task>> {
         let Some(task) = self.all.remove(&id) else {
             self.coverage.request_task(id);
@@ -199,6 +202,7 @@ impl TaskTable {
         self.loaded_held_by(session).next().is_some() || self.coverage.holds_unloaded(session)
     }
 
+    /// Returns the loaded tasks that a session runs.
     fn loaded_held_by(&self, session: SessionId) -> impl Iterator<Item = &Task> {
         let (first, last) = ((session, TaskId(i64::MIN)), (session, TaskId(i64::MAX)));
         self.held.range(first..=last).filter_map(|(_, id)| self.get(*id))
@@ -354,6 +358,7 @@ struct IndexEntries {
 }
 
 impl IndexEntries {
+    /// Returns the entries that a task has in its present state.
     fn of(task: &Task) -> Self {
         let waiting = (task.state == TaskState::Waiting).then(|| task.sort_key());
         let may_expire = matches!(task.state, TaskState::Waiting | TaskState::Scheduled | TaskState::Blocked);
@@ -381,17 +386,20 @@ struct Running {
 }
 
 impl Running {
+    /// Returns the scopes of a running task.
     fn of(task: &Task) -> Self {
         let new = &task.new;
         let (queue, kind, group) = (new.queue.clone(), new.kind.clone(), new.group.clone());
         Self { session: task.session, queue, kind, group }
     }
 
+    /// Returns the scopes as the counts know them.
     fn key(&self) -> RunningKey<'_> {
         RunningKey { session: self.session, queue: &self.queue, kind: &self.kind, group: self.group.as_ref() }
     }
 }
 
+/// Replaces an entry of one order.
 fn move_entry<K: Ord + Copy>(order: &mut BTreeSet<K>, before: Option<K>, after: Option<K>) {
     if before == after {
         return;

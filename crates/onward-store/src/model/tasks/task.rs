@@ -72,6 +72,8 @@ pub(crate) struct End {
 }
 
 impl Task {
+    /// Returns a task as a submit inserts it, before its dependencies are looked up. A task that is
+    /// collected into a batch is blocked from the start.
     pub(crate) fn submitted(id: TaskId, new: NewTask, now: Timestamp) -> Self {
         let run_at = rules::due::run_at(new.when, now);
         Self {
@@ -119,6 +121,7 @@ impl Task {
         self.session.map(|session| Lease { task: self.id, session, claim: self.claims })
     }
 
+    /// Returns whether the task's expiry has passed.
     pub(in crate::model) fn has_expired(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|at| at <= now)
     }

@@ -318,6 +318,7 @@ pub(super) async fn begin_to_write<'c>(
     Ok(Some(Started { start, decision, numbers, row_cache, is_alone, own_sessions, claim_load }))
 }
 
+/// Returns the limit for results in this transaction.
 fn payload_limit(completions: CompletionPhase, shared: &Shared) -> usize {
     match completions {
         // `onward_complete` has already accepted the result against the limit of its own node.

@@ -5,6 +5,7 @@ use tokio_postgres::types::Type;
 use crate::postgres::commit::write_rows::Statements;
 use crate::postgres::working_set::change_set::{ChangeSet, DocumentRow};
 
+/// Writes the changed documents: first those that are gone, then the others.
 pub(super) fn documents<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     if !change_set.removed_documents.is_empty() {
         let removed = change_set.removed_documents.iter();
@@ -29,6 +30,7 @@ const PUT_DOCUMENTS: &str = "INSERT INTO {s}.document \
        content_type = excluded.content_type, value0 = excluded.value0, value1 = excluded.value1, \
        value2 = excluded.value2, value3 = excluded.value3, content = excluded.content";
 
+/// Writes documents in one statement with an array for each column.
 fn put_documents<'a>(statements: &mut Statements<'a>, rows: &'a [DocumentRow]) {
     let text = |text: fn(&DocumentRow) -> &str| -> Vec<&'a str> { rows.iter().map(text).collect() };
     let keys: Vec<&[u8]> = rows.iter().map(|row| row.key.as_bytes()).collect();

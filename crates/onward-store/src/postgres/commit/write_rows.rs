@@ -156,6 +156,7 @@ fn turns<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     );
 }
 
+/// Writes the changes to outputs: replaced ones, cut pieces, then new pieces.
 fn output<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     statements.send_list("DELETE FROM {s}.output_piece WHERE task = ANY($1)", &change_set.dropped_output);
     if !change_set.cut_output.is_empty() {
@@ -179,6 +180,7 @@ fn output<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     pieces(statements, &change_set.output);
 }
 
+/// Writes pieces of output in one statement with an array for each column.
 fn pieces<'a>(statements: &mut Statements<'a>, rows: &'a [OutputRow]) {
     if rows.is_empty() {
         return;

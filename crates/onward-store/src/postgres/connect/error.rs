@@ -118,6 +118,7 @@ pub(in crate::postgres) fn leaves_commit_unknown(error: &tokio_postgres::Error) 
     is_lost(error) || matches!(severity(error), Some(Severity::Fatal | Severity::Panic))
 }
 
+/// Returns the severity that the server reported.
 fn severity(error: &tokio_postgres::Error) -> Option<Severity> {
     error.as_db_error().and_then(DbError::parsed_severity)
 }

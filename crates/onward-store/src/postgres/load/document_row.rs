@@ -57,15 +57,18 @@ pub(in crate::postgres) fn document(row: &Row) -> Result<DocumentRow> {
     Ok(DocumentRow { collection, key, document: Arc::new(content_of(record(row)?)) })
 }
 
+/// Returns a document without its collection and key.
 fn content_of(record: DocumentRecord) -> Document {
     let DocumentRecord { version, changed_at, content_type, index, content, .. } = record;
     Document { version, changed_at, content_type, index, content: content.unwrap_or_default() }
 }
 
+/// Reads the collection and the key.
 fn id(row: &Row) -> Result<DocumentId> {
     Ok((Name::new(row.try_get::<_, &str>(0).map_err(classified)?)?, text(row.try_get(1).map_err(classified)?)?))
 }
 
+/// Reads the index values; the first empty column ends them.
 fn index(row: &Row) -> Result<Vec<String>> {
     let mut index = Vec::new();
     for column in VALUE0..CONTENT {
@@ -75,6 +78,8 @@ fn index(row: &Row) -> Result<Vec<String>> {
     Ok(index)
 }
 
+/// Returns stored bytes as text. Keys are stored as bytes so that the server compares them by code
+/// point, whatever its collation is.
 fn text(bytes: Vec<u8>) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| Error::corrupt("a document has a key that is not text; restore a backup"))
 }

@@ -185,6 +185,7 @@ fn take_messages(working_set: &mut WorkingSet, tasks: &[i64], rows: &[Row], most
     Ok(())
 }
 
+/// Adds a loaded document to the working set, with the size of its collection for the bounds.
 fn take_document(working_set: &mut WorkingSet, row: &Row) -> Result<()> {
     let (document, size, collections) = loaded_document(row)?;
     working_set.document(document, size, collections);

@@ -11,6 +11,7 @@ use crate::postgres::load::document_row::{DOCUMENT, record};
 use crate::postgres::load::query::number;
 use crate::postgres::shared::Shared;
 
+/// Returns a document with its content.
 pub(in crate::postgres) async fn document(
     shared: &Shared,
     collection: Name,
@@ -24,6 +25,8 @@ pub(in crate::postgres) async fn document(
     rows.first().map(record).transpose()
 }
 
+/// Returns a page of a collection, read in the order of one index so that a page costs its own
+/// length.
 pub(in crate::postgres) async fn documents(shared: &Shared, query: DocumentQuery) -> Result<DocumentPage> {
     if query.selection.index().is_some_and(|index| index >= bounds::DOCUMENT_INDEXES) {
         return Ok(DocumentPage::default());

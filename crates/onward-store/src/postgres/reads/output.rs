@@ -18,6 +18,8 @@ const TASK_OUTPUT: &str = "WITH head AS MATERIALIZED (SELECT body, \
      SELECT h.body, h.kept, p.at, p.length, p.bytes FROM head h \
      LEFT JOIN {s}.output_piece p ON p.task = $1 AND p.stream = $2 AND p.at + p.length > $3 ORDER BY p.at";
 
+/// Returns output of a task from byte `from` on, at most `limit` bytes; `None` if the task has
+/// none.
 pub(in crate::postgres) async fn task_output(
     shared: &Shared,
     task: TaskId,
@@ -41,6 +43,7 @@ pub(in crate::postgres) async fn task_output(
     Ok(Some(TaskOutput { claim, attempt, end, cut, pieces }))
 }
 
+/// Reads one piece; a stream without kept pieces gives a row without one.
 fn piece(row: &Row, stream: OutputStream) -> Option<OutputPiece> {
     let at: i64 = row.get::<_, Option<i64>>(2)?;
     let (length, bytes): (i32, Vec<u8>) = (row.get(3), row.get(4));

@@ -62,6 +62,7 @@ impl OutputRow {
         (self.task, self.piece.stream.code().into(), self.piece.at.cast_signed())
     }
 
+    /// Returns a row as the table has it.
     pub(crate) fn read((task, stream, at): (i64, i16, i64), length: u32, bytes: Bytes) -> Result<Self> {
         let stream = OutputStream::from_code(stream.into()).ok_or_else(|| {
             crate::api::error::Error::corrupt(format!(
@@ -430,6 +431,7 @@ impl ChangeSet {
         }));
     }
 
+    /// Adds the pieces that were appended to a task's output, and the cut that follows from them.
     fn output(&mut self, old: Option<&Task>, task: &Task) {
         let Some(output) = &task.output else { return };
         let before = old.and_then(|old| old.output.as_deref());
@@ -494,6 +496,8 @@ impl ChangeSet {
         self.freed_keys = freed.map(|(kind, key)| (kind.to_string(), key.clone().into_bytes())).collect();
     }
 
+    /// Adds the documents that differ. Unchanged ones share their allocation, so the comparison
+    /// reads no content.
     fn documents(&mut self, before: &Arc<DocumentTable>, after: &Arc<DocumentTable>) {
         if Arc::ptr_eq(before, after) {
             return;

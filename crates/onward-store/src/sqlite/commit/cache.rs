@@ -75,6 +75,8 @@ pub(in crate::sqlite) struct Cache {
 }
 
 impl Cache {
+    /// Reads the cache from the file. Groups are computed again, because the file may be of a
+    /// process that died between two commits.
     pub(in crate::sqlite) fn load(connection: &Database<'_>, now: ClockReading) -> Result<Self> {
         Self::load_with(connection, Known { refresh_groups: true, ..Known::default() }, now)
     }
@@ -91,6 +93,7 @@ impl Cache {
         Self::load_with(connection, known, now)
     }
 
+    /// Reads everything that is not already known to be up to date.
     fn load_with(connection: &Database<'_>, known: Known, now: ClockReading) -> Result<Self> {
         let last_task: Option<i64> =
             connection.prepare_cached("SELECT max(id) FROM task")?.query_row([], |row| row.get(0))?;
@@ -155,6 +158,7 @@ impl Cache {
     }
 }
 
+/// Returns the fair-share tag of a sub-queue's group; the default if no groups share queues.
 fn share_tag_of(connection: &Database<'_>, names: &Names, limits: &mut Limits, number: i64) -> Result<FairShareTag> {
     if !limits.fair_shares.are_shared() {
         return Ok(FairShareTag::default());

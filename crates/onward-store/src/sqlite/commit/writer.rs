@@ -284,6 +284,7 @@ impl GroupCommit {
         }
     }
 
+    /// Takes the requests that share the next commit, at most [`bounds::COMMIT`].
     fn take_batch(&self) -> Vec<CommitRequest> {
         let mut queue = self.queue();
         let take = queue.requests.len().min(bounds::COMMIT);

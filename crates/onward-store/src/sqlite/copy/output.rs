@@ -45,6 +45,7 @@ pub(super) fn write(connection: &Connection, task: &Task) -> Result<()> {
     Ok(())
 }
 
+/// Writes a piece of a task's output.
 pub(super) fn write_piece(connection: &Connection, OutputRow { task, piece }: &OutputRow) -> Result<()> {
     connection
         .prepare_cached("INSERT INTO output_piece (task, stream, at, length, bytes) VALUES (?, ?, ?, ?, ?)")?

@@ -8,6 +8,7 @@ use crate::api::name::Name;
 use crate::bounds;
 use crate::sqlite::columns::documents::{COLUMNS, content, find, record};
 
+/// Returns a document with its content.
 pub(in crate::sqlite) fn document(
     connection: &Connection,
     collection: &Name,
@@ -16,6 +17,8 @@ pub(in crate::sqlite) fn document(
     find(connection, collection, key)
 }
 
+/// Returns a page of a collection, read in the order of one index so that a page costs its own
+/// length.
 pub(in crate::sqlite) fn documents(connection: &Connection, query: &DocumentQuery) -> Result<DocumentPage> {
     let mut collection = connection.prepare_cached("SELECT id FROM document_collection WHERE name = ?")?;
     let collection: Option<i64> = collection.query_row([query.collection.as_str()], |row| row.get(0)).optional()?;
@@ -37,6 +40,7 @@ fn page(connection: &Connection, query: &DocumentQuery, collection: i64, index: 
     fill(query, rows)
 }
 
+/// Returns the statement for a page: by key, or by an index value and key.
 fn text(query: &DocumentQuery, index: Option<usize>, is_start_included: bool) -> String {
     let content = if query.with_content { ", d.content" } else { "" };
     let from = if is_start_included { ">=" } else { ">" };
@@ -49,6 +53,7 @@ fn text(query: &DocumentQuery, index: Option<usize>, is_start_included: bool) ->
     format!("SELECT {COLUMNS}{content} FROM document d WHERE d.collection = ?1 AND {rest}")
 }
 
+/// Adds rows to the page until one is outside the selection or the page is full.
 fn fill(query: &DocumentQuery, mut rows: Rows<'_>) -> Result<DocumentPage> {
     let mut page = DocumentPageBuilder::new(query);
     while let Some(row) = rows.next()? {

@@ -26,6 +26,8 @@ impl Gathered {
     }
 }
 
+/// Returns every queue with its counts. They come from counters by sub-queue, so the cost does not
+/// grow with the tasks.
 pub(in crate::sqlite) fn queues(
     connection: &Connection,
     cache: &mut Cache,
@@ -52,6 +54,7 @@ pub(in crate::sqlite) fn queues(
     Ok(records)
 }
 
+/// Returns the queues that are not deleted, without counts.
 fn names(connection: &Connection, cache: &Cache, now: Timestamp) -> Result<BTreeMap<i64, Gathered>> {
     let mut statement = connection.prepare_cached("SELECT id, name FROM queue WHERE deleted = 0")?;
     let mut rows = statement.query([])?;
@@ -133,6 +136,7 @@ fn add_first(connection: &Connection, cache: &Cache, queues: &mut BTreeMap<i64, 
     Ok(())
 }
 
+/// Adds the counts of ended tasks that are still stored.
 fn add_ended(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "SELECT n.queue, s.state, s.in_history FROM statistics s JOIN sub_queue n ON n.id = s.sub_queue",

@@ -34,11 +34,14 @@ struct AffinityList {
 }
 
 impl AffinityList {
+    /// Reads a row of the table `affinity_list`.
     fn from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
         let (session, until): (Option<i64>, Option<i64>) = (row.get(1)?, row.get(2)?);
         Ok(Self { list: row.get(0)?, reserved: session.zip(until) })
     }
 
+    /// Returns the head list in which the list's first task is found: of everyone, or of the
+    /// session for which it is reserved.
     fn head_list(&self, names: &Names) -> i64 {
         reserved_head_list(names.ungrouped_of(self.list), self.reserved.map_or(0, |(session, _)| session))
     }
@@ -50,6 +53,7 @@ pub(in crate::sqlite) fn reserved_head_list(head_list: i64, session: i64) -> i64
     session << AFFINITY_SHIFT | head_list
 }
 
+/// Returns a list as the table has it; one without a row is not reserved.
 fn read(connection: &Database<'_>, list: i64) -> Result<AffinityList> {
     let mut statement = connection.prepare_cached("SELECT list, session, until FROM affinity_list WHERE list = ?")?;
     let found = statement.query_row([list], AffinityList::from_row).optional()?;
@@ -102,6 +106,8 @@ impl Cache {
 }
 
 impl Transaction<'_> {
+    /// Adds a task with an affinity key to its list, or to the list of times if it is not due. A
+    /// list that was empty gets its reservation now, because it counts from the first task.
     pub(in crate::sqlite) fn enter_affinity_list(&mut self, entry: &Entry<'_>, affinity_key: &Name) -> Result<()> {
         if !entry.is_ready() {
             let list = if entry.scheduled { entry.list | HAS_AFFINITY } else { entry.list };
@@ -113,6 +119,7 @@ impl Transaction<'_> {
         self.note_entry_to_affinity_list(list, entry.sort_key(), first)
     }
 
+    /// Moves a task that became due to the list of its affinity key.
     pub(super) fn enter_affinity_list_when_due(&mut self, list: i64, sort_key: SortKey) -> Result<()> {
         let affinity_key = self.live(sort_key.task)?.and_then(|task| task.options.affinity);
         let affinity_key =
@@ -123,6 +130,7 @@ impl Transaction<'_> {
         self.note_entry_to_affinity_list(list, sort_key, first)
     }
 
+    /// Removes a task from its list, and the list's row with the last task.
     pub(super) fn leave_affinity_list(&mut self, entry: &Entry<'_>, affinity_key: &Name) -> Result<()> {
         let list = self.cache.list_of(self.connection, entry.list, Some(affinity_key))?;
         self.cache.index.remove(self.connection, &Entry { list, ..entry.clone() })?;
@@ -130,6 +138,8 @@ impl Transaction<'_> {
         self.refresh_group_of(list)
     }
 
+    /// Updates the reservation and the head list after an entry, if the entry is the list's first
+    /// task now.
     fn note_entry_to_affinity_list(&mut self, list: i64, sort_key: SortKey, first: Option<SortKey>) -> Result<()> {
         if first.is_none() {
             self.connection
@@ -241,6 +251,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Writes a changed reservation, and moves the list's head to the head list that it now belongs
+    /// to.
     fn reserve(&mut self, known: AffinityList, reserved: Option<(i64, i64)>) -> Result<()> {
         if known.reserved == reserved {
             return Ok(());
@@ -275,6 +287,8 @@ impl Transaction<'_> {
         self.refresh_affinity_lists()
     }
 
+    /// Records up to which time reservations were released, so that a restart neither repeats nor
+    /// omits one.
     fn note_release(&mut self, now: i64) -> Result<()> {
         self.cache.affinity.released_at = now;
         self.connection
@@ -293,6 +307,7 @@ impl Transaction<'_> {
         Ok(lists.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// Marks the affinity keys of the selected lists; the end of the write refreshes them.
     fn mark_changed(&mut self, sql: &'static str, values: impl rusqlite::Params) -> Result<()> {
         let mut statement = self.connection.prepare_cached(sql)?;
         for list in statement.query_map(values, |row| row.get::<_, i64>(0))? {
@@ -333,6 +348,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Computes a list's reservation again. A list of a group at its limit is left, because it has
+    /// no head until the group has room.
     fn refresh_affinity_list(&mut self, known: AffinityList) -> Result<()> {
         if let Some(group) = self.cache.names.group_of(known.list)
             && self.cache.limits.group(self.connection, group)?.blocked

@@ -34,6 +34,8 @@ pub(in crate::sqlite) enum ClaimOrder {
 }
 
 impl ClaimOrder {
+    /// Returns an empty order for a mode. Shares are ordered within each queue, so strict mode with
+    /// shares needs an order of its own.
     pub(in crate::sqlite) fn new(
         mode: QueueMode,
         choice: &QueueChoice,
@@ -59,6 +61,7 @@ impl ClaimOrder {
         Self::InTurn { chooser, queues: vec![BinaryHeap::new(); numbers.len()], queue_of }
     }
 
+    /// Returns the order of strict mode among queues that groups share.
     fn strict_shared(sources: &[QueueOfSource<'_>]) -> Self {
         let (mut numbers, mut weights) = (HashMap::new(), Vec::new());
         let queue_of = sources.iter().map(|source| {
@@ -72,6 +75,7 @@ impl ClaimOrder {
         Self::StrictShared { weights, queues, queue_of }
     }
 
+    /// Adds the head of a source.
     pub(in crate::sqlite) fn push(&mut self, source: usize, key: HeadKey) {
         match self {
             Self::Strict { heads, weights, .. } => heads.push((weights[source], Reverse((key.1, source)))),

@@ -38,6 +38,7 @@ impl ListCursor {
         Ok(self.buffered.front().copied())
     }
 
+    /// Steps behind the head that `peek` returned.
     pub(in crate::sqlite) fn advance(&mut self) {
         self.buffered.pop_front();
     }

@@ -166,6 +166,8 @@ impl SqliteStore {
     }
 }
 
+/// Rejects sessions and claims in the caller's transaction: a rollback would undo a lease that a
+/// process already holds.
 fn check(writes: &[Write]) -> Result<()> {
     let is_ours = |write: &Write| matches!(write, Write::OpenSession(_) | Write::Claim(_));
     let is_within = |write: &Write| matches!(write, Write::All(writes) if writes.iter().any(is_ours));

@@ -11,6 +11,8 @@ use crate::sqlite::columns::documents;
 use crate::sqlite::commit::transaction::{Transaction, VerbResult};
 
 impl Transaction<'_> {
+    /// Writes a document if its version is the expected one. Equal content keeps the version and
+    /// writes nothing.
     pub(in crate::sqlite) fn put_document(&mut self, put: &PutDocument) -> VerbResult<Outcome> {
         rule::check(put)?;
         let present = documents::find(self.connection, &put.collection, &put.key)?;
@@ -32,6 +34,7 @@ impl Transaction<'_> {
         Ok(Outcome::DocumentPut { version, changed: true })
     }
 
+    /// Removes a document if its version is the expected one. Returns the version that it had.
     pub(in crate::sqlite) fn delete_document(
         &mut self,
         collection: &Name,
@@ -47,6 +50,7 @@ impl Transaction<'_> {
         Ok(Outcome::DocumentDeleted { version })
     }
 
+    /// Removes the row of a document, and its collection with the last one.
     fn remove_document(&self, collection: &Name, key: &str) -> Result<()> {
         let Some((id, documents)) = self.find_collection(collection)? else { return Ok(()) };
         self.connection
@@ -68,12 +72,14 @@ impl Transaction<'_> {
         Ok(statement.query_row([name.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
     }
 
+    /// Returns the number of collections, for their bound.
     fn count_collections(&self) -> Result<u64> {
         let mut statement = self.connection.prepare_cached("SELECT count(*) FROM document_collection")?;
         Ok(statement.query_row([], |row| row.get(0))?)
     }
 }
 
+/// Returns whether a put would change nothing.
 fn has_same_content(present: &DocumentRecord, put: &PutDocument) -> bool {
     present.content_type == put.content_type
         && present.index == put.index

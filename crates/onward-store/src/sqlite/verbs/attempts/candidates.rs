@@ -47,11 +47,15 @@ pub(in crate::sqlite) struct CandidateSource {
     head: Option<ClaimableHead>,
 }
 
+/// The place where a source takes its next head from: one ready list, or a list of the heads of
+/// many.
 enum Heads {
     List(ListCursor),
     HeadList(HeadListCursor),
 }
 
+/// The position of a claim in a head list, which has the first task of each ready list of a queue
+/// and kind.
 struct HeadListCursor {
     head_list: i64,
     /// No task up to this sort key is taken.
@@ -117,16 +121,20 @@ impl Transaction<'_> {
         Ok(candidates)
     }
 
+    /// Returns the position before the first look.
     fn resumed_at_the_start(&self, claim: &Claim) -> Resumed {
         Resumed { remaining: self.remaining(&claim.queues), choice: claim.choice.clone(), passed: FxHashMap::default() }
     }
 
+    /// Returns the candidates at a position, each source with its head.
     pub(super) fn resumed_candidates(&mut self, claim: &Claim, limit: usize, resumed: Resumed) -> Result<Candidates> {
         let mut candidates = self.sources(claim, limit, resumed);
         self.add_heads(&mut candidates)?;
         Ok(candidates)
     }
 
+    /// Returns the sources from which the claim may take: the ready lists that it selects, one head
+    /// list for each queue and kind with groups.
     fn sources(&self, claim: &Claim, limit: usize, resumed: Resumed) -> Candidates {
         let Resumed { remaining, choice, passed } = resumed;
         let mode = self.mode_of(claim);
@@ -160,12 +168,16 @@ impl Transaction<'_> {
         Candidates { order, sources, last_source: None, remaining, piece, last, are_shared }
     }
 
+    /// Returns whether a sub-queue may give a task: the claim selects its kind, still wants tasks
+    /// of its queue, and no pause covers it.
     fn may_give(&self, claim: &Claim, sub_queue: &SubQueue, remaining: &Remaining) -> bool {
         claim.selects_kind(&sub_queue.kind_name, sub_queue.orchestration)
             && remaining.any_of(sub_queue.queue, sub_queue.kind)
             && !self.cache.pauses.holds(&sub_queue.queue_name, &sub_queue.kind_name)
     }
 
+    /// Finds the first head of each source, then puts the sources in order once. To restore the
+    /// order after each one would cost a sort for each.
     fn add_heads(&mut self, candidates: &mut Candidates) -> Result<()> {
         for source in 0..candidates.sources.len() {
             self.add_head(candidates, source)?;
@@ -202,6 +214,7 @@ impl Transaction<'_> {
         remaining
     }
 
+    /// Finds the next head of a source that is urgent enough for the claim.
     fn add_head(&mut self, candidates: &mut Candidates, source: usize) -> Result<()> {
         let head = self.next_of(&mut candidates.sources[source].heads, candidates.piece)?;
         let head = head.filter(|head| candidates.is_urgent_enough(head.sort_key));
@@ -212,6 +225,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Returns the next head of a source, and reads a further piece of a list when the buffered
+    /// piece is used up.
     fn next_of(&mut self, heads: &mut Heads, piece: usize) -> Result<Option<ClaimableHead>> {
         match heads {
             Heads::List(cursor) => {
@@ -224,6 +239,7 @@ impl Transaction<'_> {
         }
     }
 
+    /// Returns the first head of a head list that has not been passed.
     fn next_of_groups(&mut self, cursor: &HeadListCursor) -> Result<Option<ClaimableHead>> {
         if cursor.behind.is_none() && cursor.passed.is_empty() && cursor.last.is_none() {
             let first = self.cache.heads.first(self.connection, cursor.head_list)?;
@@ -335,6 +351,7 @@ impl Transaction<'_> {
         })
     }
 
+    /// Finds the heads of the sources again that a start may have changed.
     fn refresh(
         &mut self,
         candidates: &mut Candidates,
@@ -365,6 +382,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Adds the first task of a group's list that waits only for a token.
     fn add_also(&mut self, heads: &mut Vec<(i64, ClaimableHead)>, list: i64) -> Result<()> {
         if let Some(sort_key) = self.cache.index.first_ready(self.connection, list)? {
             let share_tag = self.share_tag_of(list)?;
@@ -373,6 +391,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Adds the groups whose token is due. Their heads left the head list when the bucket was
+    /// empty, and only a sweep brings them back.
     fn add_groups_with_tokens(&mut self, candidates: &mut Candidates) -> Result<()> {
         let (now, mut heads) = (self.steady_time(), Vec::new());
         for (_, group) in self.cache.heads.tokens_due(self.connection, i64::MAX, bounds::GROUPS)? {
@@ -404,6 +424,7 @@ impl Transaction<'_> {
 }
 
 impl Candidates {
+    /// Returns whether the claim takes tasks of this urgency.
     fn is_urgent_enough(&self, sort_key: SortKey) -> bool {
         self.last.is_none_or(|last| sort_key <= last)
     }
@@ -421,6 +442,7 @@ impl Candidates {
         }
     }
 
+    /// Removes the sources of a kind that has reached the claim's limit for it.
     fn close_kind(&mut self, kind: i64) {
         for source in 0..self.sources.len() {
             if self.sources[source].kind == kind {
@@ -459,6 +481,7 @@ impl Remaining {
             && self.kinds.get(&kind).is_none_or(|remaining| *remaining > 0)
     }
 
+    /// Lowers the number of tasks that may still start from a queue.
     fn at_most(&mut self, queue: i64, room: usize) {
         if let Some(remaining) = self.queues.get_mut(&queue) {
             *remaining = room.min(*remaining);
@@ -475,6 +498,7 @@ impl Remaining {
     }
 }
 
+/// Counts a start; returns the rest, if there is a limit.
 fn one_less(remaining: &mut FxHashMap<i64, usize>, number: i64) -> Option<usize> {
     let remaining = remaining.get_mut(&number)?;
     *remaining = remaining.saturating_sub(1);

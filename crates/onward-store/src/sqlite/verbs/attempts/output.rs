@@ -15,6 +15,8 @@ use crate::sqlite::commit::transaction::{Transaction, VerbResult};
 type Present = (u32, [u64; 2]);
 
 impl Transaction<'_> {
+    /// Appends to the output of a running attempt, in pieces of their own rows. The first piece of
+    /// an attempt replaces the output of the attempt before.
     pub(in crate::sqlite) fn append_output(&mut self, lease: Lease, piece: &OutputPiece) -> VerbResult<Outcome> {
         let (task, _) = self.running_under(lease)?;
         let present = self.output_of(task.id)?;
@@ -39,6 +41,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
+    /// Returns the claim whose output is stored, and the ends of its two streams.
     fn output_of(&self, task: TaskId) -> Result<Option<Present>> {
         let mut statement =
             self.connection.prepare_cached("SELECT claim, stdout, stderr FROM output WHERE task = ?")?;
@@ -61,6 +64,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Removes the output of a task.
     pub(in crate::sqlite::verbs) fn remove_output(&self, task: TaskId) -> Result<()> {
         let removed = self.connection.prepare_cached("DELETE FROM output WHERE task = ?")?.execute([task.0])?;
         if removed > 0 {

@@ -10,6 +10,9 @@ use crate::sqlite::commit::names::FIRST_GROUPED;
 use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbError, VerbResult};
 
 impl Transaction<'_> {
+    /// Ends an attempt, and applies the planned turn of its orchestration if the end has the
+    /// planned state and the mailbox is as planned. Otherwise only the end is applied, and the
+    /// ordinary path takes the turn.
     pub(in crate::sqlite) fn end_with_turn(&mut self, write: &EndWithTurn) -> VerbResult<Outcome> {
         let is_as_planned = self.is_as_planned(write)?;
         let Failed { state, lease } = self.end_as(write)?;
@@ -21,6 +24,7 @@ impl Transaction<'_> {
         Ok(Outcome::Ended(Ended { state, lease, turned }))
     }
 
+    /// Applies the end as its own write would.
     fn end_as(&mut self, write: &EndWithTurn) -> VerbResult<Failed> {
         let (outcome, state) = match &write.end {
             AttemptEnd::Complete { result } => (self.complete(write.lease, result.as_ref())?, TaskState::Completed),

@@ -121,6 +121,7 @@ impl Transaction<'_> {
         if record.revision == revision { Ok(record) } else { Err(Refusal::ScheduleChanged(name.clone()).into()) }
     }
 
+    /// Returns a schedule by its name.
     fn find_schedule(&self, name: &Name) -> Result<Option<ScheduleRecord>> {
         Ok(schedules::read(self.connection, "WHERE name = ?", [name.as_str()])?.pop())
     }

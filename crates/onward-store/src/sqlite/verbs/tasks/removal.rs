@@ -247,6 +247,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Walks the log from the oldest row on and stops at the first row that has to stay. The stop
+    /// is cached, so the next prune does not walk again over rows that are gone.
     fn prune_rows(&mut self, pruning: &mut Pruning) -> Result<()> {
         let mut row = self.cache.pruned_to - 1;
         while let Some((id, at, changes)) = self.next_log_row(row)? {
@@ -287,6 +289,7 @@ impl Transaction<'_> {
         Ok(ended.is_some_and(|(ended_in, options)| ended_in == row && options.retention.is_none()))
     }
 
+    /// Returns the first row of the log after a number.
     fn next_log_row(&self, after: i64) -> Result<Option<(i64, i64, Vec<u8>)>> {
         let mut statement =
             self.connection.prepare_cached("SELECT id, at, changes FROM log WHERE id > ? ORDER BY id LIMIT 1")?;
