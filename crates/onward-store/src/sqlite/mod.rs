@@ -1,9 +1,14 @@
 //! The SQLite store: one file, one writer at a time, and the writes of all callers in one commit.
 //!
-//! [`store`] is what callers see. A write goes through [`commit`], whose transaction calls one of
-//! the [`verbs`]; a read goes to [`reads`]. [`ready`] finds tasks for a claim, within the
-//! [`limits`]; [`row_cache`] saves it reads. [`processes`] knows about other processes on the file,
-//! [`file_layer`] about the file itself.
+//! [`store`] has the interface. A write goes through [`commit`]: it joins the writes of other
+//! callers in a queue, one thread takes them all, and one transaction applies them with the
+//! functions of [`verbs`], one function a kind of write. The caller gets its outcomes after
+//! `COMMIT`. A read goes to [`reads`], on a connection of its own.
+//!
+//! A claim finds tasks in [`ready`], which also defines *sub-queue*, *ready list*, *head list*,
+//! *sort key* and *fair-share tag*. [`limits`] has the counts and tokens that a claim must not
+//! exceed. [`row_cache`] holds rows of tasks that the next write is likely to need. [`processes`]
+//! handles other processes on the file, and [`file_layer`] the file itself.
 
 mod columns;
 mod commit;

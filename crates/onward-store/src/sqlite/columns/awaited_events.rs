@@ -3,9 +3,9 @@
 use crate::api::error::{Error, Result};
 use crate::api::name::Name;
 
-/// Names as JSON; none for none.
+/// Encodes names as JSON; `None` for an empty list.
 pub(in crate::sqlite) fn names_text(names: &[Name]) -> Option<String> {
-    // Names are text, which is always written.
+    // The encoding of text cannot fail.
     Some(names).filter(|names| !names.is_empty()).and_then(|names| serde_json::to_string(names).ok())
 }
 

@@ -1,5 +1,5 @@
-//! The rows of documents. They are read when a caller asks, and not kept in memory: no submit and
-//! no claim needs them.
+//! The rows of documents. They are read on demand and not cached, because no submit and no claim
+//! needs them.
 
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -9,11 +9,11 @@ use crate::api::error::Result;
 use crate::api::name::Name;
 use crate::api::timestamp::Timestamp;
 
-/// The columns of a record without its content, of `document d`.
+/// The columns of a record without its content, from `document d`.
 pub(in crate::sqlite) const COLUMNS: &str =
     "d.key, d.version, d.changed_at, d.content_type, d.value0, d.value1, d.value2, d.value3";
 
-/// The column of a content that is read behind [`COLUMNS`].
+/// The index of the content, which follows [`COLUMNS`].
 pub(in crate::sqlite) const CONTENT: usize = 8;
 
 const VALUE0: usize = 4;
@@ -36,7 +36,7 @@ pub(in crate::sqlite) fn record(collection: &Name, row: &Row<'_>) -> rusqlite::R
     })
 }
 
-/// Reads the content behind [`COLUMNS`].
+/// Reads the content, which follows [`COLUMNS`].
 pub(in crate::sqlite) fn content(row: &Row<'_>) -> rusqlite::Result<Bytes> {
     Ok(Bytes::from(row.get::<_, Vec<u8>>(CONTENT)?))
 }
@@ -48,7 +48,7 @@ pub(in crate::sqlite) fn find(connection: &Connection, collection: &Name, key: &
     Ok(statement.query_row([collection.as_str(), key], read).optional()?)
 }
 
-/// Writes a new document into a collection, or replaces the one of its key.
+/// Writes a document into a collection, and replaces the one with the same key.
 pub(in crate::sqlite) fn put(
     connection: &Connection,
     collection: i64,
@@ -71,7 +71,7 @@ pub(in crate::sqlite) fn put(
     Ok(())
 }
 
-/// Counts one more document of a collection, which is created if it does not exist. Returns the
+/// Counts a new document of a collection, and creates the collection if it is missing. Returns the
 /// number of the collection.
 pub(in crate::sqlite) fn count_new(connection: &Connection, collection: &Name) -> Result<i64> {
     let mut statement = connection.prepare_cached(include_str!("../sql/documents/count_new_document.sql"))?;

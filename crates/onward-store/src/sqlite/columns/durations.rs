@@ -1,5 +1,4 @@
-//! Durations as integers of columns. Durations that do not fit are stored as the longest one that
-//! does.
+//! Durations as integers of columns. A duration that does not fit becomes the longest that does.
 
 use std::time::Duration;
 

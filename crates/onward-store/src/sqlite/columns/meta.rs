@@ -1,9 +1,9 @@
-//! Single values: numbers kept in `meta`, and whether a query finds a row.
+//! Queries for a single value: a number in `meta`, or the existence of a row.
 
 use crate::api::error::Result;
 use crate::sqlite::commit::connection::Database;
 
-/// Returns a number kept in `meta`.
+/// Returns a number from `meta`.
 pub(in crate::sqlite) fn meta(connection: &Database<'_>, name: &str) -> Result<i64> {
     Ok(connection.prepare_cached("SELECT value FROM meta WHERE name = ?")?.query_row([name], |row| row.get(0))?)
 }

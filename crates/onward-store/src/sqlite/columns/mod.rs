@@ -1,4 +1,4 @@
-//! Values of columns that are more than a number or a name: JSON, sums of bits, durations.
+//! Values of columns that need an encoding: JSON, bits, durations.
 
 pub(super) mod awaited_events;
 pub(super) mod documents;

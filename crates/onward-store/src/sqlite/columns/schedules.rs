@@ -1,5 +1,5 @@
-//! The rows of schedules. They are read on demand and not kept in memory, because no submit and no
-//! claim needs them.
+//! The rows of schedules. They are read on demand and not cached, because no submit and no claim
+//! needs them.
 
 use bytes::Bytes;
 use rusqlite::{Connection, Params, Row, params};
@@ -13,7 +13,7 @@ use crate::api::timestamp::Timestamp;
 const COLUMNS: &str = "definition, payload, revision, paused, next_at, next_due, pending_at, last_at, last_fired_at, last_task, \
     error, error_at, fired, skipped, missed, failed, created_at";
 
-/// Returns the schedules that a condition (or an order, or a limit) selects.
+/// Returns the schedules that `which` selects, which is a condition, an order, or both.
 pub(in crate::sqlite) fn read(
     connection: &Connection,
     which: &str,
@@ -57,8 +57,8 @@ fn record(row: &Row<'_>) -> Result<ScheduleRecord> {
     })
 }
 
-/// Decodes a schedule's definition. The payload has a column of its own, because JSON would need an
-/// encoding for it.
+/// Decodes a schedule's definition. The payload has a column of its own, because JSON cannot hold
+/// bytes without an encoding.
 fn definition(row: &Row<'_>) -> Result<NewSchedule> {
     let text = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
     let mut schedule: NewSchedule = serde_json::from_str(text)

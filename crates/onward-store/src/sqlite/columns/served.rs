@@ -1,12 +1,12 @@
-//! The selection that a session serves, as JSON in a column that is NULL for one that serves
-//! everything.
+//! The queues and kinds that a session serves, as JSON. The column is NULL for a session that
+//! serves everything.
 
 use rusqlite::Row;
 
 use crate::api::error::{Error, Result};
 use crate::api::served::Served;
 
-/// Encodes a selection; `None` if it is everything.
+/// Encodes a selection; `None` for one that serves everything.
 pub(in crate::sqlite) fn write(serves: &Served) -> Result<Option<String>> {
     if serves.is_everything() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The rarer options of a task, kept as JSON in one column that is NULL for most.
+//! The rarer options of a task, as JSON in one column that is NULL for most tasks.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub(in crate::sqlite) struct TaskOptions {
     /// The time for which the unique key stays taken after the end.
     #[serde(skip_serializing_if = "Duration::is_zero")]
     pub(in crate::sqlite) keep_key_for: Duration,
-    /// The tags; the tables for searches may lag behind.
+    /// The tags. The tables that serve searches may not have them yet.
     #[serde(skip_serializing_if = "Tags::is_empty")]
     pub(in crate::sqlite) tags: Tags,
     /// The parent task.
@@ -52,16 +52,16 @@ pub(in crate::sqlite) struct TaskOptions {
     /// The reaction to a failed dependency.
     #[serde(skip_serializing_if = "OnDependencyFailure::is_default")]
     pub(in crate::sqlite) on_dependency_failure: OnDependencyFailure,
-    /// The expected bytes.
+    /// The expected I/O in bytes.
     #[serde(skip_serializing_if = "Io::is_none")]
     pub(in crate::sqlite) expected_io: Io,
-    /// The recorded bytes.
+    /// The recorded I/O in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::sqlite) io: Option<Io>,
     /// The options for joining a batch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::sqlite) aggregate: Option<Aggregate>,
-    /// The number of items that a batch has adopted.
+    /// The number of items of a batch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::sqlite) items: Option<NonZeroU32>,
     /// The affinity key.
@@ -69,7 +69,7 @@ pub(in crate::sqlite) struct TaskOptions {
     /// True for an orchestration.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(in crate::sqlite) orchestration: bool,
-    /// The activity whose result the task reports to its orchestration.
+    /// The reference under which the end of the task is reported to its orchestration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::sqlite) report: Option<u64>,
 }
@@ -101,7 +101,7 @@ impl TaskOptions {
 }
 
 impl TaskOptions {
-    /// Returns the number of items that a batch has adopted; 0 for any other task.
+    /// Returns the number of items of a batch; 0 for any other task.
     pub(in crate::sqlite) fn item_count(&self) -> u32 {
         self.items.map_or(0, NonZeroU32::get)
     }

@@ -23,13 +23,13 @@ use crate::sqlite::ready::claimable_heads::{ClaimableHead, ClaimableHeads};
 use crate::sqlite::ready::index::Index;
 use crate::sqlite::row_cache::running_tasks::RunningTasks;
 
-/// The parts of the cache that stay valid though another process has written.
+/// The parts of the cache that stay valid when another process has written.
 #[derive(Default)]
 struct Known {
     names: Option<Names>,
     limits: Option<Limits>,
     refresh_groups: bool,
-    /// The time at which reservations were last checked.
+    /// The time at which the reservations of affinity lists were last checked.
     looked_at: Option<i64>,
     pruned_to: i64,
 }
@@ -46,42 +46,42 @@ pub(in crate::sqlite) struct Cache {
     pub(in crate::sqlite) limits: Limits,
     pub(in crate::sqlite) heads: ClaimableHeads,
     pub(in crate::sqlite) affinity: AffinityKeys,
-    /// True if the groups that wait for a token are to be checked, regardless of when their token
-    /// was expected.
+    /// True if the next sweep must check every group that waits for a token, regardless of the time
+    /// at which its token was expected.
     pub(in crate::sqlite) refresh_groups: bool,
     pub(in crate::sqlite) running_rows: RunningTasks,
-    /// True if there may be keys that outlive their task.
+    /// True if a key may still be reserved although its task has ended.
     pub(in crate::sqlite) retained_keys: bool,
-    /// True if there may be tasks that follow other tasks.
+    /// True if a task may wait for another task to end, because it was submitted with `requeue`.
     pub(in crate::sqlite) successors: bool,
     /// True if some dependents of ended tasks have not been updated yet.
     pub(in crate::sqlite) has_unpropagated_ends: bool,
     /// The time at which the next attempt that awaits an external completion becomes overdue.
     pub(in crate::sqlite) next_overdue: Option<i64>,
-    /// When the next pending batch is submitted if nothing more comes.
+    /// The time at which the next pending batch becomes ready if no more items arrive.
     pub(in crate::sqlite) next_ready_batch: Option<i64>,
     /// The number of the next task. Numbers are never used again: every task that leaves `task`
     /// leaves a log row, and that row carries the number of the next task.
     pub(in crate::sqlite) next_task: i64,
     /// The number of the next log row.
     pub(in crate::sqlite) next_log: i64,
-    /// No log row before this one has the end of a task that a prune has to check: those tasks are
-    /// removed, or have their own retention.
+    /// Every end of a task that is logged before this row was handled by a prune: the task was
+    /// removed, or it has a retention of its own.
     pub(in crate::sqlite) pruned_to: i64,
-    /// The number of the next tag, once it was needed.
+    /// The number of the next tag; `None` until a tag is first written.
     pub(in crate::sqlite) next_tag: Option<i64>,
-    /// The latest day on which a task ended, once one is known.
+    /// The latest day on which a task ended; `None` until it is first needed.
     pub(in crate::sqlite) day: Option<i64>,
 }
 
 impl Cache {
-    /// Reads the cache from the file. Groups are computed again, because the file may be of a
-    /// process that died between two commits.
+    /// Reads the cache from the file. Checks all groups again, because a process may have died
+    /// between two commits and left their state behind.
     pub(in crate::sqlite) fn load(connection: &Database<'_>, now: ClockReading) -> Result<Self> {
         Self::load_with(connection, Known { refresh_groups: true, ..Known::default() }, now)
     }
 
-    /// Reloads what another process may have changed.
+    /// Reads again what another process may have changed.
     pub(super) fn reload(self, connection: &Database<'_>, now: ClockReading) -> Result<Self> {
         let known = Known {
             names: Some(self.names),
@@ -139,7 +139,8 @@ impl Cache {
         share_tag_of(connection, &self.names, &mut self.limits, list)
     }
 
-    /// Returns the lists of a head list whose groups have received a token since the last sweep.
+    /// Returns the lists of a head list whose groups have received a token since they were last
+    /// checked.
     pub(in crate::sqlite) fn lists_with_tokens(
         &mut self,
         connection: &Database<'_>,
@@ -183,7 +184,7 @@ pub(in crate::sqlite) fn next_ready_batch(connection: &Database<'_>) -> Result<O
     Ok(connection.prepare_cached("SELECT min(ready_at) FROM pending_batch")?.query_row([], |row| row.get(0))?)
 }
 
-/// Returns the number of a limit's scope, unless it is of groups.
+/// Returns the number of a limit's scope; `None` for a group or all groups, which have none.
 pub(in crate::sqlite) fn scope_number(names: &Names, scope: &LimitScope) -> Option<ScopeNumber> {
     match scope {
         LimitScope::All => Some(ScopeNumber::All),
@@ -193,7 +194,8 @@ pub(in crate::sqlite) fn scope_number(names: &Names, scope: &LimitScope) -> Opti
     }
 }
 
-/// Returns the heads of groups' lists: in the tables of a shared file, else found by the lists.
+/// Returns the claimable heads. In a shared file they are in the tables; else they are found from
+/// the ready lists.
 fn heads(connection: &Database<'_>, names: &Names, index: &mut Index, limits: &mut Limits) -> Result<ClaimableHeads> {
     if index.is_shared() {
         return Ok(ClaimableHeads::Tables);

@@ -1,4 +1,5 @@
-//! The sizes of commits, which a fair comparison with a bare program needs.
+//! The sizes of commits, so that a benchmark can compare the store with a program that commits
+//! batches of a known size.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,7 +28,7 @@ pub(in crate::sqlite) struct CommitSizes {
     ending: AtomicU64,
 }
 
-/// The number of commits and of what they held, since the store was opened.
+/// The number of commits and of the operations in them, since the store was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CommitCounts {
     /// Commits.

@@ -1,5 +1,9 @@
-//! The writing connection and what belongs to it. One thread at a time commits the writes of all
-//! callers.
+//! The commit: applies the writes of all callers in one transaction on the writing connection.
+//!
+//! The order is the guarantee. [`in_transaction`](Committer::in_transaction) takes the write lock,
+//! rereads what another process has changed, applies the writes, and commits. It then checks that
+//! the file is still at its path. Only after that do callers get their outcomes and waiters their
+//! notifications. An error before that point rolls everything back and drops the cache.
 
 use std::fmt;
 use std::sync::Arc;
@@ -35,14 +39,14 @@ use crate::sqlite::store::sqlite_errors::in_file;
 pub(in crate::sqlite) struct CommitRequest {
     /// The writes, in order.
     pub(in crate::sqlite) writes: Vec<Write>,
-    /// True if the tags must be in the tables when the request is completed.
+    /// True if the tags of all tasks must be in the tables when the request is done.
     pub(in crate::sqlite) tags: bool,
     /// The channel to the caller.
     pub(super) reply: oneshot::Sender<Result<Vec<Outcome>>>,
 }
 
-/// The outcomes that a commit has to send to its callers. Sending them takes a while, so it is done
-/// after the committer is released.
+/// The outcomes that a commit sends to its callers. They are sent after the committer is released,
+/// so that the next commit can begin.
 pub(in crate::sqlite) struct Replies(Vec<(CommitRequest, Result<Vec<Outcome>>)>);
 
 impl Replies {
@@ -67,7 +71,7 @@ pub(in crate::sqlite) struct Committer {
     pub(in crate::sqlite) memory_tasks: MemoryTasks,
     /// The other processes on the file, if there can be any.
     pub(in crate::sqlite) peers: Option<PeerProcesses>,
-    /// `None` for a store in memory, and for a file that has no name yet.
+    /// The files of the store. `None` for a store in memory, and for a file that has no name yet.
     pub(in crate::sqlite) file: Option<StoreFiles>,
     /// `None` for a store in memory, which has no write-ahead log.
     pub(in crate::sqlite) checkpoint_trigger: Option<Arc<CheckpointTrigger>>,
@@ -77,14 +81,14 @@ pub(in crate::sqlite) struct Committer {
     pub(in crate::sqlite) notifications: NotificationSender,
     /// The sizes of commits so far.
     pub(in crate::sqlite) sizes: Arc<CommitSizes>,
-    /// True if callers of this process write to the file on their own connections. Once set, it
-    /// stays.
+    /// True if programs write to the file on connections of their own, in this process. It never
+    /// becomes false again.
     pub(in crate::sqlite) callers_write: Arc<AtomicBool>,
     /// True if some tags are only in rows of tasks and not in the tables.
     pub(in crate::sqlite) has_new_tags: Arc<AtomicBool>,
-    /// The tasks of which waiters were notified.
+    /// The tasks of whose end waiters were notified.
     pub(in crate::sqlite) notified: Arc<NotificationWatermark>,
-    /// The log entries of which waiters were notified.
+    /// The log entries that waiters were notified of.
     pub(in crate::sqlite) notified_entries: Arc<NotificationWatermark>,
     /// `None` after a rollback: the cache may be wrong, and is read again.
     cache: Option<Cache>,
@@ -93,23 +97,23 @@ pub(in crate::sqlite) struct Committer {
     data_version: i64,
     /// True if other processes may write to the store: a store in memory has only this one.
     is_file: bool,
-    /// True if peers came or went and the store has not adapted to that yet.
+    /// True if peers came or went since the index was last moved to fit.
     peers_changed: bool,
-    /// True if the index was moved to the tables for callers who write themselves.
+    /// True if the index was moved to the tables because callers write on their own connections.
     indexed_for_callers: bool,
     /// The number of the next task at the last check for missed tasks.
     next_task_seen: i64,
     /// The number of the next log entry at that check.
     next_entry_seen: i64,
-    /// SQLite's data version when this process last looked for writes of other processes.
+    /// SQLite's data version when this process last checked for writes of other processes.
     version_notified: i64,
-    /// True if a brief process has taken tasks, or may.
+    /// True if a brief process has prepared for sessions: see `prepare_for_sessions`.
     has_sessions: bool,
 }
 
 impl fmt::Debug for Committer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Core").finish_non_exhaustive()
+        f.debug_struct("Committer").finish_non_exhaustive()
     }
 }
 
@@ -167,9 +171,9 @@ impl Committer {
         }
     }
 
-    /// Commits the writes of all requests together. If a statement fails, each request is tried on
-    /// its own, so that only the one that fails gets the error.
-    #[must_use = "the callers wait for their answers"]
+    /// Commits the writes of all requests together. If a statement fails, commits each request on
+    /// its own, so that only the request at fault gets the error.
+    #[must_use = "the callers wait for their outcomes"]
     pub(in crate::sqlite) fn commit(&mut self, requests: Vec<CommitRequest>) -> Replies {
         if self.is_to_copy_log() && self.check_file().is_ok() {
             housekeeping::checkpoint_wal(&self.connection);
@@ -183,11 +187,11 @@ impl Committer {
                 self.sizes.record(&requests, &outcomes);
                 Replies(requests.into_iter().zip(outcomes.into_iter().map(Ok)).collect())
             }
-            // A commit to a file that is no longer there cannot be tried again.
+            // Another attempt cannot succeed: the file is no longer there.
             Err(error) if requests.len() == 1 || error.is_replaced() => {
                 if error.is_replaced() {
-                    // Firing the trigger wakes those who wait for something else, so that they see
-                    // the error too.
+                    // Firing the trigger wakes the housekeeping thread, which wakes all waiters, so
+                    // that they get the error too.
                     self.checkpoint_trigger.iter().for_each(|checkpoint_trigger| checkpoint_trigger.fire());
                 }
                 Replies(requests.into_iter().map(|request| (request, Err(error.clone()))).collect())
@@ -196,8 +200,9 @@ impl Committer {
         }
     }
 
-    /// Returns true if this commit must first copy the log back: where there is little room, and in
-    /// a process without housekeeping.
+    /// Returns true if this commit must first copy the write-ahead log into the database: if the
+    /// disk is nearly full, or if a brief process, which has no housekeeping thread, has a long
+    /// log.
     fn is_to_copy_log(&self) -> bool {
         let is_brief = self.is_brief();
         self.checkpoint_trigger.as_ref().is_some_and(|checkpoint_trigger| {
@@ -205,9 +210,9 @@ impl Committer {
         })
     }
 
-    /// Does for a brief process, before it takes tasks, what a lasting process does when it opens
-    /// the store. Sessions of ended processes lapse. Sessions of live processes get a lease,
-    /// because a process that is alone need not renew it.
+    /// Prepares a brief process for its first session or claim. A lasting process does the same
+    /// when it opens the store. Sessions of ended processes lapse. Sessions of live processes get a
+    /// lease, because a process that was alone did not renew its session.
     fn prepare_for_sessions(&mut self, requests: &[CommitRequest]) -> Result<()> {
         let takes = |write: &Write| matches!(write, Write::OpenSession(_) | Write::Claim(_) | Write::Sweep);
         if !self.is_brief() || self.has_sessions || !requests.iter().any(|request| request.writes.iter().any(takes)) {
@@ -239,8 +244,8 @@ impl Committer {
         tags: bool,
     ) -> Result<Vec<Vec<Outcome>>> {
         let outcomes = self.in_transaction(|transaction| {
-            // Pushed and not collected: a collected result does not know its length, and grows by
-            // moving its elements.
+            // A loop, because collecting into a `Result` loses the length, so that the vector would
+            // grow by moving its elements.
             let mut outcomes = Vec::with_capacity(calls.len());
             for writes in calls {
                 outcomes.push(transaction.write_all(writes)?);
@@ -260,8 +265,8 @@ impl Committer {
         work: impl FnOnce(&mut Transaction<'_>) -> Result<T>,
     ) -> Result<T> {
         self.begin().map_err(|error| self.cause_of(error))?;
-        // The refresh needs the write lock, which `begin` has taken: no other process can write
-        // between the refresh and the commit, so the cache stays valid for the transaction.
+        // `begin` has taken the write lock: no other process can write between the refresh and the
+        // commit, so the cache stays valid for the transaction.
         let outcome = self.check_before().and_then(|()| self.refresh()).and_then(|()| {
             let (first, first_entry) = (self.next_task(), self.next_entry());
             let changes = self.connection.total_changes();
@@ -274,14 +279,14 @@ impl Committer {
             self.notified.advance(first, self.next_task());
             self.has_new_tags.store(self.cache.as_ref().is_some_and(|cache| !cache.tags.is_empty()), Ordering::Release);
             self.notified_entries.advance(first_entry, self.next_entry());
-            // Only now, after the commit, so that a woken waiter finds the change in the file.
+            // Notified after the commit, so that a woken waiter finds the change in the file.
             self.notify(hint, notifications);
             Ok(value)
         });
         if outcome.is_err() {
             self.cache = None;
-            // SQLite may have rolled back by itself (a full disk). Then there is nothing to roll
-            // back.
+            // SQLite may have rolled back by itself, for example because the disk is full.
+            // `ROLLBACK` would then fail.
             if !self.connection.is_autocommit() {
                 let _ = self
                     .connection
@@ -293,8 +298,8 @@ impl Committer {
         outcome.map_err(|error| self.cause_of(error))
     }
 
-    /// Returns the error that explains another one: data read from a file that is being overwritten
-    /// looks damaged.
+    /// Returns the cause of an error. Data that is read from a file while another file replaces it
+    /// looks damaged, so damage is reported only if the file is still the same.
     pub(in crate::sqlite) fn cause_of(&mut self, error: Error) -> Error {
         if error.is_corrupt() { self.check_file().err().unwrap_or(error) } else { error }
     }
@@ -310,8 +315,8 @@ impl Committer {
         self.file.as_mut().map_or(Ok(()), |file| file.check(&self.connection, CommitOutcome::NotWritten))
     }
 
-    /// Marks the next checkpoint to change the generation of the file, if the transaction has
-    /// changed a row since the connection had made `changes` changes.
+    /// Raises the generation in the file's identity row, if a checkpoint has asked for it and the
+    /// transaction has changed a row. `changes` is the connection's count of changes before.
     fn raise_generation(&self, changes: u64) -> Result<Option<i64>> {
         let Some(file) = self.file.as_ref().filter(|file| file.is_to_be_raised()) else { return Ok(None) };
         if self.connection.total_changes() == changes {
@@ -321,7 +326,7 @@ impl Committer {
         let sql = "UPDATE identity SET generation = generation + 1 RETURNING generation";
         let raised = self.connection.database().prepare_cached(sql)?.query_row([], |row| row.get(0));
         raised.map(Some).map_err(|error| match error {
-            // Only damage removes the row or the number in it.
+            // Only damage removes the row or the number in it: no statement of the store does.
             rusqlite::Error::QueryReturnedNoRows | rusqlite::Error::InvalidColumnType(..) => {
                 Error::corrupt("the identity of the store is missing")
             }
@@ -342,14 +347,14 @@ impl Committer {
         file.check(&self.connection, CommitOutcome::Unknown)
     }
 
-    /// Begins a transaction, and waits for the write lock. The ticket makes processes take turns:
-    /// SQLite's lock has no order, so a busy process could starve the others.
+    /// Begins a transaction, which waits for the write lock. The ticket makes processes take turns:
+    /// SQLite's lock has no order, so a busy process could starve its peers.
     fn begin(&self) -> Result<()> {
         let begin = || self.connection.database().prepare_cached("BEGIN IMMEDIATE")?.execute([]).map(drop);
         let Some(peers) = &self.peers else { return Ok(begin()?) };
         let ticket_lock = peers.ticket_lock();
-        // A process that is alone takes no ticket. A brief process registers with its peers before
-        // it writes.
+        // A process that is alone takes no ticket, because it has no peer to starve. A brief
+        // process counts as a peer before it writes.
         let _ticket = if peers.is_woken_by_all_writes() { None } else { ticket_lock.acquire()? };
         begin().map_err(|failure| ticket_lock.lock().name_holder(failure))
     }
@@ -361,7 +366,8 @@ impl Committer {
         work: impl FnOnce(&mut Transaction<'_>) -> Result<T>,
     ) -> Result<(T, Hint, Vec<TaskNotification>)> {
         let Some(cache) = self.cache.as_mut() else { return Err(Error::closed()) };
-        // Everything that was hinted by now is in the file, and this transaction sees it.
+        // Every change that was hinted by now is in the file, and this transaction sees it. A claim
+        // that finds nothing reports this count, and a later hint then makes it try again.
         let work_before = self.hints.borrow().work;
         let mut transaction = Transaction {
             connection: &self.connection.database(),
@@ -392,7 +398,8 @@ impl Committer {
         done
     }
 
-    /// Reloads what another process may have changed. Called within a transaction.
+    /// Reads again what another process may have changed. Called within a transaction, which fixes
+    /// the data version.
     pub(in crate::sqlite) fn refresh(&mut self) -> Result<()> {
         let version = self.version()?;
         let cache = match self.cache.take() {
@@ -452,15 +459,15 @@ impl Committer {
         self.hints.send_modify(|hint| hint.add(Hint { schedules: 0, ..Hint::all() }));
     }
 
-    /// Refreshes the list of peers, and leaves the adaptation for later. Returns true if the list
-    /// has changed. With `sweep`, lock files of brief processes that have ended are removed.
+    /// Refreshes the list of peers. Returns true if the list has changed; `adapt_to_peers` then
+    /// follows later. With `sweep`, removes the lock files of brief processes that have ended.
     pub(in crate::sqlite) fn refresh_peers(&mut self, sweep: bool) -> Result<bool> {
         let changed = self.peers.as_mut().map_or(Ok(false), |peers| peers.refresh(sweep))?;
         self.peers_changed |= changed;
         Ok(changed)
     }
 
-    /// Returns true if a process was running at the last look.
+    /// Returns true if a process was running when the list of peers was last refreshed.
     pub(in crate::sqlite) fn is_running(&self, process: &str) -> bool {
         self.peers.as_ref().is_none_or(|peers| peers.is_running(process))
     }
@@ -477,20 +484,21 @@ impl Committer {
         self.notify_missed_tasks()
     }
 
-    /// Notifies of tasks that came or ended since the last call. A process normally notifies of its
-    /// own commits. This covers a process that was killed between its commit and the notification,
-    /// and a caller that forgot to notify.
+    /// Notifies of tasks that came or ended since the last call and of which no process notified.
+    /// This covers a process that was killed between its commit and the notification, and a caller
+    /// that did not notify of its own transaction.
     pub(in crate::sqlite) fn notify_missed_tasks(&mut self) -> Result<()> {
         self.connection.database().prepare_cached("BEGIN")?.execute([])?;
         let read = self.refresh();
-        // A read that failed on the disk may have ended the transaction.
+        // A read that failed on the disk may have ended the transaction by itself.
         if !self.connection.is_autocommit() {
             self.connection.database().prepare_cached("COMMIT")?.execute([])?;
         }
         read?;
         let (next_task, next_entry) = (self.next_task(), self.next_entry());
-        // A needless hint costs one look, and covers a caller who hinted before it committed. A
-        // needless notification costs as many looks as there are waiters.
+        // The hint is sent even if it may be needless: it costs one claim, and covers a caller that
+        // hinted before it committed. A needless notification would make every waiter read the
+        // store, so that one needs a gap in the watermarks.
         if next_task > self.next_task_seen || next_entry > self.next_entry_seen {
             self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, ..Hint::default() }));
         }
@@ -508,8 +516,8 @@ impl Committer {
         let mut peers = self.peers.take();
         let outcome = self.in_transaction(|transaction| {
             if let Some(peers) = &mut peers {
-                // Inside the transaction: a process that came before it is seen here, so no session
-                // in the file belongs to an unknown process.
+                // Refreshed inside the transaction: a process that wrote earlier is in the list
+                // now, so no session in the file belongs to a process that the list lacks.
                 peers.refresh(true)?;
                 transaction.lapse_ended_processes(peers.name(), |name| peers.is_running(name))?;
             }
@@ -524,7 +532,7 @@ impl Committer {
         outcome?;
         self.peers_changed = false;
         self.indexed_for_callers = callers_write;
-        // A process that has ended may have changed a schedule without a notification.
+        // A process that has ended may have changed a schedule without a hint.
         self.hints.send_modify(|hint| hint.schedules += 1);
         if let Some(peers) = &self.peers {
             peers.wakers().wake();
@@ -560,8 +568,8 @@ impl Committer {
         self.has_sessions || !self.is_brief()
     }
 
-    /// Wakes all waiters of this process if another process has written since the last call, where
-    /// the system does not wake them.
+    /// Wakes all waiters of this process if another process has written since the last call. Does
+    /// nothing where a file watch wakes them.
     pub(in crate::sqlite) fn notify_foreign_writes(&mut self) -> Result<()> {
         if self.peers.as_ref().is_none_or(PeerProcesses::is_watching) {
             return Ok(());

@@ -1,8 +1,8 @@
 //! The writing connection, with a cache of its statements.
 //!
-//! A commit of one task runs four statements. Finding each by its text in rusqlite's cache, and
-//! putting it back there, took an eighth of the instructions of such a commit. So here a statement
-//! is found by the address of its text.
+//! A commit of one task runs four statements. Rusqlite's cache finds a statement by its whole text,
+//! and spent an eighth of the instructions of such a commit on finding statements and putting them
+//! back. So here a statement is found by the address of its text.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -15,25 +15,25 @@ use rustc_hash::FxHashMap;
 
 use crate::sqlite::commit::prepared_statements::PREPARED;
 
-/// The address of a text, and its length.
+/// The address and the length of a statement's text.
 type Text = (usize, usize);
 
-/// Statements whose text is part of the program.
+/// The statements whose text is a constant of the program.
 #[derive(Default)]
 struct StatementCache {
-    /// Statements by that text. `None` while one is in use.
+    /// Statements that were used before, by the address of their text. `None` while one is in use.
     idle: RefCell<FxHashMap<Text, Option<Statement<'static>>>>,
-    /// Statements prepared ahead of use, by their contents, since the same text may be in the
-    /// program twice.
+    /// Statements that were prepared when the store was opened, by text and not by address, because
+    /// the compiler may have two copies of one constant.
     prepared: RefCell<Vec<(&'static str, Statement<'static>)>>,
 }
 
-/// A connection that keeps its statements. It is a [`Connection`] otherwise.
+/// A connection that caches its statements; otherwise a [`Connection`].
 pub(in crate::sqlite) struct WritingConnection {
     /// Declared before the connection that it borrows from, and so dropped before it.
     cache: StatementCache,
-    /// Behind an `Rc`, so that it does not move when this value moves while statements borrow from
-    /// it. There is one count only.
+    /// Behind an `Rc`, so that the connection stays where it is when this value moves: statements
+    /// borrow from it. The `Rc` is never cloned.
     connection: Rc<Connection>,
 }
 
@@ -105,7 +105,7 @@ impl Deref for Database<'_> {
 }
 
 impl<'c> Database<'c> {
-    /// Returns a statement whose text is part of the program. Text made at run time goes through
+    /// Returns a statement whose text is a constant of the program. A text made at run time needs
     /// [`Connection::prepare_cached`].
     pub(in crate::sqlite) fn prepare_cached(&self, sql: &'static str) -> rusqlite::Result<StatementGuard<'c>> {
         let Some(cache) = self.cache else {
@@ -133,10 +133,10 @@ impl<'c> Database<'c> {
     /// Compiles a statement for the lifetime of the connection.
     fn compile(&self, sql: &str) -> rusqlite::Result<Statement<'static>> {
         let statement = self.connection.prepare_with_flags(sql, PrepFlags::SQLITE_PREPARE_PERSISTENT)?;
-        // SAFETY: where there is a `cache`, both are of one `WritingConnection`, whose `Connection`
-        // is behind an `Rc` and does not move. It outlives the statement, which is either in
-        // `cache`, dropped before the connection, or in a guard that borrows `cache`, and is not
-        // given away from there.
+        // SAFETY: the statement borrows from a `Connection` behind the `Rc` of a
+        // `WritingConnection`, which never moves it. The statement is either in `cache`, which is
+        // dropped before the connection, or in a guard that borrows `cache`. No code takes it out
+        // of there.
         #[expect(unsafe_code, reason = "statements borrow from the connection that they are kept beside")]
         Ok(unsafe { mem::transmute::<Statement<'_>, Statement<'static>>(statement) })
     }

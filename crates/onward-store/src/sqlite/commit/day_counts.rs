@@ -1,4 +1,5 @@
-//! Counts of ended tasks by day: a day begins with a copy of the counts so far.
+//! Counts of ended tasks by day. A day begins with a copy of the counts so far, and its own counts
+//! are the difference from that copy.
 
 use rusqlite::params;
 
@@ -9,7 +10,7 @@ use crate::sqlite::commit::prepared_statements;
 use crate::sqlite::commit::transaction::Transaction;
 
 impl Transaction<'_> {
-    /// Begins a day with the first commit in which a task ends on it, before its ends are counted.
+    /// Begins a day in the first commit in which a task ends on it, before its ends are counted.
     pub(super) fn begin_day(&mut self) -> Result<()> {
         let latest = self.latest_day()?;
         let day = counted_on(self.now, latest);

@@ -1,10 +1,9 @@
-//! The tags of new tasks, which are not in the tables yet.
+//! Deferred tags: the tags of new tasks that are not yet in the tables `tag` and `task_tag`.
 //!
-//! A task's tags are in its row, including those that an orchestration sets itself later. The
-//! tables that find tasks by tags are written in bulk. Each tag of a task is on another page there,
-//! so twenty tags written with every submit would change twenty pages, while the task itself
-//! changes one. A search by tags writes them first. The tags held here can be read again from the
-//! rows.
+//! A task's tags are in its row, including those that an orchestration sets later. The tables serve
+//! searches by tag, and are written in bulk: each tag of a task is on another page there. Twenty
+//! tags written with every submit would change twenty pages, where the task itself changes one. A
+//! search writes the deferred tags first. After a restart they are read from the rows.
 
 use std::collections::BTreeMap;
 
@@ -18,15 +17,15 @@ use crate::sqlite::columns::task_options::TaskOptions;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::ready::index::ALL_IN_TABLES;
 
-/// The tags of tasks that the tables for searches lack so far.
+/// The tags of tasks that are not yet in the tables for searches.
 #[derive(Debug)]
 pub(in crate::sqlite) struct NewTags {
-    /// Tags of tasks up to this number are in the tables; [`ALL_IN_TABLES`] if those of all are,
-    /// because several processes write to the file.
+    /// The watermark: the tags of tasks up to this number are in the tables. It is
+    /// [`ALL_IN_TABLES`] if several processes write to the file.
     written_to: i64,
     /// The tags by task.
     tasks: BTreeMap<i64, Tags>,
-    /// The number of these tags.
+    /// The number of tags in `tasks`.
     count: usize,
 }
 
@@ -54,8 +53,8 @@ impl NewTags {
         }
     }
 
-    /// Replaces the tags of a task, unless its old ones are in the tables. Returns true if they are
-    /// not.
+    /// Replaces the tags of a task whose tags are not in the tables. Returns false, and does
+    /// nothing, if they are.
     pub(in crate::sqlite) fn replace(&mut self, task: TaskId, tags: &Tags) -> bool {
         let is_to_come = !self.are_shared() && task.0 > self.written_to;
         let is_new = self.remove(task) || is_to_come;
@@ -72,19 +71,19 @@ impl NewTags {
         removed.is_some()
     }
 
-    /// Returns true if other processes read and write the tables. A tag that is not in the tables
-    /// at the end of a transaction could then not be found.
+    /// Returns true if other processes read the tables. All tags must then be in the tables at the
+    /// end of each transaction.
     pub(in crate::sqlite) fn are_shared(&self) -> bool {
         self.written_to == ALL_IN_TABLES
     }
 
-    /// Returns true if the tables have all tags.
+    /// Returns true if no tags are deferred.
     pub(in crate::sqlite) fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }
 
-    /// Returns true if it is time to write the tags: there are more than `limit`, or as many tasks
-    /// would have to be read to find them again, or other processes read the tables.
+    /// Returns true if it is time to write the tags: more than `limit` are deferred, a restart
+    /// would have to read the rows of more than `limit` tasks, or other processes read the tables.
     pub(super) fn are_due(&self, next_task: i64, limit: usize) -> bool {
         if self.are_shared() {
             return !self.is_empty();
@@ -99,7 +98,7 @@ impl NewTags {
         if self.are_shared() { ALL_IN_TABLES } else { next_task - 1 }
     }
 
-    /// Takes out all tags, to be written, and records how far the tables go then.
+    /// Takes out all tags, which the caller writes, and records the new watermark.
     pub(in crate::sqlite) fn take(
         &mut self,
         connection: &Database<'_>,
@@ -116,8 +115,8 @@ impl NewTags {
     }
 }
 
-/// Runs a read while tables in the connection's memory, which have all tags, hide those of the
-/// file.
+/// Runs a read while temporary tables, which include the deferred tags, hide the tables of the
+/// file. A read-only process uses it, because it cannot write the tags.
 pub(in crate::sqlite) fn with_all<T>(
     connection: &Connection,
     new: NewTags,
@@ -129,7 +128,7 @@ pub(in crate::sqlite) fn with_all<T>(
         .map_err(Into::into)
         .and_then(|()| add(connection, new))
         .and_then(|()| read());
-    // Dropped, because the remaining tables would hide the tables of the file from the next read.
+    // Dropped also after an error: the temporary tables would hide the file's from the next read.
     let dropped = connection.execute_batch("DROP TABLE IF EXISTS temp.tag; DROP TABLE IF EXISTS temp.task_tag");
     connection.pragma_update(None, "query_only", true)?;
     let read = outcome?;

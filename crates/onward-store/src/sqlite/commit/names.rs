@@ -11,19 +11,19 @@ use crate::rules::orchestration;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::prepared_statements;
 
-/// Sub-queues with a group have numbers from this one up, so that the others can be recognized and
-/// walked without them.
+/// The first number of a sub-queue with a group. The sub-queues without one are below it, so a
+/// range read finds them alone.
 pub(in crate::sqlite) const FIRST_GROUPED: i64 = 1 << 32;
 
-/// Lists of affinity keys have numbers from this one up: the number of the affinity key, and in the
-/// lowest 34 bits that of the sub-queue.
+/// The first number of a ready list of an affinity key. The bits above the lowest 34 hold the
+/// number of the affinity key, the lowest 34 bits that of the sub-queue.
 pub(in crate::sqlite) const FIRST_WITH_AFFINITY: i64 = 1 << AFFINITY_SHIFT;
 
 /// The bit where the number of the affinity key begins.
 pub(in crate::sqlite) const AFFINITY_SHIFT: u32 = 34;
 
-/// Added to the list of a task in `scheduled`: it has an affinity key, which is looked up when it
-/// becomes due.
+/// A bit in the list number of a row in `scheduled`: the task has an affinity key, whose list is
+/// looked up when the task becomes due.
 pub(in crate::sqlite) const HAS_AFFINITY: i64 = 1 << 62;
 
 /// Returns the sub-queue of a ready list.
@@ -31,7 +31,7 @@ pub(in crate::sqlite) fn sub_queue_of_list(list: i64) -> i64 {
     list & (FIRST_WITH_AFFINITY - 1)
 }
 
-/// A sub-queue: tasks that are claimable or not together.
+/// A sub-queue: the tasks of one queue, kind and group, which a limit of the group stops together.
 #[derive(Debug, Clone)]
 pub(in crate::sqlite) struct SubQueue {
     /// The queue's number.
@@ -42,8 +42,8 @@ pub(in crate::sqlite) struct SubQueue {
     pub(in crate::sqlite) group: i64,
     /// True for a sub-queue of orchestrations, which claims may leave out.
     pub(in crate::sqlite) orchestration: bool,
-    /// The sub-queue without a group of the same queue and kind; both are of orchestrations or both
-    /// are not.
+    /// The number of the sub-queue without a group of this queue and kind. Both have the same value
+    /// of `orchestration`.
     ungrouped: i64,
     /// The queue's name.
     pub(in crate::sqlite) queue_name: Name,
@@ -53,8 +53,9 @@ pub(in crate::sqlite) struct SubQueue {
     pub(in crate::sqlite) group_name: Option<Name>,
 }
 
-/// The names of the store, cached. When another process has changed the store, only what was added
-/// is read: names and sub-queues never change, and deleted queues are few.
+/// The names of the store, cached. After a write of another process only additions are read,
+/// because a name never changes its number. Queues and kinds are few and read again, since a queue
+/// can be deleted.
 #[derive(Debug, Default, Clone)]
 pub(in crate::sqlite) struct Names {
     /// The numbers of queues.
@@ -73,7 +74,7 @@ pub(in crate::sqlite) struct Names {
     sub_queues_of_group: FxHashMap<i64, Vec<i64>>,
     /// The highest numbers, from which the next ones are assigned.
     last: LastNumbers,
-    /// The last lookup.
+    /// The sub-queue that was looked up last.
     last_sub_queue: Option<LastSubQueue>,
 }
 
@@ -94,7 +95,7 @@ impl Default for LastNumbers {
     }
 }
 
-/// The sub-queue that was looked up last: the next task is often of the same.
+/// The sub-queue that was looked up last. It saves three lookups for tasks submitted in a row.
 #[derive(Debug, Clone)]
 struct LastSubQueue {
     queue: Name,
@@ -149,7 +150,7 @@ impl Names {
         self.kinds.get(name).copied()
     }
 
-    /// Returns a sub-queue by its number, or by that of a ready list of an affinity key in it.
+    /// Returns a sub-queue by its number, or by the number of a ready list.
     pub(in crate::sqlite) fn sub_queue(&self, number: i64) -> Option<&SubQueue> {
         self.by_number.get(&sub_queue_of_list(number))
     }
@@ -199,14 +200,14 @@ impl Names {
         !self.groups.is_empty()
     }
 
-    /// Returns true if `names` queues and as many kinds can be added.
+    /// Returns true if this many queues, kinds and groups can each be added.
     pub(in crate::sqlite) fn has_room_for(&self, names: usize) -> bool {
         self.queues.len() + names <= bounds::QUEUES
             && self.kinds.len() + names <= bounds::KINDS
             && self.groups.len() + names <= bounds::GROUPS
     }
 
-    /// Returns true if the names that the tasks of a turn bring can be added.
+    /// Returns true if the new names of the tasks that a turn submits can be added.
     pub(in crate::sqlite) fn has_room_for_turn(&self, submits: &[NewTask]) -> bool {
         let fits = |known: &foldhash::HashMap<Name, i64>, name_of: fn(&NewTask) -> Option<&Name>, most| {
             orchestration::has_room(submits, name_of, known.len(), |name| known.contains_key(name), most)
@@ -351,7 +352,8 @@ impl Names {
         Ok(number)
     }
 
-    /// Forgets a queue until it is used again. Its number and sub-queues stay, for its ended tasks.
+    /// Deletes a queue's name until it is used again. Its number and sub-queues stay, for its ended
+    /// tasks.
     pub(in crate::sqlite) fn delete_queue(&mut self, connection: &Database<'_>, name: &Name) -> Result<()> {
         connection.prepare_cached("UPDATE queue SET deleted = 1 WHERE name = ?")?.execute([name.as_str()])?;
         self.queues.remove(name);
@@ -379,7 +381,7 @@ impl Names {
     }
 }
 
-/// Reads names with numbers above `behind`.
+/// Reads the names with numbers above `behind`.
 fn numbers(connection: &Database<'_>, sql: &'static str, behind: i64) -> Result<foldhash::HashMap<Name, i64>> {
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([behind])?;

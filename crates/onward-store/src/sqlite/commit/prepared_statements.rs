@@ -1,8 +1,8 @@
 //! Statements that are compiled when a store is opened.
 //!
-//! Compiling these takes longer than running them. Without this the first tasks of a store that has
-//! just been opened, and the first that depend on other tasks, would cost several times what later
-//! ones do. Rarer statements are compiled at their first use.
+//! Compiling one takes longer than running it. Without this, the first tasks after an open, and the
+//! first with dependencies, would cost several times as much as later ones. Rarer statements are
+//! compiled when they are first used.
 
 /// Adds a queue, or restores a deleted one.
 pub(super) const ADD_QUEUE: &str = "INSERT INTO queue (name) VALUES (?1) ON CONFLICT (name) DO UPDATE SET deleted = 0";
@@ -13,9 +13,9 @@ pub(super) const ADD_KIND: &str = "INSERT INTO kind (name) VALUES (?)";
 /// Adds a sub-queue.
 pub(super) const ADD_SUB_QUEUE: &str =
     "INSERT INTO sub_queue (id, queue, kind, task_group, orchestration) VALUES (?, ?, ?, ?, ?)";
-/// Adds a dependency. A task may name the same one twice.
+/// Adds a dependency. A task may name the same dependency twice.
 pub(in crate::sqlite) const ADD_DEPENDENCY: &str = "INSERT OR IGNORE INTO dependency (task, dependent) VALUES (?, ?)";
-/// Records a kind of link in a task's row, so that tasks without links need no lookup at their end.
+/// Records a kind of link in a task's row, so that the end of a task without links needs no lookup.
 pub(in crate::sqlite) const ADD_LINK: &str = "UPDATE task SET links = links | ? WHERE id = ?";
 /// Finds the first dependents of an ended task.
 pub(in crate::sqlite) const FIRST_DEPENDENTS: &str = include_str!("../sql/relations/first_dependents.sql");
@@ -30,7 +30,7 @@ pub(in crate::sqlite) const FORGET_SESSION: &str = "DELETE FROM session WHERE id
 /// Finds sessions whose lease is over.
 pub(in crate::sqlite) const SESSIONS_OVER: &str =
     "SELECT id, lease_until FROM session WHERE lease_until <= ? ORDER BY id";
-/// Lists sessions, the one that ends first first.
+/// Lists sessions by the end of their lease, the earliest first.
 pub(in crate::sqlite) const SESSIONS_BY_END: &str = "SELECT id, lease_until FROM session ORDER BY lease_until";
 /// Records a claim: one row for a range of tasks, so that a batch of claims costs one row.
 pub(in crate::sqlite) const ADD_LEASE: &str =
@@ -50,7 +50,7 @@ pub(super) const DROP_DAYS: &str = "DELETE FROM day WHERE day < ?";
 /// Removes the counts from the beginnings of days before the one given.
 pub(super) const DROP_DAY_STARTS: &str = "DELETE FROM day_start WHERE day < ?";
 
-/// These, and the longer ones.
+/// The statements above, and those in files.
 pub(super) const PREPARED: [&str; 36] = [
     ADD_DAY,
     ADD_DEPENDENCY,

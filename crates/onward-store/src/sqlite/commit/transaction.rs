@@ -1,5 +1,9 @@
-//! One transaction: the writes of many callers, each accepted or rejected by itself, made durable
-//! together.
+//! One transaction: applies the writes of many callers, accepts or rejects each one by itself, and
+//! becomes durable as a whole.
+//!
+//! Some work is put off to where it is done once for many writes: completions, the propagation of
+//! ends to dependents, the log row and the counts. [`finish`](Transaction::finish) does the rest
+//! before the commit.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -63,7 +67,7 @@ pub(in crate::sqlite) type VerbResult<T> = std::result::Result<T, VerbError>;
 pub(in crate::sqlite) struct Transaction<'a> {
     /// The connection of the transaction.
     pub(in crate::sqlite) connection: &'a Database<'a>,
-    /// The writer's cache. After a rollback it is dropped.
+    /// The writer's cache. A rollback drops it.
     pub(in crate::sqlite) cache: &'a mut Cache,
     /// The wall time of all decisions.
     pub(in crate::sqlite) now: Timestamp,
@@ -81,16 +85,17 @@ pub(in crate::sqlite) struct Transaction<'a> {
     pub(in crate::sqlite) statistics: FxHashMap<(i64, TaskState), StatisticsChange>,
     /// The kinds of changes so far.
     pub(in crate::sqlite) hint: Hint,
-    /// The store's count of [`Hint::work`] before the transaction.
+    /// The value of [`Hint::work`] before the transaction. Every change counted in it is visible
+    /// here.
     pub(in crate::sqlite) work_before: u64,
     /// The notifications of ended tasks, if the process has a listener.
     pub(in crate::sqlite) notifications: Option<Vec<TaskNotification>>,
-    /// Completions that have an outcome but are not written yet.
+    /// Completions that have their outcome but are written later, many in one statement.
     pub(in crate::sqlite) completions: Vec<Completion>,
     /// Ended tasks whose dependents are to be updated.
     pub(in crate::sqlite) unpropagated_ends: VecDeque<UnpropagatedEnd>,
-    /// True if this transaction has reread counts that it wrote itself. The log cannot show then
-    /// which of its starts they include.
+    /// True if this transaction has written its counters and may have read them again. They are
+    /// then saved in every case, because the log cannot show which starts they include.
     pub(in crate::sqlite) counters_are_read: bool,
 }
 
@@ -239,7 +244,7 @@ impl LiveTask {
         }
     }
 
-    /// Its ready list as `scheduled` has it while it is not due.
+    /// Returns the list under which the table `scheduled` has the task until it is due.
     pub(in crate::sqlite) fn scheduled_list(&self) -> i64 {
         if self.options.affinity.is_some() { self.sub_queue | HAS_AFFINITY } else { self.sub_queue }
     }
@@ -259,8 +264,8 @@ struct Savepoint {
     notified: usize,
 }
 
-/// Returns true if the write is a submit that is rejected for its input, and not for what is in the
-/// store.
+/// Returns true if a write is a submit that can be rejected for its own fields only, regardless of
+/// what is in the store.
 fn is_refused_for_its_input_alone(write: &Write) -> bool {
     let Write::Submit(new) = write else { return false };
     let takes_key_over =
@@ -278,7 +283,7 @@ impl Transaction<'_> {
         Ok(outcomes)
     }
 
-    /// Applies one write: all of it, or nothing and a refusal.
+    /// Applies one write: all of it, or nothing, and returns its outcome or the refusal.
     pub(in crate::sqlite) fn write(&mut self, write: &Write) -> Result<Outcome> {
         match self.verb(write) {
             Ok(outcome) => Ok(outcome),
@@ -287,15 +292,15 @@ impl Transaction<'_> {
         }
     }
 
-    /// Applies one verb. Each verb rejects before it changes anything; only `All` can be rejected
-    /// half-way, and undoes what it did.
+    /// Applies one verb. A verb checks everything before it changes anything, so a rejected verb
+    /// leaves no trace. Only `All` can be rejected half-way; it undoes what it did.
     fn verb(&mut self, write: &Write) -> VerbResult<Outcome> {
         let outcome = self.act(write)?;
         self.settle()?;
         Ok(outcome)
     }
 
-    /// Settles what follows from a write.
+    /// Propagates the ends of tasks to dependents, and updates the lists of affinity keys.
     pub(in crate::sqlite) fn settle(&mut self) -> Result<()> {
         self.propagate_ends()?;
         self.refresh_affinity_lists()
@@ -303,8 +308,8 @@ impl Transaction<'_> {
 
     /// Runs the verb of a write.
     fn act(&mut self, write: &Write) -> VerbResult<Outcome> {
-        // A submit reads nothing of a completed task but its key, which is free by then. So the
-        // completions may stay unwritten until another verb comes.
+        // A run of completions and submits is common, and completions are cheapest in bulk. A
+        // submit reads nothing of a completed task but its key, which `complete` frees at once.
         if !matches!(write, Write::Complete { .. } | Write::Submit(_)) {
             self.flush_completions()?;
         }
@@ -365,17 +370,17 @@ impl Transaction<'_> {
 
     /// Applies all writes of a list or none.
     ///
-    /// A list of independent submits can be checked as a whole before anything is written. Any
-    /// other list needs a savepoint, which costs two statements more.
+    /// A list of independent submits is checked as a whole before anything is written. Any other
+    /// list needs a savepoint, which costs two more statements.
     fn all(&mut self, writes: &[Write]) -> VerbResult<Outcome> {
         rules::all::check(writes)?;
-        // Everything that can be rejected is known before anything is written, unless names run out
-        // on the way. So these writes need no savepoint.
+        // Nothing can be rejected after these checks, so these writes need no savepoint. The room
+        // for names is checked for as many names as there are writes.
         if writes.iter().all(is_refused_for_its_input_alone) && self.cache.names.has_room_for(writes.len()) {
             self.check_submits(writes)?;
             return Ok(Outcome::All(self.apply_each(writes)?));
         }
-        // Written first, so that a rollback to the savepoint restores the counts that hold.
+        // Saved before the savepoint, so that a rollback to it restores correct counters.
         self.save_all_counters()?;
         if self.cache.tags.are_shared() {
             self.write_tags()?;
@@ -391,15 +396,15 @@ impl Transaction<'_> {
                 self.undo_to(savepoint)?;
                 Err(VerbError::Refused(refusal))
             }
-            // All of the transaction is rolled back, and SQLite may have done that by itself,
-            // including the savepoint.
+            // The whole transaction is rolled back, and SQLite may have done that by itself. Then
+            // the savepoint is gone.
             Err(VerbError::Failed(error)) => return Err(VerbError::Failed(error)),
         };
         self.connection.prepare_cached("RELEASE all_writes")?.execute([])?;
         outcome
     }
 
-    /// Returns the state in memory of the transaction, to return to it.
+    /// Returns the transaction's state in memory, for `undo_to`.
     fn savepoint(&self) -> Savepoint {
         Savepoint {
             log: self.log.position(),
@@ -419,8 +424,8 @@ impl Transaction<'_> {
         self.statistics = savepoint.statistics;
         self.hint = savepoint.hint;
         self.notifications.iter_mut().for_each(|notifications| notifications.truncate(savepoint.notified));
-        // The log row that carries the next number is not written yet, so the number must not be
-        // read from the file.
+        // The next number cannot come from the file: the log row that carries it is not written
+        // yet.
         *self.cache = Cache::load(self.connection, self.moment())?;
         self.cache.next_task = savepoint.next_task;
         Ok(())
@@ -456,7 +461,7 @@ impl Transaction<'_> {
         self.verb(write)
     }
 
-    /// Writes the pending changes of the transaction. The caller commits.
+    /// Writes everything that was put off. The caller commits.
     pub(in crate::sqlite) fn finish(&mut self) -> Result<()> {
         // The order matters: completions end tasks, ends release dependents, and released
         // dependents enter the index. So the index and the tags are written after them, and the log
@@ -487,8 +492,8 @@ impl Transaction<'_> {
         self.write_statistics()
     }
 
-    /// Writes the number of running tasks where it is limited, and the sizes of the index tables
-    /// where they have changed.
+    /// Saves the counters: sizes of the index tables, running tasks of limited queues and kinds,
+    /// and the state of groups.
     fn save_counters(&mut self) -> Result<()> {
         self.cache.index.save_sizes(self.connection, &self.cache.names)?;
         self.cache.queues.save(self.connection)?;
@@ -498,19 +503,19 @@ impl Transaction<'_> {
         self.cache.limits.save_groups(self.connection, (self.cache.next_log - 1, self.moment()), counts)
     }
 
-    /// Returns the times of the transaction.
+    /// Returns the wall time and the steady time of the transaction.
     fn moment(&self) -> ClockReading {
         ClockReading { wall: self.now.as_microseconds(), steady: self.steady }
     }
 
-    /// Writes all counts to the tables, now and until the end of the transaction.
+    /// Saves all counters to the tables, now and at the end of the transaction.
     pub(in crate::sqlite) fn save_all_counters(&mut self) -> Result<()> {
         self.counters_are_read = true;
         self.save_counters()
     }
 
-    /// Writes the changes of statistics. The first end of a day copies the counts so far before it
-    /// changes them.
+    /// Writes the changes of statistics. If a task has ended on a new day, the counts so far are
+    /// copied first.
     fn write_statistics(&mut self) -> Result<()> {
         if self.statistics.is_empty() {
             return Ok(());
@@ -547,7 +552,8 @@ impl Transaction<'_> {
         Ok(statement.query_row([task.0], LiveTask::from_row).optional()?)
     }
 
-    /// Returns the running task of a lease, if the lease holds.
+    /// Returns the running task of a lease. This is the fence: a lease is refused if the task has
+    /// been claimed again, released or ended since.
     pub(in crate::sqlite) fn running_under(&self, lease: Lease) -> VerbResult<(LiveTask, RunningAttempt)> {
         if let Some(task) = self.live(lease.task)?
             && let Some(running) = task.running
@@ -575,7 +581,7 @@ pub(in crate::sqlite) fn id_values(ids: impl Iterator<Item = TaskId>) -> Rc<Vec<
     Rc::new(ids.map(|id| Value::Integer(id.0)).collect())
 }
 
-/// Returns the refusal with the position of the write that was rejected.
+/// Adds the position of the rejected write to its refusal.
 pub(in crate::sqlite) fn in_all(index: usize, stop: VerbError) -> VerbError {
     match stop {
         VerbError::Refused(refusal) => VerbError::Refused(Refusal::InAll { index, refusal: Box::new(refusal) }),
@@ -584,7 +590,7 @@ pub(in crate::sqlite) fn in_all(index: usize, stop: VerbError) -> VerbError {
 }
 
 impl VerbError {
-    /// Converts a refusal where none can occur to an error.
+    /// Converts a refusal to an error, for callers in which no refusal can occur.
     pub(in crate::sqlite) fn into_error(self) -> Error {
         match self {
             Self::Refused(refusal) => Error::invalid(refusal.to_string()),

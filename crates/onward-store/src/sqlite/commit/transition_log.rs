@@ -43,13 +43,13 @@ impl LogBuffer {
         self.bytes.len()
     }
 
-    /// Removes the changes after a position, at which a savepoint was set.
+    /// Removes the changes after a position.
     pub(super) fn undo_to(&mut self, position: usize) {
         self.bytes.truncate(position);
     }
 }
 
-/// A change as it is in the log.
+/// A change as read from the log.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct Logged {
     /// The task.
@@ -79,8 +79,7 @@ fn end_state(change: Change) -> Option<TaskState> {
     }
 }
 
-/// Returns the change with which a task ends in a state; a live state has none and returns
-/// `Completed`.
+/// Returns the change with which a task enters an end state. The callers pass no live state.
 pub(in crate::sqlite) fn end_change(state: TaskState) -> Change {
     match state {
         TaskState::Failed => Change::Failed,
@@ -157,7 +156,8 @@ fn decode_change(code: u8, bytes: &mut &[u8]) -> Result<Change> {
     })
 }
 
-/// Appends a number, seven bits a byte, the lowest first.
+/// Appends a number: seven bits a byte, the lowest first, with the high bit set on all but the
+/// last.
 fn put(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push((number as u8) | 0x80);
@@ -166,7 +166,7 @@ fn put(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Takes a number off the front.
+/// Takes a number off the front of the bytes.
 fn take(bytes: &mut &[u8]) -> Result<u64> {
     let mut number = 0u64;
     for shift in (0..64).step_by(7) {

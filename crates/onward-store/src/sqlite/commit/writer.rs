@@ -1,10 +1,9 @@
-//! Group commit: callers leave their writes in a queue, and the committing thread takes them all.
+//! Group commit: callers put their writes into a queue, and the next commit takes all of them.
 //!
 //! With durability level `full` a dedicated thread commits, so that a sync never blocks an async
-//! runtime. With the other levels a commit takes microseconds, and a hand-over between threads
-//! would cost more than the commit. So a caller that finds the writer free commits at once,
-//! together with what other callers have left. It continues for a few batches; then the thread
-//! commits what is left in the queue.
+//! runtime. With the other levels a commit takes microseconds, less than the hand-over to a thread.
+//! So a caller that finds the writer free commits at once, together with the requests of other
+//! callers. After a few batches it stops, and the thread commits the rest of the queue.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,41 +19,41 @@ use crate::api::write::Write;
 use crate::bounds;
 use crate::sqlite::commit::committer::{CommitRequest, Committer};
 
-/// The most writes that a caller commits itself. More take longer than a hand-over (which sleeps
-/// and wakes two threads), and would block the caller's thread.
+/// The most writes that a caller commits itself. More take longer than a hand-over, which sleeps
+/// and wakes two threads, and would block the caller's thread.
 const ON_THE_SPOT: usize = 64;
 
-/// The number of batches of so few writes that a caller commits one after the other. Writes that
-/// arrive in the meantime need not wake the thread, which would take a processor from the callers.
+/// The number of small batches that a caller commits one after the other. Writes that arrive in the
+/// meantime need not wake the thread, which would take a processor from the callers.
 const BATCHES_ON_THE_SPOT: usize = 4;
 
-/// The number of unshared commits in a row after which a caller counts as alone. Then only every
-/// `ALONE`-th of its commits waits for other callers.
+/// The number of commits in a row with one request each after which a caller counts as alone. From
+/// then on only one in `ALONE` of its commits waits for other callers.
 const ALONE: u32 = 8;
 
-/// The group commit of a store, and the thread that it ends with.
+/// The group commit of a store, with its thread.
 #[derive(Debug)]
 pub(in crate::sqlite) struct Writer {
     /// The state that callers and the thread share.
     shared: Arc<GroupCommit>,
     /// The committing thread; `None` after it was joined.
     thread: Option<JoinHandle<()>>,
-    /// True if commits sync, and are left to the thread.
+    /// True if commits sync. Then only the thread commits.
     syncs: bool,
-    /// Blocks callers when too many wait.
+    /// Blocks callers when [`bounds::PENDING`] requests are pending.
     places: Semaphore,
 }
 
 /// The shared state of a group commit.
 #[derive(Debug)]
 struct GroupCommit {
-    /// The committer. Its lock is the right to commit.
+    /// The committer. A thread may commit while it holds this lock.
     committer: Arc<Mutex<Committer>>,
     /// The requests that wait. Its lock is held only to push and to take.
     queue: Mutex<Queue>,
     /// Wakes the thread.
     arrived: Condvar,
-    /// The number of commits in a row that had the writes of one caller alone.
+    /// The number of commits in a row that had one request.
     unshared: AtomicU32,
 }
 
@@ -65,10 +64,10 @@ struct Queue {
     requests: VecDeque<CommitRequest>,
     /// True if the store is being dropped: the thread ends once the queue is empty.
     closed: bool,
-    /// The number of callers and threads that are committing and check the queue again before they
-    /// stop.
+    /// The number of callers and threads that are committing. Each checks the queue again before it
+    /// stops.
     committing: usize,
-    /// True if the thread waits for a job, and must be woken.
+    /// True if the thread waits, and must be woken.
     thread_waits: bool,
 }
 
@@ -92,7 +91,7 @@ impl Writer {
         Ok(Self { shared, thread: Some(thread), syncs, places: Semaphore::new(bounds::PENDING) })
     }
 
-    /// Locks the committer, and waits for a commit in progress.
+    /// Locks the committer, after any commit in progress.
     pub(in crate::sqlite) fn committer(&self) -> MutexGuard<'_, Committer> {
         self.shared.committer()
     }
@@ -114,13 +113,13 @@ impl Writer {
         let is_seen_to = self.shared.push(CommitRequest { writes, tags, reply }, self.syncs)?;
         if !is_seen_to {
             let abandoned = Abandoned { shared: &self.shared, armed: true };
-            // Yielding lets other callers join this commit. The future may be dropped at that
-            // await, and `abandoned` then wakes the thread.
+            // Yielding lets other callers join this commit. If the future is dropped at that await,
+            // `abandoned` wakes the thread.
             if self.shared.may_be_shared() {
                 give_way().await;
             }
             abandoned.disarm();
-            // Another caller may have committed this request while this one yielded.
+            // Another caller may have committed this request during the yield.
             if outcome.is_empty() && !outcome.is_terminated() {
                 self.shared.commit_if_free();
             }
@@ -129,8 +128,8 @@ impl Writer {
     }
 }
 
-/// Wakes the thread if the caller is dropped between leaving its writes and committing them, so
-/// that they are committed anyway.
+/// Wakes the thread if a caller's future is dropped between queueing its writes and committing
+/// them. They are committed anyway.
 struct Abandoned<'a> {
     /// The group commit to wake.
     shared: &'a GroupCommit,
@@ -139,7 +138,7 @@ struct Abandoned<'a> {
 }
 
 impl Abandoned<'_> {
-    /// Ends the guard's duty.
+    /// Ends the guard's duty, because the caller commits now.
     fn disarm(mut self) {
         self.armed = false;
     }
@@ -153,7 +152,7 @@ impl Drop for Abandoned<'_> {
     }
 }
 
-/// Marks a caller or thread that is committing. When it stops, it wakes the thread for what is
+/// A guard of a caller or thread that is committing. Its drop wakes the thread if requests are
 /// left.
 struct Committing<'a>(&'a GroupCommit);
 
@@ -167,8 +166,8 @@ impl Drop for Committing<'_> {
     }
 }
 
-/// Lets every other ready task of the runtime run once, so that callers who are about to write do
-/// so before the commit, and share it. Alone on the runtime, a caller continues at once.
+/// Yields once, so that other ready tasks of the runtime can queue their writes and share the
+/// commit. Alone on the runtime, a caller continues at once.
 async fn give_way() {
     let mut gave_way = false;
     std::future::poll_fn(|context| {
@@ -204,7 +203,7 @@ impl GroupCommit {
     }
 
     /// Queues a request. Returns true if it will be committed without the caller: by the thread,
-    /// which is woken if `wake`, or by a caller that is committing.
+    /// which is woken if `wake` is true, or by a caller that is committing.
     fn push(&self, request: CommitRequest, wake: bool) -> Result<bool> {
         let mut queue = self.queue();
         if queue.closed {
@@ -218,8 +217,8 @@ impl GroupCommit {
         Ok(is_seen_to)
     }
 
-    /// Wakes the thread if it waits. The lock is released first, or the thread would wake only to
-    /// wait for it.
+    /// Wakes the thread if it waits. Releases the queue first, or the thread would wake only to
+    /// wait for its lock.
     fn wake(&self, queue: MutexGuard<'_, Queue>) {
         let waits = queue.thread_waits;
         drop(queue);
@@ -228,16 +227,16 @@ impl GroupCommit {
         }
     }
 
-    /// Returns true if another caller is likely to join the next commit if it is given the time.
-    /// Yielding makes a multi-threaded runtime wake another thread, which takes a lone caller a
-    /// fifth of its time.
+    /// Returns true if another caller is likely to join the next commit during a yield. A yield
+    /// makes a multi-threaded runtime wake another thread, which costs a lone caller a fifth of its
+    /// time.
     fn may_be_shared(&self) -> bool {
         let unshared = self.unshared.load(Ordering::Relaxed);
         unshared < ALONE || unshared.is_multiple_of(ALONE)
     }
 
-    /// Commits a few small batches, unless another caller or the thread is committing, which then
-    /// checks the queue again. The thread commits the rest.
+    /// Commits a few small batches. Does nothing if another caller or the thread is committing,
+    /// because that one checks the queue again. The thread commits the rest.
     fn commit_if_free(&self) {
         let mut queue = self.queue();
         if queue.committing > 0 {
@@ -254,11 +253,12 @@ impl GroupCommit {
                 Err(std::sync::TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
                 Err(std::sync::TryLockError::WouldBlock) => return,
             };
+            // The lock is tried and not awaited: a caller's thread must not block.
             self.commit_batch(committer);
         }
     }
 
-    /// Registers a committer, which looks into the queue again before it stops.
+    /// Registers a committing caller or thread, which checks the queue again before it stops.
     fn begin(&self, queue: &mut Queue) -> Committing<'_> {
         queue.committing += 1;
         Committing(self)
@@ -271,16 +271,16 @@ impl GroupCommit {
         !queue.requests.is_empty() && writes <= ON_THE_SPOT
     }
 
-    /// Commits the queued requests, as many as fit into one commit.
+    /// Commits as many queued requests as fit into one commit.
     fn commit_batch(&self, mut committer: MutexGuard<'_, Committer>) {
         let requests = self.take_batch();
         if !requests.is_empty() {
             let unshared = if requests.len() == 1 { self.unshared.load(Ordering::Relaxed).wrapping_add(1) } else { 0 };
             self.unshared.store(unshared, Ordering::Relaxed);
-            let answers = committer.commit(requests);
-            // Released before the replies are sent, so that the next commit need not wait for that.
+            let replies = committer.commit(requests);
+            // Released before the replies are sent, so that the next commit can begin.
             drop(committer);
-            answers.send();
+            replies.send();
         }
     }
 

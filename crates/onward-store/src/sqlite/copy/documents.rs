@@ -12,7 +12,7 @@ use crate::model::Document;
 use crate::postgres::DocumentRow;
 use crate::sqlite::columns::documents::{COLUMNS, content, count_new, put, record};
 
-/// Reads the documents behind a row. Returns the last row of them, too.
+/// Reads the documents after row `after`. Also returns the last row read.
 pub(super) fn read(connection: &Connection, after: i64) -> Result<(Vec<DocumentRow>, Option<i64>)> {
     let mut statement = connection.prepare_cached(&format!(
         "SELECT {COLUMNS}, d.content, d.id, c.name FROM document d JOIN document_collection c ON c.id = d.collection \

@@ -1,7 +1,7 @@
-//! Counts of ended tasks. The specification counts by kind, and by day and queue. A file counts by
-//! queue and kind together, and stores the counts at the beginning of each day. So the count of
-//! each kind is divided among the queues in proportion to their days. Every read of the file then
-//! returns the counts of the specification.
+//! Counts of ended tasks. The model counts by kind, and by day and queue. A file counts by queue
+//! and kind together, and stores the counts at the beginning of each day. So this module divides
+//! the count of each kind among the queues in proportion to their days. Every read of the file then
+//! returns the counts of the model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ pub(in crate::sqlite) fn write(connection: &Connection, names: &mut Names, waiti
     days(connection, names, waiting, &counted)
 }
 
-/// Counts what is still in history by sub-queues without a group.
+/// Adds the numbers of tasks that are still in history, by sub-queues without a group.
 const KEPT: &str = "
     INSERT INTO statistics (sub_queue, state, ended, in_history, attempts, wait, run, run_maximum)
     SELECT b.id, h.state, 0, count(*), 0, 0, 0, 0 FROM history h JOIN sub_queue l ON l.id = h.sub_queue
@@ -45,8 +45,8 @@ const KEPT: &str = "
     ON CONFLICT (sub_queue, state) DO UPDATE SET in_history = excluded.in_history;
 ";
 
-/// Shares the counts of each kind out among the queues that the daily counts mention. The result
-/// has the sums of both.
+/// Divides the counts of each kind among the queues of the daily counts. The sums by kind and by
+/// queue stay the same.
 fn share_out(waiting: &Waiting) -> Result<Counted> {
     let mut counted = Counted::new();
     for state in STATES {
@@ -65,8 +65,8 @@ fn share_out(waiting: &Waiting) -> Result<Counted> {
                 }
             }
             if left > 0 {
-                // These ended before the days that are kept, in a queue without a count left to
-                // assign.
+                // These tasks ended before the days that are kept. No queue has a count left for
+                // them.
                 *counted.entry((kind.kind.clone(), Name::default_queue(), state.code())).or_default() += left;
             }
         }
@@ -86,7 +86,8 @@ fn add(connection: &Connection, sub_queue: i64, state: i64, ended: u64) -> Resul
     Ok(())
 }
 
-/// Sums of a kind stand with any of its counts.
+/// Writes the sums of a kind's times and attempts. They are in one row of the kind, whichever it
+/// is.
 fn sums(connection: &Connection, names: &mut Names, kind: &KindStatistics, counted: &Counted) -> Result<()> {
     let database = Database::from(connection);
     let completed = TaskState::Completed.code();
@@ -107,8 +108,8 @@ fn sums(connection: &Connection, names: &mut Names, kind: &KindStatistics, count
     Ok(())
 }
 
-/// Computes the counts when each day began: the counts at the end, less what came on that day and
-/// later.
+/// Computes the counts at the beginning of each day: the present counts minus those of that day and
+/// later days.
 fn days(connection: &Connection, names: &mut Names, waiting: &Waiting, counted: &Counted) -> Result<()> {
     let mut so_far: BTreeMap<(Name, i64), u64> = BTreeMap::new();
     for ((_, queue, state), ended) in counted {

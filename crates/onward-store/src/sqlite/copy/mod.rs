@@ -1,8 +1,9 @@
-//! The store as rows that another backend takes, and out of such rows.
+//! Copies between a file and another backend: the store as rows.
 //!
 //! [`source`] reads a file while no process writes to it: [`settings`] reads everything except
-//! tasks, [`tasks`] the rest. [`target`] creates a file: rows first, then, with the verbs of the
-//! store, what has consequences for lists of tasks (limits, pauses, settings of queues).
+//! tasks, and [`tasks`] reads these. [`target`] creates a file. It writes rows first. Limits,
+//! pauses and settings of queues, which affect ready lists, are then applied with the verbs of the
+//! store.
 
 mod documents;
 mod history;

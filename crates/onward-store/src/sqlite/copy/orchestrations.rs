@@ -1,4 +1,4 @@
-//! The data of orchestrations beside their tasks.
+//! The rows of orchestrations in other tables than `task`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::postgres::{MessageRow, TurnRow};
 use crate::sqlite::columns::awaited_events::names_text;
 use crate::sqlite::reads;
 
-/// Adds to a task what the specification has in the same place, but its history.
+/// Adds to a task the orchestration's data except its history, as the model has them.
 pub(in crate::sqlite) fn complete(connection: &Connection, task: &mut Task) -> Result<()> {
     if task.instance.is_none() {
         return Ok(());
@@ -39,7 +39,7 @@ pub(in crate::sqlite) fn complete(connection: &Connection, task: &mut Task) -> R
     Ok(())
 }
 
-/// Returns the number of the last waiting message that requests a cancellation; 0 for none.
+/// Returns the number of the last unread message that requests a cancellation; 0 for none.
 fn last_cancel(connection: &Connection, task: TaskId) -> Result<u64> {
     let mut statement = connection.prepare_cached("SELECT body FROM message WHERE task = ? ORDER BY number DESC")?;
     let mut rows = statement.query([task.0])?;
@@ -52,7 +52,7 @@ fn last_cancel(connection: &Connection, task: TaskId) -> Result<u64> {
     Ok(0)
 }
 
-/// Messages behind a place in one of the mailboxes.
+/// Returns the messages after a position.
 pub(in crate::sqlite) fn messages(connection: &Connection, (task, number): (i64, i64)) -> Result<Vec<MessageRow>> {
     let mut statement = connection.prepare_cached(
         "SELECT task, number, body FROM message WHERE (task, number) > (?1, ?2) ORDER BY task, number LIMIT ?3",
@@ -63,7 +63,7 @@ pub(in crate::sqlite) fn messages(connection: &Connection, (task, number): (i64,
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Events of histories behind a place in one.
+/// Returns the chunks of histories after a position.
 pub(super) fn turns(connection: &Connection, (task, first): (i64, i64)) -> Result<Vec<TurnRow>> {
     let mut statement = connection.prepare_cached(
         "SELECT task, first, events, chunk FROM turn WHERE (task, first) > (?1, ?2) ORDER BY task, first LIMIT ?3",
@@ -75,7 +75,7 @@ pub(super) fn turns(connection: &Connection, (task, first): (i64, i64)) -> Resul
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Writes it.
+/// Writes an orchestration's data except its history and its messages.
 pub(in crate::sqlite) fn write(connection: &Connection, task: &Task) -> Result<()> {
     let Some(instance) = task.instance.as_deref() else { return Ok(()) };
     let Instance { generation, length, bytes, received, status, values, version, awaits, hold, .. } = instance;

@@ -9,7 +9,7 @@ use crate::copy::PIECE;
 use crate::model::{Output, Task};
 use crate::postgres::OutputRow;
 
-/// Adds to a task what its output is, but its pieces.
+/// Adds the output to a task, without its pieces.
 pub(super) fn complete(connection: &Connection, task: &mut Task) -> Result<()> {
     let mut statement =
         connection.prepare_cached("SELECT claim, attempt, stdout, stderr FROM output WHERE task = ?")?;
@@ -21,7 +21,7 @@ pub(super) fn complete(connection: &Connection, task: &mut Task) -> Result<()> {
     Ok(())
 }
 
-/// Reads pieces behind one.
+/// Reads the pieces after a position.
 pub(super) fn pieces(connection: &Connection, (task, stream, at): (i64, i16, i64)) -> Result<Vec<OutputRow>> {
     let mut statement = connection.prepare_cached(
         "SELECT task, stream, at, length, bytes FROM output_piece WHERE (task, stream, at) > (?1, ?2, ?3) \
@@ -36,7 +36,7 @@ pub(super) fn pieces(connection: &Connection, (task, stream, at): (i64, i16, i64
     Ok(pieces)
 }
 
-/// Writes what the output of a task is, but its pieces.
+/// Writes the output of a task, without its pieces.
 pub(super) fn write(connection: &Connection, task: &Task) -> Result<()> {
     let Some(Output { claim, attempt, ends: [stdout, stderr], .. }) = task.output.as_deref() else { return Ok(()) };
     connection

@@ -1,4 +1,4 @@
-//! Reads everything except tasks out of its tables.
+//! Reads everything except tasks from its tables.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::sqlite::limits::pauses::Pauses;
 use crate::sqlite::limits::queue_settings::Queues;
 use crate::sqlite::reads::{SubQueueNames, history, statistics};
 
-/// Reads it into a piece.
+/// Reads the settings into a piece.
 pub(in crate::sqlite) fn read(connection: &Connection, now: Timestamp, piece: &mut ChangeSet) -> Result<()> {
     let database = Database::from(connection);
     let items = &mut piece.items;
@@ -60,7 +60,7 @@ pub(in crate::sqlite) fn read(connection: &Connection, now: Timestamp, piece: &m
     Ok(())
 }
 
-/// Adds the names of queues, kinds and groups; returns the queues, including deleted ones.
+/// Adds the names of queues, kinds and groups. Returns the queues, including deleted ones.
 fn names(connection: &Connection, items: &mut Vec<SmallStateRow>) -> Result<BTreeMap<i64, Name>> {
     let mut queues = BTreeMap::new();
     for (sort, sql) in [
@@ -154,7 +154,7 @@ fn pending_batches(connection: &Connection, items: &mut Vec<SmallStateRow>) -> R
     Ok(())
 }
 
-/// Tasks that are over and whose dependents do not all know yet.
+/// Adds the ended tasks whose dependents are not all updated.
 fn unpropagated_ends(connection: &Connection, items: &mut Vec<SmallStateRow>) -> Result<()> {
     let sql = "SELECT task, state, up_to, next_child, next_item FROM unpropagated_end ORDER BY number";
     let mut statement = connection.prepare_cached(sql)?;

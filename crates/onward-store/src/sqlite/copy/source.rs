@@ -1,4 +1,4 @@
-//! Reading a store in pieces.
+//! Reads a store in pieces.
 
 use std::path::Path;
 use std::vec::IntoIter;
@@ -21,7 +21,7 @@ use crate::sqlite::store::connect::{connect_first, prepare};
 use crate::sqlite::store::open::SqliteOptions;
 use crate::sqlite::verbs::tasks::removal::ended_tasks;
 
-/// Sorts tasks that ended in one call by their ends, which only the log records.
+/// Orders the tasks that ended in one call by their ends. Only the log has that order.
 fn order_within_calls(connection: &Connection) -> Result<()> {
     let mut calls =
         connection.prepare("SELECT call, first, changes FROM temp.end_of_several JOIN log ON log.id = call")?;
@@ -33,14 +33,15 @@ fn order_within_calls(connection: &Connection) -> Result<()> {
         let (call, mut number): (i64, i64) = (row.get(0)?, row.get(1)?);
         let changes: Vec<u8> = row.get(2)?;
         for task in ended_tasks(&changes)? {
-            // Some of them may be gone, or have ended again.
+            // The task may be removed by now, or have ended again.
             number += i64::try_from(set.execute((number, task.0, call))?).unwrap_or_default();
         }
     }
     Ok(())
 }
 
-/// Writes the counts of groups to the tables. A process that was alone may have deferred them.
+/// Writes the deferred counters of groups, which a process that was alone may have left out of the
+/// tables.
 fn write_out_counts(connection: &Database<'_>, now: ClockReading) -> Result<()> {
     let names = Names::load(connection, None)?;
     let configuration = Queues::load(connection)?.configuration();
@@ -49,7 +50,7 @@ fn write_out_counts(connection: &Database<'_>, now: ClockReading) -> Result<()> 
     limits.save_groups(connection, (0, now), CounterSaving::Now)
 }
 
-/// The part that is read next.
+/// The part to read next.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     /// Settings, counts and names, in one piece.
@@ -80,23 +81,23 @@ enum Part {
     Nothing,
 }
 
-/// A store in a file to which no process writes in the meantime.
+/// A source that reads a file, to which no process writes during that time.
 #[derive(Debug)]
 pub(crate) struct SqliteSource {
     /// The connection that reads.
     connection: Connection,
     /// The clock of the store.
     clock: std::sync::Arc<dyn crate::clock::Clock>,
-    /// The part that is read next.
+    /// The part to read next.
     part: Part,
 }
 
 impl SqliteSource {
-    /// Blocks all writers of the file from now on.
+    /// Opens a source. It blocks all writers of the file from now on.
     pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<(Self, Begun)> {
         let connection = connect_first(path, None)?;
         prepare(&connection, Durability::Full)?;
-        // The order of the ends of a long history need not fit into memory.
+        // On disk, because the order of all ends need not fit into memory.
         connection.pragma_update(None, "temp_store", "FILE")?;
         connection.execute_batch("BEGIN IMMEDIATE")?;
         connection.execute_batch(
@@ -135,7 +136,7 @@ impl SqliteSource {
         Ok((rows.into_iter().map(|(_, key)| key).collect(), last))
     }
 
-    /// Reads a piece of the part, and says what comes behind it.
+    /// Reads a piece of the current part, and returns it with the position after it.
     fn read(&self) -> Result<(ChangeSet, Part)> {
         let mut piece = ChangeSet::default();
         let next = match self.part {
@@ -224,7 +225,8 @@ impl Source for SqliteSource {
     }
 }
 
-/// A task asked to stop because another took its key (2) no longer has it.
+/// The query for keys of live tasks. A task with 2 in `cancel_requested` has lost its key to
+/// another task.
 const ACTIVE_KEYS: &str = "SELECT t.id, k.name, t.key, t.id, NULL FROM task t JOIN sub_queue l ON l.id = t.sub_queue JOIN kind k ON k.id = l.kind \
      WHERE t.id > ?1 AND t.key IS NOT NULL AND t.cancel_requested < 2 ORDER BY t.id LIMIT ?2";
 

@@ -1,8 +1,8 @@
-//! The creation of a store from pieces.
+//! Creates a store from pieces.
 //!
-//! The file is written beside its final path and gets its name when it is complete and on disk. It
-//! is written without an index watermark, so the tables that find tasks are empty. The first
-//! process that opens the store fills them, as after any start.
+//! The file is written beside its final path, and gets its name when it is complete and on disk.
+//! Its index watermark is zero, so the index tables are empty. The first process that opens the
+//! store fills them, as after any restart.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -45,23 +45,23 @@ pub(crate) struct SqliteTarget {
     affinity_key: HashMap<Name, i64>,
     /// The numbers of tags so far.
     tags: HashMap<Vec<u8>, i64>,
-    /// The rows that are written after the tasks.
+    /// The rows to write after the tasks.
     waiting: Waiting,
     /// The guard that removes the file if it is not finished.
     unfinished: Unfinished,
 }
 
-/// Files that are of no use before they are whole.
+/// The guard of an incomplete file. It removes the file and those beside it.
 #[derive(Debug)]
 struct Unfinished(PathBuf);
 
 impl Unfinished {
-    /// Removes the file and those that SQLite keeps beside it.
+    /// Removes the file and SQLite's files beside it.
     fn remove(&self) {
         for suffix in ["", "-wal", "-shm", "-journal"] {
             let mut file = self.0.clone().into_os_string();
             file.push(suffix);
-            // Either there is no such file, or writing the new one reports the obstacle.
+            // If this fails, the file does not exist, or creating it again reports the cause.
             let _ = std::fs::remove_file(file);
         }
     }
@@ -74,7 +74,7 @@ impl Drop for Unfinished {
 }
 
 impl SqliteTarget {
-    /// Begins a store where there is no file.
+    /// Begins a store at a path without a file.
     pub(crate) fn new(to: PathBuf, options: SqliteOptions) -> Result<Self> {
         let name = to.display().to_string();
         Self::begin(to, options).map_err(|error| error.about(&name))
@@ -92,7 +92,7 @@ impl SqliteTarget {
         let unfinished = Unfinished(PathBuf::from(partial));
         unfinished.remove();
         let mut connection = connect(&unfinished.0, None)?;
-        // Nothing of it counts before it is synced as a whole.
+        // No sync is needed before the whole file is synced at the end.
         prepare(&connection, Durability::Memory)?;
         connection.pragma_update(None, "wal_autocheckpoint", 4096)?;
         migrate(&mut connection, MIGRATIONS)?;
@@ -118,7 +118,7 @@ impl SqliteTarget {
         self.names.ensure_sub_queue(&Database::from(&self.connection), queue, kind, group, orchestration)
     }
 
-    /// Writes a piece. Settings and counts wait until all tasks are written.
+    /// Writes a piece. Settings and counts are written after all tasks.
     fn write(&mut self, piece: ChangeSet) -> Result<()> {
         self.waiting.items.extend(piece.items);
         self.waiting.statistics.extend(piece.statistics);
@@ -140,8 +140,8 @@ impl SqliteTarget {
         piece.log.into_iter().try_for_each(|(entry, next, text)| self.log(entry, next, &text))
     }
 
-    /// Writes a unique key. A live task has its key in its own row, so only the holder's number is
-    /// kept for that.
+    /// Writes a unique key. A live task has its key in its row, so only the number of the holder is
+    /// recorded.
     fn key(&mut self, row: KeyRow) -> Result<()> {
         let Some(until) = row.until else {
             return self.execute("INSERT INTO temp.key_owner (task) VALUES (?)", [row.task]);
@@ -152,7 +152,8 @@ impl SqliteTarget {
         self.execute(sql, params![kind, key, row.task, until])
     }
 
-    /// Writes a live task. A running one is an error: its lease is of no use in the new store.
+    /// Writes a live task. A running one is an error, because its lease has no meaning in the new
+    /// store.
     fn live(&mut self, row: TaskRow) -> Result<()> {
         let task = row.into_task()?;
         let waits = match task.state {
@@ -192,7 +193,7 @@ impl SqliteTarget {
         }
     }
 
-    /// Records that a sub-queue has tasks with an affinity key.
+    /// Records that a sub-queue has tasks with an affinity key, which gives the key a number.
     fn enter_affinity_list(&mut self, affinity_key: Name, sub_queue: i64) -> Result<()> {
         let next = self.affinity_key.len().cast_signed() as i64 + 1;
         let number = *self.affinity_key.entry(affinity_key.clone()).or_insert(next);
@@ -238,7 +239,7 @@ impl SqliteTarget {
         )
     }
 
-    /// Writes the details that few tasks have, each in its own table; returns the links to them.
+    /// Writes the details that few tasks have, each to its own table. Returns the bits for `links`.
     fn details(&self, task: &Task) -> Result<u8> {
         let id = task.id.0;
         let mut links = if task.items > 0 { BATCH } else { 0 };
@@ -326,7 +327,7 @@ impl SqliteTarget {
         self.execute(sql, params![entry, at, next_task, buffer.bytes()])
     }
 
-    /// Writes what follows from the rows.
+    /// Writes the values that follow from all rows.
     fn set_counters(&mut self, counters: Counters) -> Result<()> {
         self.connection.execute_batch(SETTLE)?;
         let now = self.options.clock_of().now().as_microseconds();
@@ -340,8 +341,8 @@ impl SqliteTarget {
     }
 }
 
-/// The numbers assigned last, which no other row holds when a log is empty. No row is written if it
-/// is not needed, because a prune keeps the newest.
+/// Records the last assigned numbers in a log row, if no row has them. The number of the row is
+/// unused, because a prune always leaves the newest row.
 const NUMBERS: &str = "
     INSERT INTO log (id, at, next_task, changes)
     SELECT max(?1, coalesce((SELECT max(id) FROM log), 0) + 1), ?3, ?2, x''
@@ -349,8 +350,8 @@ const NUMBERS: &str = "
        OR ?2 > max(coalesce((SELECT next_task FROM log ORDER BY id DESC LIMIT 1), 1), coalesce((SELECT max(id) FROM task), 0) + 1)
 ";
 
-/// A live task whose key belongs to another task is asked to stop. Blocked tasks are counted as
-/// they are inserted.
+/// Updates rows after all were inserted. A live task whose key belongs to another task is asked to
+/// stop. Blocked tasks were counted when they were inserted.
 const SETTLE: &str = "
     UPDATE task SET cancel_requested = 2 WHERE key IS NOT NULL AND id NOT IN (SELECT task FROM temp.key_owner);
     UPDATE task SET links = links | 1 WHERE id IN (SELECT task FROM dependency);
@@ -407,7 +408,7 @@ impl Target for SqliteTarget {
     }
 }
 
-/// Finishes the file: switches the write-ahead log off, closes the file and renames it.
+/// Finishes the file: switches the write-ahead log off, closes the file, and renames it.
 fn finish(connection: Connection, partial: &Path, to: &Path) -> Result<()> {
     connection.pragma_update(None, "journal_mode", "DELETE")?;
     connection.close().map_err(|(_, failure)| failure)?;

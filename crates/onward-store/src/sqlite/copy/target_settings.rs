@@ -1,5 +1,5 @@
-//! Writes everything except tasks into its tables: names and rows first, the rest with the verbs of
-//! the store, which put the lists of tasks where they then belong.
+//! Writes everything except tasks to its tables: names and rows first, and then limits, pauses and
+//! settings of queues with the verbs of the store, which also update the ready lists.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::sqlite::columns::schedules;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::Names;
 
-/// The rows that are written after the tasks.
+/// The rows to write after the tasks.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct Waiting {
     /// The rows of the small state.
@@ -38,7 +38,7 @@ impl Waiting {
         self.items.iter().filter(move |item| item.sort == sort)
     }
 
-    /// Writes what no list of tasks depends on.
+    /// Writes the rows on which no ready list depends.
     pub(super) fn write_rows(&self, connection: &Connection, names: &mut Names) -> Result<()> {
         self.names(connection, names)?;
         for item in self.of("schedule") {
@@ -63,7 +63,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// Queues that were deleted are known by the names of their ended tasks.
+    /// Adds the names. A deleted queue has its name only in its ended tasks.
     fn names(&self, connection: &Connection, names: &mut Names) -> Result<()> {
         let database = Database::from(connection);
         let mut kept = BTreeSet::new();
@@ -82,7 +82,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// Returns the writes of the settings on which lists of tasks depend.
+    /// Returns the writes for the settings on which ready lists depend.
     pub(in crate::sqlite) fn writes(&self) -> Result<Vec<Write>> {
         let mut writes = Vec::new();
         for item in self.of("settings") {
@@ -105,7 +105,7 @@ impl Waiting {
         Ok(writes)
     }
 
-    /// Writes the values that the writes have set as if they were new.
+    /// Restores the values that these writes have changed.
     pub(super) fn write_what_writes_change(&self, connection: &Connection) -> Result<()> {
         for item in self.of("store") {
             let StoreSettings { configuration, schedule_revision, .. } = item.body()?;

@@ -1,4 +1,4 @@
-//! Tasks as the specification has them, out of their rows.
+//! Converts rows of tasks to tasks of the model.
 
 use std::vec::IntoIter;
 
@@ -28,7 +28,7 @@ const ENDED: &str = "SELECT h.id, h.sub_queue, h.state, h.priority, h.run_at, h.
      h.expires_at, h.options, h.key, h.payload, h.finished_at, h.result, h.ended_in, o.number \
      FROM history h JOIN temp.end_order o ON o.task = h.id WHERE h.id > ?1 ORDER BY h.id LIMIT ?2";
 
-/// Returns the live tasks behind a number.
+/// Returns the next live tasks, with numbers above `after`.
 pub(in crate::sqlite) fn live(connection: &Connection, after: i64) -> Result<IntoIter<Task>> {
     let mut sub_queues = SubQueueNames::new(connection);
     let mut statement = connection.prepare_cached(LIVE)?;
@@ -51,7 +51,7 @@ pub(in crate::sqlite) fn live(connection: &Connection, after: i64) -> Result<Int
     Ok(tasks.into_iter())
 }
 
-/// Returns the ended tasks behind a number.
+/// Returns the next ended tasks, with numbers above `after`.
 pub(in crate::sqlite) fn ended(connection: &Connection, after: i64) -> Result<IntoIter<Task>> {
     let mut sub_queues = SubQueueNames::new(connection);
     let mut statement = connection.prepare_cached(ENDED)?;
@@ -122,7 +122,7 @@ fn new_task(names: NamesOfSubQueue, options: TaskOptions, key: Option<String>) -
     }
 }
 
-/// Reads the details that few live tasks have, each from a table of its own.
+/// Reads the details that few live tasks have, each from its own table.
 fn details(connection: &Connection, task: &mut Task, links: u8) -> Result<()> {
     let id = task.id.0;
     if links & CHECKPOINT != 0 {
@@ -171,7 +171,7 @@ fn complete(connection: &Connection, tasks: &mut [Task]) -> Result<()> {
     Ok(())
 }
 
-/// Returns the tags of tasks of a table that were just read, behind a number.
+/// Returns the tags of the tasks of a table that were just read, with numbers above `after`.
 pub(in crate::sqlite) fn tags(
     connection: &Connection,
     table: &str,
@@ -190,7 +190,7 @@ pub(in crate::sqlite) fn tags(
     Ok(tags)
 }
 
-/// Entries of the log behind a number.
+/// Returns the next entries of the log, with numbers above `after`.
 pub(in crate::sqlite) fn log(connection: &Connection, after: i64) -> Result<Vec<(i64, i64, String)>> {
     let mut sub_queues = SubQueueNames::new(connection);
     let sql = "SELECT id, at, next_task, changes FROM log WHERE id > ?1 ORDER BY id LIMIT ?2";

@@ -1,4 +1,4 @@
-//! A database file whose pages get checksums when they are written and are checked when they are
+//! A database file whose pages get checksums when they are written, and are verified when they are
 //! read.
 //!
 //! Nothing here may panic: the callers are C functions.
@@ -27,18 +27,18 @@ pub(super) struct Methods {
     system: *const ffi::sqlite3_io_methods,
     /// True if checksums are verified.
     looks: bool,
-    /// The known layout of the file's pages. A file without pages has none yet.
+    /// The layout of the file's pages; `None` until the header was read or written.
     pages: Cell<Option<Pages>>,
-    /// The end of the pages that were written before the first page, which identifies the format.
-    /// SQLite may write in this order while it rewrites a file.
+    /// The end of the pages that were written before the first page, whose header defines the
+    /// layout. SQLite may write in this order when it rewrites a file.
     early: Cell<i64>,
-    /// The buffer in which a page gets its checksum, since SQLite's buffer must not be written to.
+    /// The buffer in which a page gets its checksum, because SQLite's buffer must not be changed.
     sealed: RefCell<Vec<u8>>,
     /// The log, while it is open.
     log: Cell<*const LogFile>,
 }
 
-/// Replaces the methods of an open file that read and write.
+/// Replaces the methods of an open file that depend on its content.
 ///
 /// # Safety
 /// `file` was opened by the system's VFS, and no other thread uses it yet.
@@ -49,8 +49,8 @@ pub(super) unsafe fn take_place(file: *mut ffi::sqlite3_file, looks: bool) {
     // SAFETY: see above.
     let copy = unsafe { ptr::read(system) };
     let own = ffi::sqlite3_io_methods {
-        // Without `xFetch` and `xUnfetch`, which came with version 3: a mapping is read without
-        // asking.
+        // Without `xFetch` and `xUnfetch`, which version 3 added: SQLite would read a mapped page
+        // without calling `xRead`.
         iVersion: copy.iVersion.min(2),
         xClose: Some(close),
         xRead: Some(read),
@@ -84,7 +84,7 @@ pub(super) unsafe fn methods<'a>(file: *mut ffi::sqlite3_file) -> &'a Methods {
 }
 
 impl Methods {
-    /// Says which log belongs to the file; null when it is closed.
+    /// Sets the log that belongs to the file; null when it is closed.
     pub(super) fn set_log(&self, log: *const LogFile) {
         self.log.set(log);
     }
@@ -108,7 +108,7 @@ impl Methods {
         unsafe { (*self.system).xWrite.map_or(ffi::SQLITE_IOERR, |write| write(file, data, length, offset)) }
     }
 
-    /// Reads the header of the file, if it has one, unless that was done.
+    /// Reads the header of the file, unless the layout is known or the file has none.
     ///
     /// # Safety
     /// `file` is the file of these methods.
@@ -126,8 +126,8 @@ impl Methods {
         ffi::SQLITE_OK
     }
 
-    /// Returns the number of the page that is read or written; `None` if the range is not exactly
-    /// one page with a checksum.
+    /// Returns the number of the page at a range; `None` if the range is not exactly one page with
+    /// a checksum.
     fn checked_page(&self, length: usize, offset: i64) -> Option<u64> {
         let Some(Pages::Checked(size)) = self.pages.get() else { return None };
         let offset = u64::try_from(offset).ok()?;
@@ -152,7 +152,7 @@ impl Methods {
         unsafe { self.write(file, sealed.as_ptr().cast(), length, offset) }
     }
 
-    /// Gives the pages their checksums that were written before it was known that they have any.
+    /// Adds the checksums to pages that were written before the layout was known.
     ///
     /// # Safety
     /// `file` is the file of these methods.
@@ -174,7 +174,7 @@ impl Methods {
         ffi::SQLITE_OK
     }
 
-    /// Learns from the beginning of the file, which is read or written, what its pages are.
+    /// Takes the layout from the header, if these bytes begin the file.
     fn learn(&self, data: &[u8], offset: i64) {
         if offset == 0
             && let Some(pages) = Pages::of_header(data)
@@ -184,15 +184,14 @@ impl Methods {
     }
 }
 
-/// `xRead`: the system's, and a page that is not as it was sealed is an error.
+/// `xRead`: calls the system's, and returns an error for a page with a wrong checksum.
 unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, data: *mut c_void, length: c_int, offset: i64) -> c_int {
     // SAFETY: only files of `take_place` have this method, and SQLite does not close a file during
     // another call on it.
     let methods = unsafe { methods(file) };
     // SAFETY: SQLite's own arguments.
     let code = unsafe { methods.read(file, data, length, offset) };
-    // A read shorter than a page is filled with zeros, and reported as short: there is nothing to
-    // verify.
+    // A short read is filled with zeros and reported as short, so there is no whole page to verify.
     let (ffi::SQLITE_OK, Ok(bytes)) = (code, usize::try_from(length)) else { return code };
     // SAFETY: the read that just succeeded has written `length` bytes there; no other code has the
     // buffer until this returns.
@@ -210,7 +209,7 @@ unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, data: *mut c_void, lengt
     if methods.looks && is_damaged { ffi::SQLITE_IOERR_DATA } else { code }
 }
 
-/// `xWrite`: the system's, of the page with its checksum.
+/// `xWrite`: calls the system's with the page and its checksum.
 unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, data: *const c_void, length: c_int, offset: i64) -> c_int {
     // SAFETY: as in `read`.
     let methods = unsafe { methods(file) };
@@ -241,8 +240,8 @@ unsafe extern "C" fn lock_memory(file: *mut ffi::sqlite3_file, first: c_int, cou
     // SAFETY: as in `read`.
     let methods = unsafe { methods(file) };
     if flags & ffi::SQLITE_SHM_UNLOCK != 0 && first == WRITE_LOCK {
-        // SAFETY: the log says here where it is from when it is opened until it is closed, and is
-        // used in one thread at a time with this file.
+        // SAFETY: the log sets this pointer when it is opened and clears it when it is closed. One
+        // thread at a time uses it and this file.
         unsafe { methods.log.get().as_ref() }.into_iter().for_each(LogFile::forget);
     }
     // SAFETY: the method of the table that the system gave this very file, with SQLite's own
@@ -250,13 +249,13 @@ unsafe extern "C" fn lock_memory(file: *mut ffi::sqlite3_file, first: c_int, cou
     unsafe { (*methods.system).xShmLock.map_or(ffi::SQLITE_IOERR_SHMLOCK, |lock| lock(file, first, count, flags)) }
 }
 
-/// `xClose`: gives the file its own methods back and has the system close it.
+/// `xClose`: restores the file's own methods, and calls the system's.
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
     // SAFETY: only files of `take_place` have this method, so `pMethods` came from `Box::into_raw`
     // of a `Methods`. SQLite closes a file once and during no other call on it, so no reference to
     // the box is left and it is freed only here.
     let methods = unsafe { Box::from_raw((*file).pMethods.cast_mut().cast::<Methods>()) };
-    // SAFETY: as in `lock_memory`. SQLite closes the log first, so there is none here any more.
+    // SAFETY: as in `lock_memory`. SQLite closes the log first, so the pointer is null here.
     unsafe { methods.log.get().as_ref() }.into_iter().for_each(LogFile::lose_database);
     // SAFETY: `file` stays SQLite's valid memory until this call returns; the table is the one the
     // system had set.

@@ -1,8 +1,9 @@
-//! The identity of a store's file: a number of its own, and a count that each checkpoint changes.
+//! The identity of a store's file: a random number of the store, and a generation that each
+//! checkpoint changes.
 //!
-//! Both are in the only row of the table `identity`, which is the first of the schema, so that its
-//! page is the second of the file. They are read from the database file itself, without the
-//! write-ahead log: so they say what the file holds, not what the log makes of it.
+//! Both are in the only row of the table `identity`. It is the first table of the schema, so its
+//! page is the second of the file. It is read from the database file itself, without the
+//! write-ahead log, so it shows what the file holds before the log is applied.
 
 use rusqlite::Connection;
 
@@ -11,15 +12,15 @@ use crate::sqlite::file_layer::{self, RawRead};
 /// The bytes of the file's header that are read.
 const HEADER: usize = 100;
 
-/// The octet that begins a leaf page of a table.
+/// The byte that begins a leaf page of a table.
 const TABLE_LEAF: u8 = 0x0d;
 
 /// The identity of a file at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Identity {
-    /// Drawn when the store was made. Copies have the same.
+    /// The random number of the store. Copies have the same.
     pub(in crate::sqlite) store: [u8; 16],
-    /// Goes up at least once between two checkpoints that copy something.
+    /// The generation. It goes up at least once between two checkpoints that copy pages.
     pub(in crate::sqlite) generation: i64,
 }
 
@@ -30,7 +31,7 @@ pub(super) enum Found {
     Identity(Identity),
     /// The file has no such page or no such row.
     Nothing,
-    /// The disk did not return it, so its state is unknown.
+    /// The disk did not return the page, so the identity is unknown.
     Unknown,
 }
 
@@ -49,7 +50,7 @@ impl Found {
         }
     }
 
-    /// Reads it, with a buffer as long as a page of the file.
+    /// Reads the identity, with a buffer as long as a page of the file.
     pub(super) fn on_page(connection: &Connection, page: &mut [u8]) -> Self {
         match file_layer::read_file(connection, page, page.len()) {
             RawRead::Whole => Identity::on_page(page).map_or(Self::Nothing, Self::Identity),
@@ -59,8 +60,7 @@ impl Found {
     }
 }
 
-/// Returns the size of the pages from the header of a database file (SQLite's file format, section
-/// 1.3.2).
+/// Returns the page size from the header of a database file (SQLite's file format, section 1.3.2).
 fn page_size(header: &[u8; HEADER]) -> Option<usize> {
     if !header.starts_with(b"SQLite format 3\0") {
         return None;
@@ -88,7 +88,7 @@ impl Identity {
     }
 }
 
-/// Reads an integer of this type, which says how many bytes it has.
+/// Reads an integer, whose length follows from its type.
 fn integer_of(kind: u8, bytes: &[u8]) -> Option<i64> {
     let length = match kind {
         8 => return Some(0),
@@ -103,8 +103,8 @@ fn integer_of(kind: u8, bytes: &[u8]) -> Option<i64> {
     Some(bytes.iter().fold(sign, |number, byte| number << 8 | i64::from(*byte)))
 }
 
-/// Reads the number of the store as a transaction sees it, through the log. `None` if it cannot be
-/// read.
+/// Reads the number of the store as a transaction sees it, with the log applied; `None` if it
+/// cannot be read.
 pub(super) fn seen_by(connection: &Connection) -> Option<[u8; 16]> {
     connection.query_row("SELECT store FROM identity", [], |row| row.get(0)).ok()
 }

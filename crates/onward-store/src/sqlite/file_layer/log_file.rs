@@ -1,16 +1,14 @@
 //! A write-ahead log whose appended bytes are passed to the system in few writes.
 //!
-//! SQLite writes each frame of the log with two calls, 24 bytes that name the page, and the page; a
-//! commit of some hundred tasks has some hundred frames. Each call costs more than copying its
-//! bytes. So appended bytes are gathered, and written when there are enough of them, at the latest
-//! with the frame that commits. Only after that frame does SQLite publish the commit in the memory
-//! that all users of the database share, so no reader looks for bytes that are not written. A write
-//! that fails is an error of the frame that was being appended. SQLite then rolls back the whole
-//! transaction, as if its own frame had failed.
+//! SQLite writes each frame of the log with two calls: 24 bytes that name the page, and the page. A
+//! commit of some hundred tasks has some hundred frames, and each call costs more than copying its
+//! bytes. So appended bytes are gathered. They are written when there are enough of them, and at
+//! the latest with the frame that commits. SQLite publishes a commit in the shared memory only
+//! after that frame, so no reader looks for unwritten bytes. If a write fails, the frame that is
+//! being appended gets the error. SQLite then rolls back the whole transaction.
 //!
-//! Gathered bytes that are never committed must not be written later, because another process may
-//! write at their offset when the transaction has ended. So they are discarded as soon as the write
-//! lock is released.
+//! Gathered bytes of a transaction that does not commit must not be written later, because another
+//! process may have written at their offset. So they are discarded when the write lock is released.
 //!
 //! Nothing here may panic: the callers are C functions.
 #![expect(unsafe_code, reason = "a file of SQLite's is a table of C functions; there is no safe way to be one")]
@@ -24,8 +22,8 @@ use rusqlite::ffi;
 use super::database_file;
 use crate::bounds;
 
-/// The number of bytes before the page of a frame. Nothing else of this length is written to a log,
-/// and no page is as short.
+/// The number of bytes before the page of a frame. No other write to a log has this length, and
+/// every page is longer.
 const FRAME_HEADER: usize = 24;
 
 /// The methods of one open log. The file's `pMethods` points to `own`, which is the first field.
@@ -38,15 +36,15 @@ pub(super) struct LogFile {
     system: *const ffi::sqlite3_io_methods,
     /// The database file to which the log belongs, while that is open.
     database: Cell<*mut ffi::sqlite3_file>,
-    /// The appended bytes that are not written yet: the bytes that end at `end`.
+    /// The appended bytes that are not written yet. Their last one is before the offset `end`.
     gathered: RefCell<Vec<u8>>,
-    /// The offset at which the next bytes are appended, if that is known.
+    /// The offset at which the next bytes are appended, if it is known.
     end: Cell<Option<i64>>,
-    /// True if the frame that was begun last commits.
+    /// True if the last begun frame is a commit.
     commits: Cell<bool>,
 }
 
-/// Replaces the methods of an open log that depend on what was written.
+/// Replaces the methods of an open log that depend on unwritten bytes.
 ///
 /// # Safety
 /// `file` was opened by the system's VFS as the log of `database`, and no other thread uses it yet;
@@ -58,8 +56,8 @@ pub(super) unsafe fn take_place(file: *mut ffi::sqlite3_file, database: *mut ffi
     // SAFETY: see above.
     let copy = unsafe { ptr::read(system) };
     let own = ffi::sqlite3_io_methods {
-        // Without `xFetch` and `xUnfetch`, which came with version 3: a mapping is read without
-        // asking.
+        // Without `xFetch` and `xUnfetch`, which version 3 added: SQLite would read mapped bytes
+        // without calling `xRead`.
         iVersion: copy.iVersion.min(2),
         xClose: Some(close),
         xRead: Some(read),
@@ -97,8 +95,7 @@ unsafe fn log_of<'a>(file: *mut ffi::sqlite3_file) -> &'a LogFile {
 }
 
 impl LogFile {
-    /// Discards appended bytes that were not written, because the transaction has ended without a
-    /// commit.
+    /// Discards the gathered bytes, because the transaction has ended without a commit.
     pub(super) fn forget(&self) {
         if let Ok(mut gathered) = self.gathered.try_borrow_mut()
             && !gathered.is_empty()
@@ -108,12 +105,12 @@ impl LogFile {
         }
     }
 
-    /// Forgets the database file, which was closed.
+    /// Clears the pointer to the database file, which was closed.
     pub(super) fn lose_database(&self) {
         self.database.set(ptr::null_mut());
     }
 
-    /// Writes with the system's `xWrite`, and remembers where it ended.
+    /// Writes with the system's `xWrite`, and records the offset after it.
     ///
     /// # Safety
     /// `file` is the file of this log.
@@ -128,7 +125,7 @@ impl LogFile {
         code
     }
 
-    /// Writes what is gathered. If that fails it is forgotten: SQLite takes the transaction back.
+    /// Writes the gathered bytes. Discards them if that fails, because SQLite then rolls back.
     ///
     /// # Safety
     /// `file` is the file of this log.
@@ -144,7 +141,7 @@ impl LogFile {
         code
     }
 
-    /// Appends to what is gathered, which is written if there is enough of it.
+    /// Adds to the gathered bytes, and writes them first if there are too many.
     ///
     /// # Safety
     /// `file` is the file of this log.
@@ -165,8 +162,8 @@ impl LogFile {
         ffi::SQLITE_OK
     }
 
-    /// Records whether a frame that begins is a commit: its header then holds the number of pages
-    /// of the database after it.
+    /// Records if a frame that begins is a commit. Its header then has the size of the database in
+    /// pages.
     fn note_frame(&self, bytes: &[u8]) {
         if let Ok([_, _, _, _, pages @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _]) =
             <&[u8; FRAME_HEADER]>::try_from(bytes)
@@ -176,8 +173,8 @@ impl LogFile {
     }
 }
 
-/// `xWrite`: what is appended is gathered; other writes are written at once, after what was
-/// gathered before them.
+/// `xWrite`: gathers appended bytes. Any other write is passed on at once, after the gathered
+/// bytes.
 unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, data: *const c_void, length: c_int, offset: i64) -> c_int {
     // SAFETY: only files of `take_place` have this method, and SQLite does not close a file during
     // another call on it.
@@ -205,7 +202,7 @@ unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, data: *const c_void, le
     code
 }
 
-/// `xRead`: the system's, after what was gathered is written.
+/// `xRead`: writes the gathered bytes, then calls the system's.
 unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, data: *mut c_void, length: c_int, offset: i64) -> c_int {
     // SAFETY: as in `write`.
     let log = unsafe { log_of(file) };
@@ -220,7 +217,7 @@ unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, data: *mut c_void, lengt
     }
 }
 
-/// `xTruncate`: the system's, after what was gathered is written.
+/// `xTruncate`: writes the gathered bytes, then calls the system's.
 unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, size: i64) -> c_int {
     // SAFETY: as in `write`.
     let log = unsafe { log_of(file) };
@@ -234,7 +231,7 @@ unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, size: i64) -> c_int 
     }
 }
 
-/// `xSync`: the system's, after what was gathered is written.
+/// `xSync`: writes the gathered bytes, then calls the system's.
 unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     // SAFETY: as in `write`.
     let log = unsafe { log_of(file) };
@@ -246,7 +243,7 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     }
 }
 
-/// `xFileSize`: the system's, after what was gathered is written.
+/// `xFileSize`: writes the gathered bytes, then calls the system's.
 unsafe extern "C" fn file_size(file: *mut ffi::sqlite3_file, size: *mut i64) -> c_int {
     // SAFETY: as in `write`.
     let log = unsafe { log_of(file) };
@@ -258,8 +255,8 @@ unsafe extern "C" fn file_size(file: *mut ffi::sqlite3_file, size: *mut i64) -> 
     }
 }
 
-/// `xClose`: gives the file its own methods back and has the system close it. What is gathered then
-/// is of no commit.
+/// `xClose`: restores the file's own methods, and calls the system's. Gathered bytes are dropped,
+/// because they belong to no commit.
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
     // SAFETY: only files of `take_place` have this method, so `pMethods` came from `Box::into_raw`
     // of a `LogFile`. SQLite closes a file once and during no other call on it, so no reference to
@@ -267,7 +264,7 @@ unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
     let log = unsafe { Box::from_raw((*file).pMethods.cast_mut().cast::<LogFile>()) };
     let database = log.database.get();
     if !database.is_null() {
-        // SAFETY: a database file that is closed says so, so this one is open.
+        // SAFETY: a database file that is closed clears this pointer, so the file is open.
         unsafe { database_file::methods(database) }.set_log(ptr::null());
     }
     // SAFETY: `file` stays SQLite's valid memory until this call returns; the table is the one the
@@ -286,7 +283,7 @@ mod tests {
 
     use crate::sqlite::file_layer::{NAME, register};
 
-    /// Returns a connection whose cache is so small that a transaction of a hundred rows goes to
+    /// Returns a connection with a cache so small that a transaction of a hundred rows writes to
     /// the log before it commits.
     fn connection(directory: &Path) -> Connection {
         register().unwrap();
@@ -306,8 +303,8 @@ mod tests {
         }
     }
 
-    /// Returns what another connection reads: the number of lines of each letter, and SQLite's
-    /// findings.
+    /// Returns what another connection reads: the number of rows of each letter. SQLite's integrity
+    /// check must pass.
     fn read(directory: &Path) -> Vec<(String, u32)> {
         let reader = connection(directory);
         let integrity: String = reader.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
@@ -316,14 +313,14 @@ mod tests {
         lines.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect()
     }
 
-    /// Others may have the lock by then, and write to that place.
+    /// Other processes may have the lock by then, and write at that offset.
     #[test]
     fn nothing_is_written_to_the_log_once_a_transaction_has_given_its_lock_back() {
         let directory = TempDir::new().unwrap();
         let one = connection(directory.path());
         let log_bytes = || std::fs::metadata(directory.path().join("file.db-wal")).unwrap().len();
-        // With all in the database nothing is read from the log, and so nothing written to it,
-        // while the lock is still held.
+        // With all pages in the database file, no read from the log can write the gathered bytes
+        // while the lock is held.
         one.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
         one.execute_batch("BEGIN").unwrap();
         write(&one, 0..40, "a");

@@ -1,18 +1,18 @@
-//! The record of whose write-ahead log lies beside a file, and what may be opened beside which log.
+//! The owner of a write-ahead log: a record of the file to which the log beside a store belongs.
 //!
-//! SQLite takes any log that lies beside a database for that database's, and writes it over the
-//! database when it closes it. The log may be of a killed process, or of a process whose file was
-//! moved. It then damages the new file, and its own changes are lost. So the directory
-//! `<file>-sessions` has a record, `log`: the salts of the log, which are drawn again whenever the
-//! log begins again, and the identity that the file had then. A file whose number is another, or
-//! whose generation is older, is not opened beside that log.
+//! SQLite takes any log beside a database for that database's, and copies it into the database when
+//! it closes it. But the log may be of a killed process, or of a process whose file was moved. It
+//! would damage the new file, and the log's own changes would be lost. So the directory
+//! `<file>-sessions` has a record, `log`. It holds the salts of the log, which are drawn whenever
+//! the log begins again, and the identity of the file at that time. A file with another number, or
+//! with an older generation, is not opened beside that log.
 //!
-//! A log gets its salts in the commit that begins it, and a process may be killed before it has
-//! recorded them. So the record is written before such a commit as well, with the generation of
-//! the file beneath the next log, whatever its salts will be.
+//! A log gets its salts in the commit that begins it, and the process may be killed before it
+//! records them. So the record is also written before such a commit, with the generation of the
+//! file below the next log, whatever salts that log gets.
 //!
-//! A log without a record is taken as it is: a copy of a store with its log has none, and a power
-//! failure may have left an old one.
+//! A log without a record is accepted: a copy of a store with its log has none, and after a power
+//! failure the record may be an old one.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -30,15 +30,15 @@ use crate::sqlite::file_layer::store_files::set_leaves_log;
 /// The name of the record in the directory.
 pub(in crate::sqlite) const RECORD: &str = "log";
 
-/// A log of fewer bytes has a header at most, and no page.
+/// The size in bytes below which a log has a header at most.
 const EMPTY_LOG: u64 = 32;
 
-/// The part of a log's header that is drawn whenever the log begins again.
+/// The part of a log's header that is drawn again whenever the log begins again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Salts(pub(in crate::sqlite) [u8; 8]);
 
 impl Salts {
-    /// Their offset (SQLite's file format, section 4.1).
+    /// Their offset in the log (SQLite's file format, section 4.1).
     pub(in crate::sqlite) const OFFSET: u64 = 16;
 }
 
@@ -47,9 +47,9 @@ impl Salts {
 struct Record {
     /// The salts of the log.
     salts: Salts,
-    /// The identity that the file had when that log began.
+    /// The identity of the file when that log began.
     identity: Identity,
-    /// The generation that the file has when the next log begins, if one may have begun.
+    /// The generation of the file when the next log begins, if it may have begun.
     next: Option<i64>,
 }
 
@@ -63,12 +63,12 @@ impl LogOwner {
         Self(with_suffix(store, "-sessions").join(RECORD))
     }
 
-    /// Records that the log with these salts continues the file with this identity.
+    /// Records that the log with these salts belongs to the file with this identity.
     pub(in crate::sqlite) fn record(&self, salts: Salts, identity: Identity) -> io::Result<()> {
         self.write(Record { salts, identity, next: None })
     }
 
-    /// Records that a log with other salts than these, if one begins, continues the file with this
+    /// Records that the next log, with other salts than these, belongs to the file with this
     /// identity.
     pub(in crate::sqlite) fn announce(&self, salts: Salts, identity: Identity) -> io::Result<()> {
         let present = self.read().filter(|record| record.salts == salts && record.identity.store == identity.store);
@@ -77,17 +77,17 @@ impl LogOwner {
         if present == Some(record) { Ok(()) } else { self.write(record) }
     }
 
-    /// Returns the identity that the file had when the log with these salts began, if that is
-    /// recorded.
+    /// Returns the recorded identity of the file when the log with these salts began.
     pub(in crate::sqlite) fn of(&self, salts: Salts) -> Option<Identity> {
         self.read().filter(|record| record.salts == salts).map(|record| record.identity)
     }
 
-    /// Removes the record of a store other than the one in this file.
+    /// Removes the record if it is of another store than the one in this file.
     fn remove_others(&self, file: Found) {
         let is_same = |record: Record| matches!(file, Found::Identity(file) if file.store == record.identity.store);
         if file != Found::Unknown && self.read().is_some_and(|record| !is_same(record)) {
-            // A record that stays makes the next look stricter, and the next commit replaces it.
+            // A record that cannot be removed makes the next check stricter, and the next commit
+            // replaces it.
             let _ = fs::remove_file(&self.0);
         }
     }
@@ -101,14 +101,14 @@ impl LogOwner {
     }
 }
 
-/// Returns a path with a suffix behind its last name.
+/// Returns a path with a suffix after its last name.
 pub(in crate::sqlite) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name: OsString = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
 }
 
-/// Formats a record. The period marks the end, so that a torn record is noticed.
+/// Formats a record. The period marks its end, so that an incomplete record is detected.
 fn text(Record { salts, identity, next }: Record) -> String {
     let next = next.map_or_else(String::new, |generation| format!(" {generation}"));
     format!("{} {} {}{next}.\n", hexadecimal(&salts.0), hexadecimal(&identity.store), identity.generation)
@@ -123,7 +123,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     })
 }
 
-/// Reads a record; `None` if it is not whole.
+/// Parses a record; `None` if it is incomplete.
 fn parse(text: &str) -> Option<Record> {
     let mut words = text.strip_suffix(".\n")?.split(' ');
     let salts = Salts(u64::from_str_radix(words.next()?, 16).ok()?.to_be_bytes());
@@ -133,13 +133,13 @@ fn parse(text: &str) -> Option<Record> {
     Some(Record { salts, identity: Identity { store, generation }, next })
 }
 
-/// Rejects a path where SQLite would open or create a file that other processes know by another
-/// name, or that lies beside the log of a file that is gone. Changes nothing.
+/// Rejects a path if SQLite would open or create a file that other processes know by another name,
+/// or a file beside the log of a lost one. Changes nothing.
 pub(in crate::sqlite) fn check_names(path: &Path) -> Result<()> {
     let found = match fs::metadata(path) {
         Ok(found) => Some(found),
         Err(failure) if failure.kind() == io::ErrorKind::NotFound => None,
-        // An error here is reported by opening the file.
+        // Opening the file reports the error.
         Err(_) => return Ok(()),
     };
     if let Some(found) = &found {
@@ -151,8 +151,8 @@ pub(in crate::sqlite) fn check_names(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Rejects a file with several names: SQLite names the log after the path, so that each name of a
-/// file would have a log of its own.
+/// Rejects a file with several names. SQLite names the log after the path, so each name would have
+/// a log of its own.
 fn check_links(found: &fs::Metadata) -> Result<()> {
     use std::os::unix::fs::MetadataExt as _;
     match found.nlink() {
@@ -164,14 +164,14 @@ fn check_links(found: &fs::Metadata) -> Result<()> {
     }
 }
 
-/// Rejects a file beside the log of another store, or of a later state of this one. Nothing may
-/// have been read through the connection yet.
+/// Rejects a file beside the log of another store, or of a later state of this one. It must run
+/// before the first read on the connection.
 pub(in crate::sqlite) fn check_log(connection: &Connection, path: &Path) -> Result<()> {
     if log_bytes(path) <= EMPTY_LOG {
         return Ok(());
     }
     let Found::Identity(file) = Found::in_file(connection) else {
-        // Another program's file, or one that cannot be read, which opening it reports.
+        // The file of another program, or one that cannot be read. Opening it reports that.
         return Ok(());
     };
     if let Some(record) = LogOwner::beside(path).read() {
@@ -187,8 +187,8 @@ pub(in crate::sqlite) fn check_log(connection: &Connection, path: &Path) -> Resu
             return Ok(());
         }
     }
-    // Without its record the log itself may show to which file it belongs. Read only: closing must
-    // not copy it back.
+    // Without a record, the pages in the log may show to which file it belongs. Closing this
+    // connection must not copy the log.
     set_leaves_log(connection, true);
     if seen_by(connection).is_some_and(|store| store != file.store) {
         return Err(foreign(path, "another store's file"));
@@ -197,7 +197,7 @@ pub(in crate::sqlite) fn check_log(connection: &Connection, path: &Path) -> Resu
     Ok(())
 }
 
-/// Removes the record of another store that was at the path before, if its log is gone as well.
+/// Removes the record of an earlier store at the path, if its log is gone as well.
 pub(in crate::sqlite) fn forget_other_store(connection: &Connection, path: &Path) {
     if log_bytes(path) == 0 {
         LogOwner::beside(path).remove_others(Found::in_file(connection));
@@ -239,7 +239,7 @@ mod tests {
 
     const RAISE: &str = "BEGIN IMMEDIATE; UPDATE identity SET generation = generation + 1";
 
-    /// Makes a store whose log is empty.
+    /// Creates a store with an empty log.
     fn made(path: &Path) -> Connection {
         let mut connection = connect(path, None).unwrap();
         fs::create_dir_all(with_suffix(path, "-sessions")).unwrap();
@@ -253,7 +253,7 @@ mod tests {
         connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(())).unwrap();
     }
 
-    /// Commits as a process that is killed before it records the log that the commit has begun.
+    /// Commits as a process that is killed before it records the log that the commit began.
     fn killed_after_commit(connection: &Connection, path: &Path) {
         let mut files = StoreFiles::opened(connection, path).unwrap();
         connection.execute_batch(RAISE).unwrap();

@@ -1,16 +1,15 @@
-//! The layer between SQLite and the file system: a SQLite VFS, [`vfs`], that takes part in reads
-//! and writes of two sorts of files.
+//! The layer between SQLite and the file system: a SQLite VFS, [`vfs`], that handles two kinds of
+//! files itself.
 //!
-//! Pages get **checksums** in the [database file](database_file), where the store was created with
-//! them. SQLite has none there: a bit that flips within a value is read as another value. SQLite
-//! does leave room for them at the end of each page if this is set before the file's first page is
-//! written. They are filled in when a page is written to the file and verified when a page is read;
-//! [`page`] defines them.
+//! - The [database file](database_file) gets **checksums**, if the store was created with them.
+//!   SQLite has none there, so a flipped bit within a value would be read as another value. SQLite
+//!   can leave room at the end of each page, if this is set before the first page is written. The
+//!   layer fills in the checksum when it writes a page, and verifies it when it reads one; [`page`]
+//!   defines it.
+//! - Writes to the [log](log_file) are **gathered**, because SQLite makes two for each page of a
+//!   commit. The log has checksums of its own, and its content stays as SQLite made it.
 //!
-//! Writes to the [log](log_file) are **gathered**: SQLite makes two for each page of a commit. The
-//! log has checksums of its own, and what is in it stays as SQLite made it.
-//!
-//! [`store_files`] checks that the files at the store's paths are those that it opened, by the
+//! [`store_files`] checks that the files at the store's paths are the ones that it opened, by the
 //! [`identity`] in the database file and the [owner](log_owner) of the log.
 
 mod database_file;

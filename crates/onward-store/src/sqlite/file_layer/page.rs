@@ -1,17 +1,17 @@
 //! The layout of a page with a checksum.
 //!
-//! Its last eight bytes are a CRC-32 (of zlib, ISO 3309) over the number of the page and all before
-//! these eight bytes, and a mark. Every flip of up to three bits of a page is detected for certain
-//! (Koopman, "32-bit cyclic redundancy codes for Internet applications", DSN 2002). Other damage is
-//! missed once in four milliards. The number is included so that a page written to the place of
-//! another is detected too.
+//! The last eight bytes of a page are a CRC-32 (of zlib, ISO 3309) and a constant. The CRC covers
+//! the number of the page and all bytes before it. It detects every flip of up to three bits of a
+//! page (Koopman, "32-bit cyclic redundancy codes for Internet applications", DSN 2002), and misses
+//! other damage once in four billion times. It includes the number so that it also detects a page
+//! that was written in place of another.
 
 use crc32fast::Hasher;
 
-/// The number of bytes at the end of each page that are the checksum's.
+/// The number of bytes of the checksum at the end of each page.
 pub(in crate::sqlite) const CHECKSUM_BYTES: u8 = 8;
 
-/// The bytes that follow the CRC. Another way to make checksums would have another mark.
+/// The constant that follows the CRC. Another kind of checksum would have another constant.
 const MARK: [u8; 4] = *b"onw1";
 
 /// The smallest and the largest page size that SQLite accepts, in bytes.
@@ -20,23 +20,23 @@ const SIZES: std::ops::RangeInclusive<usize> = 512..=65_536;
 /// The layout of the pages, as the header of a database file states it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pages {
-    /// They have no checksums.
+    /// The pages have no checksums.
     Plain,
-    /// They have, and are of this size in bytes.
+    /// The pages have checksums, and this size in bytes.
     Checked(usize),
 }
 
 impl Pages {
-    /// The number of bytes of the header that are needed for it.
+    /// The number of bytes of the header that show the layout.
     pub(super) const HEADER: usize = 21;
 
-    /// Returns the layout by the header with which a file begins; `None` if that is no header.
+    /// Returns the layout by the header of a file; `None` if the bytes are no header.
     pub(super) fn of_header(header: &[u8]) -> Option<Self> {
         let header = header.first_chunk::<{ Self::HEADER }>()?;
         if !header.starts_with(b"SQLite format 3\0") {
             return None;
         }
-        // The largest size does not fit, and is written as one.
+        // The largest size does not fit into 16 bits, and is stored as 1.
         let size = match u16::from_be_bytes([header[16], header[17]]) {
             1 => 65_536,
             size => usize::from(size),
@@ -53,8 +53,8 @@ pub(super) fn seal(page: &mut [u8], number: u64) {
     }
 }
 
-/// Returns true if a page is as it was sealed. A page of zeros only was never written: a file may
-/// be longer than what was written to it.
+/// Returns true if a page has its checksum. A page of zeros was never written, because a file may
+/// be longer than its content; it counts as intact.
 pub(super) fn is_intact(page: &[u8], number: u64) -> bool {
     match page.split_last_chunk::<{ CHECKSUM_BYTES as usize }>() {
         Some((content, end)) => *end == checksum(content, number) || page.iter().all(|byte| *byte == 0),
@@ -62,13 +62,13 @@ pub(super) fn is_intact(page: &[u8], number: u64) -> bool {
     }
 }
 
-/// Returns true if a page looks sealed. The first page of a file whose header states that it has no
-/// checksums must not: then the header is damaged.
+/// Returns true if a page ends with the constant. In a file whose header shows no checksums, a
+/// first page that does so means that the header is damaged.
 pub(super) fn is_sealed(page: &[u8]) -> bool {
     page.ends_with(&MARK)
 }
 
-/// Returns the last bytes of a page: checksum and mark.
+/// Returns the last bytes of a page: the CRC and the constant.
 fn checksum(content: &[u8], number: u64) -> [u8; CHECKSUM_BYTES as usize] {
     let mut hasher = Hasher::new();
     hasher.update(&number.to_le_bytes());

@@ -1,7 +1,7 @@
-//! Reading the database file of a connection as it is, without the write-ahead log.
+//! Reads the database file of a connection without the write-ahead log.
 //!
-//! Opening the file a second time would not do: when a process closes any descriptor of a file, the
-//! system drops all locks that the process has on it, and with them those of SQLite.
+//! It uses the connection's own descriptor. When a process closes any descriptor of a file, the
+//! system drops all locks that the process has on the file, including SQLite's.
 #![expect(unsafe_code, reason = "a file of SQLite's is a table of C functions")]
 
 use std::ffi::c_int;
@@ -14,7 +14,7 @@ use rusqlite::{Connection, ffi};
 pub(in crate::sqlite) enum RawRead {
     /// All bytes were read.
     Whole,
-    /// The file ends before.
+    /// The file ends earlier.
     Short,
     /// The read failed.
     Failed,

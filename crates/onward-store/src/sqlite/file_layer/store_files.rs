@@ -1,10 +1,10 @@
-//! The files that an open store works on, and whether they are still the ones at their paths.
+//! The files of an open store, and the check that they are still at their paths.
 //!
-//! SQLite finds a database by its path once, and works on the opened file for as long as it is
-//! open. If the file is moved away in the meantime, SQLite continues to write there, while the next
-//! process creates a new file at the path, and takes the write-ahead log for its own. So a store
-//! looks, with the write lock held and again after the commit, whether its files are at their paths
-//! and hold what it and its peers have written. No commit is acknowledged before the second look.
+//! SQLite finds a database by its path once, and then works on the opened file. If the file is
+//! moved away, SQLite continues to write there, while the next process creates a new file at the
+//! path and takes the write-ahead log for its own. So a store checks its files before each commit,
+//! with the write lock held, and again after it. They must be at their paths and hold what the
+//! store and its peers have written. A commit is acknowledged only after the second check.
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -22,17 +22,17 @@ use crate::sqlite::file_layer::identity::{Found, Identity};
 use crate::sqlite::file_layer::log_owner::{LogOwner, Salts, with_suffix};
 use crate::sqlite::processes::lock_wait::sleep;
 
-/// A directory whose time is younger may change again without a change of its time.
+/// The age up to which the time of a directory proves nothing: it may change again within the same
+/// tick.
 const TICK: Duration = Duration::from_secs(1);
 
-/// The number of reads of an identity that is not there, since another process may be writing its
-/// page.
+/// The number of attempts to read an identity, because another process may be writing its page.
 const READS: u32 = 10;
 
 /// The pause between two reads of a page that another process may be writing.
 const READ_PAUSE: Duration = Duration::from_millis(1);
 
-/// The identity of a file, independent of its name.
+/// The identity of a file for the system, independent of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileId {
     /// The device of the file.
@@ -41,10 +41,10 @@ struct FileId {
     inode: u64,
 }
 
-/// The state of a directory: another one, if a name in it has changed.
+/// The state of a directory, which differs after a name in it has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct DirectoryState {
-    /// The directory itself, which may have been replaced as well.
+    /// The directory itself, which may be replaced as well.
     id: FileId,
     /// The time of the last change of a name in it.
     modified: Duration,
@@ -57,13 +57,13 @@ enum Loss {
     Moved,
     /// Another file is at the path.
     Replaced,
-    /// The file holds something else.
+    /// The file has other content.
     Overwritten,
-    /// The write-ahead log or its index is gone, or another file.
+    /// The write-ahead log or its index is missing or replaced.
     LogReplaced,
 }
 
-/// The fate of the changes of a failed call.
+/// The outcome of the changes of a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) enum CommitOutcome {
     /// They were not written.
@@ -102,18 +102,19 @@ impl Loss {
     }
 }
 
-/// The paths of the files, and the files that were found there. Shared with readers.
+/// The paths of the files, and the files that were found there. Readers share them.
 #[derive(Debug)]
 pub(in crate::sqlite) struct FilePaths {
     /// The path of the database file.
     path: PathBuf,
     /// Its directory.
     directory: PathBuf,
-    /// The files that must be at their paths, with their ids: database, log and shared memory.
+    /// The files that must be at their paths, each with its id: database, log and shared memory.
     files: Vec<(PathBuf, FileId)>,
-    /// The directory when all names were right, if a later change would show.
+    /// The state of the directory at the last check that found all files, if a later change would
+    /// show.
     settled: Mutex<Option<DirectoryState>>,
-    /// Stays once it is set.
+    /// The loss, once one was found. It stays.
     lost: OnceLock<Loss>,
 }
 
@@ -123,8 +124,8 @@ impl FilePaths {
         Self::of(path, vec![path.to_owned(), with_suffix(path, "-wal"), with_suffix(path, "-shm")])
     }
 
-    /// Records the database file alone, for a process that only reads: it acknowledges nothing that
-    /// a lost log would lose.
+    /// Records the database file alone, for a process that only reads. It acknowledges no write
+    /// that could be lost with the log.
     pub(in crate::sqlite) fn of_database(path: &Path) -> Result<Self> {
         Self::of(path, vec![path.to_owned()])
     }
@@ -154,8 +155,8 @@ impl FilePaths {
         self.files.first().map_or(0, |(_, id)| id.inode)
     }
 
-    /// Returns an error if the store has lost its file. Cost: one read of the directory's time, if
-    /// no name in it has changed.
+    /// Returns an error if the store has lost its file. Cost: one system call, if no name in the
+    /// directory has changed.
     pub(in crate::sqlite) fn check(&self, outcome: CommitOutcome) -> Result<()> {
         if self.lost.get().is_none()
             && let Some(loss) = self.look()
@@ -168,9 +169,9 @@ impl FilePaths {
         }
     }
 
-    /// Records a loss. No commit is accepted from then on.
+    /// Records a loss. From then on no commit is accepted.
     fn lose(&self, loss: Loss) {
-        // The first one found is the cause; what follows from it would mislead.
+        // The first loss is the cause. Later ones follow from it.
         let _ = self.lost.set(loss);
     }
 
@@ -189,11 +190,11 @@ impl FilePaths {
                 Ok(_) if number > 0 => return Some(Loss::LogReplaced),
                 Ok(None) => return Some(Loss::Moved),
                 Ok(Some(_)) => return Some(Loss::Replaced),
-                // A file whose metadata cannot be read proves nothing.
+                // A file whose metadata cannot be read is no proof of a loss.
                 Err(_) => return None,
             }
         }
-        // A change within the same tick of the clock would not show.
+        // A later change within the same tick of the clock would not show.
         *settled = state.filter(|state| state.modified.saturating_add(TICK) < file_time());
         None
     }
@@ -218,16 +219,16 @@ impl Loss {
 pub(in crate::sqlite) struct StoreFiles {
     /// The paths, shared with readers.
     paths: Arc<FilePaths>,
-    /// As long as a page of the file.
+    /// A buffer as long as a page of the file.
     page: Vec<u8>,
-    /// The identity that the file was seen to have last. `None` as long as the file has none: when
-    /// the power failed in a checkpoint the page may be torn, and SQLite reads it from the log.
+    /// The last known identity of the file. `None` while the file has none: after a power failure
+    /// in a checkpoint its page may be incomplete, and SQLite reads it from the log.
     seen: Option<Identity>,
-    /// The identity that it had before the transaction under way.
+    /// The identity of the file before the current transaction.
     before: Option<Identity>,
     /// The number of the store.
     store: [u8; 16],
-    /// The generation that this process has written last, or found to be enough.
+    /// The last generation that this process has written, or found to be high enough.
     raised_to: i64,
     /// The open log, whose salts show if it has begun again.
     log: File,
@@ -240,7 +241,7 @@ pub(in crate::sqlite) struct StoreFiles {
 impl StoreFiles {
     /// Records the files that a connection has just opened.
     pub(in crate::sqlite) fn opened(connection: &Connection, path: &Path) -> Result<Self> {
-        // SQLite opens the log, and makes it, with the first read.
+        // SQLite opens or creates the log with the first read.
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
         let paths = FilePaths::new(path)?;
         let log_path = with_suffix(path, "-wal");
@@ -270,7 +271,7 @@ impl StoreFiles {
         &self.paths
     }
 
-    /// Returns an error if the files are no longer at their paths or hold something else.
+    /// Returns an error if the files are no longer at their paths or have other content.
     pub(in crate::sqlite) fn check(&mut self, connection: &Connection, outcome: CommitOutcome) -> Result<()> {
         let checked = self.check_all(connection, outcome);
         if checked.is_err() {
@@ -279,13 +280,13 @@ impl StoreFiles {
         checked
     }
 
-    /// Checks the paths, and that the file has the identity that this process knows. A second read
-    /// decides, because another process may be writing the page.
+    /// Checks the paths, and that the file has the identity that this process knows. If not, a
+    /// second read decides, because another process may be writing the page.
     fn check_all(&mut self, connection: &Connection, outcome: CommitOutcome) -> Result<()> {
         self.paths.check(outcome)?;
         match Found::on_page(connection, &mut self.page) {
             Found::Identity(found) if self.seen == Some(found) => return Ok(()),
-            // A fault of the disk is no sign of another file; the next read of the page reports it.
+            // A disk error is no sign of another file. The next read of the page reports it.
             Found::Unknown => return Ok(()),
             Found::Nothing if self.seen.is_none() => return Ok(()),
             Found::Identity(_) | Found::Nothing => {}
@@ -298,7 +299,7 @@ impl StoreFiles {
         self.paths.check(outcome)
     }
 
-    /// Returns true if a checkpoint can have given the file this identity.
+    /// Returns true if a checkpoint can have changed the file's identity to this one.
     fn goes_on_with(&self, found: Identity) -> bool {
         found.store == self.store && self.seen.is_none_or(|seen| found.generation >= seen.generation)
     }
@@ -310,8 +311,9 @@ impl StoreFiles {
         Ok(())
     }
 
-    /// Returns true if a transaction that changes something must raise the generation: the last
-    /// raised one is in the file already, so the next checkpoint would not change it.
+    /// Returns true if the next transaction with changes must raise the generation. It must if the
+    /// last raised one is already in the file, since the next checkpoint would then leave the
+    /// identity as it is.
     pub(in crate::sqlite) fn is_to_be_raised(&self) -> bool {
         self.seen.is_none_or(|seen| self.raised_to <= seen.generation)
     }
@@ -321,8 +323,8 @@ impl StoreFiles {
         self.raised_to = generation;
     }
 
-    /// Records the file's identity for a log that the transaction under way may begin. Called
-    /// before the commit, which gives the log its salts: a process that is killed after it has
+    /// Records the file's identity for a log that the current transaction may begin. Called before
+    /// the commit that gives the log its salts, because a process that is killed after it has
     /// recorded nothing else.
     pub(in crate::sqlite) fn announce_log(&self) {
         let mut salts = Salts::default();
@@ -332,16 +334,16 @@ impl StoreFiles {
         let _ = self.before.map(|before| self.owner.announce(salts, before));
     }
 
-    /// Writes the record of the log's owner. Called after each commit and before it is
-    /// acknowledged: no acknowledged change is in a log that could be taken for another file's.
+    /// Writes the record of the log's owner. Called after each commit and before its
+    /// acknowledgement, so that no acknowledged change is in a log without an owner.
     pub(in crate::sqlite) fn record_log(&mut self) {
         let mut salts = Salts::default();
         if self.log.read_exact_at(&mut salts.0, Salts::OFFSET).is_err() || self.recorded == Some(salts) {
             return;
         }
-        // Without a record the log is taken as it is, as SQLite takes any; it is tried again with
-        // the next commit. The first commit to a log decides: what a checkpoint has changed since
-        // may not be on disk yet.
+        // A failure is ignored: a log without a record is accepted, and the next commit tries
+        // again. An existing record stays: what a later checkpoint has changed may not be on disk
+        // yet.
         let record = |before| self.owner.of(salts).is_some() || self.owner.record(salts, before).is_ok();
         if self.before.is_some_and(record) {
             self.recorded = Some(salts);
@@ -349,21 +351,21 @@ impl StoreFiles {
     }
 }
 
-/// Makes a connection leave the log as it is when it is closed. The log belongs to the file that
-/// was there before, and an operator who puts that file back finds the acknowledged changes in the
-/// log.
+/// Makes a connection leave the log as it is when it is closed. The log belongs to the earlier
+/// file. An operator who restores that file finds the acknowledged changes in the log.
 pub(in crate::sqlite) fn leave_log(connection: &Connection) {
     set_leaves_log(connection, true);
 }
 
-/// Sets whether a connection leaves the log when it is the last one that is closed, or copies it
-/// back, as SQLite does by default.
+/// Sets if a connection leaves the log when it is the last one to be closed. Otherwise it copies
+/// the log into the database, as SQLite does by default.
 pub(in crate::sqlite) fn set_leaves_log(connection: &Connection, leaves: bool) {
-    // It fails for no open connection.
+    // It cannot fail on an open connection.
     let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leaves);
 }
 
-/// Reads an identity, and again if it is not there: another process may be writing that page.
+/// Reads an identity, several times if it is missing, because another process may be writing its
+/// page.
 fn read_patiently(connection: &Connection, page: &mut [u8]) -> Found {
     for _ in 1..READS {
         match Found::on_page(connection, page) {

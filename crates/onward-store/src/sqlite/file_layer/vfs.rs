@@ -1,8 +1,8 @@
-//! The layer as SQLite knows it.
+//! The VFS of the layer, as SQLite sees it.
 //!
-//! It is another VFS, mostly that of the system, of which `xOpen` is replaced; and database files
-//! and logs are files of that VFS, of whose methods some are replaced. All else (locks, shared
-//! memory, other files) is that VFS's.
+//! It is a copy of the system's VFS with another `xOpen`. A database file or log that this opens is
+//! a file of the system's VFS with some methods replaced. Everything else (locks, shared memory,
+//! other files) is the system's.
 //!
 //! Nothing here may panic: the callers are C functions.
 #![expect(unsafe_code, reason = "SQLite's VFS is a table of C functions; there is no safe way to be one")]
@@ -23,14 +23,13 @@ pub(in crate::sqlite) const NAME: &str = "onward";
 /// The name of the layer that verifies checksums.
 const C_NAME: &CStr = c"onward";
 
-/// The name under which SQLite knows the layer that accepts pages without a check and writes them
-/// with checksums.
+/// The name of the layer that does not verify checksums, and writes pages with checksums.
 pub(in crate::sqlite) const TRUSTING_NAME: &str = "onward-trusting";
 
-/// The name of the layer that does not verify them.
+/// The same name for C.
 const C_TRUSTING_NAME: &CStr = c"onward-trusting";
 
-/// The layer. SQLite has a pointer to `own`, which is the first field, and hands it back to `open`.
+/// The layer. SQLite has a pointer to `own`, which is the first field, and passes it to `open`.
 #[repr(C)]
 struct Layer {
     /// The VFS as SQLite sees it.
@@ -41,8 +40,8 @@ struct Layer {
     looks: bool,
 }
 
-/// Registers the layer with SQLite, once in the life of the process. It is not the default: only
-/// connections that ask for its name go through it.
+/// Registers the layer with SQLite, once per process. It is not the default VFS: only connections
+/// that name it use it.
 ///
 /// # Errors
 /// If SQLite has no VFS of the system, or no memory.
@@ -55,9 +54,9 @@ pub(in crate::sqlite) fn register() -> Result<()> {
     taken(*CODE.get_or_init(register))
 }
 
-/// Returns the name of the layer on top of another VFS that SQLite knows, or of the system's if
-/// none is named. The other's `xOpen` is called with that VFS, and its other methods with the
-/// layer. It must not look for its own table in a file's `pMethods`.
+/// Returns the name of the layer on top of another VFS, or of the system's if none is named. The
+/// other VFS gets calls of `xOpen` with itself, and of its other methods with the layer. It must
+/// not expect its own table in a file's `pMethods`.
 ///
 /// # Errors
 /// If SQLite knows no such VFS, or has no memory.
@@ -106,8 +105,8 @@ fn register_as(name: &'static CStr, below: Option<&CStr>, looks: bool) -> c_int 
     unsafe { ffi::sqlite3_vfs_register(layer.cast(), 0) }
 }
 
-/// Gives the pages of a file room for checksums. Call it before the first page is written; later it
-/// has no effect except on what `VACUUM INTO` writes.
+/// Reserves room for checksums in the pages of a file. It must be called before the first page is
+/// written. Later it only affects what `VACUUM INTO` writes.
 ///
 /// # Errors
 /// If SQLite does not know the request.
@@ -115,8 +114,8 @@ pub(in crate::sqlite) fn reserve(connection: &Connection, bytes: u8) -> Result<(
     control_reserved(connection, c_int::from(bytes)).map(drop)
 }
 
-/// Returns the number of bytes at the end of each page of a file that are not SQLite's own. Call it
-/// when the file was read.
+/// Returns the number of bytes at the end of each page that SQLite does not use. It must be called
+/// after the first read of the file.
 ///
 /// # Errors
 /// If SQLite does not know the request.

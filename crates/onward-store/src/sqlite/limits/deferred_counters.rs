@@ -1,12 +1,11 @@
-//! Deferred counters: the running tasks and taken tokens of each limited group, while they are not
-//! in the tables.
+//! Deferred counters: the running tasks and taken tokens of limited groups, while they are only in
+//! memory.
 //!
-//! A process that is alone on a file would write those of some hundred groups with each commit,
-//! although no other process reads them. Instead it keeps them in memory, and writes them from time
-//! to time and before another process reads them. Nothing is lost by that: the number of running
-//! tasks follows from the leases, and the tokens taken since are in the log, from the row on that
-//! `meta` names. A process that reads the limits of a file, after a crash or beside a process that
-//! is still alone, recomputes both.
+//! A process that is alone on a file would write the counters of some hundred groups with each
+//! commit, although no other process reads them. Instead it writes them from time to time, and
+//! before another process reads them. A crash loses nothing: running tasks are counted by the
+//! leases, and the tokens are taken again by the log, from the row that `meta` names. A process
+//! that loads the limits of such a file recomputes both.
 
 use std::time::Duration;
 
@@ -21,20 +20,20 @@ use crate::sqlite::commit::names::Names;
 use crate::sqlite::commit::transition_log;
 use crate::sqlite::limits::limit_usage::Limits;
 
-/// The number of rows of the log for which counts are deferred. As many are read again after a
-/// crash.
+/// The number of log rows after which counters are written. A crash makes the next process read as
+/// many.
 const MAX_DEFERRED_ROWS: i64 = 1024;
 
-/// The drift allowed between steady time and the time of day, in microseconds: the log has the
-/// latter.
+/// The drift allowed between steady time and wall time, in microseconds. The log has wall times,
+/// and token buckets use steady time.
 const DRIFT: i64 = 1000;
 
-/// The entry in `meta` of [`DeferredSince`].
+/// The name in `meta` of [`DeferredSince::entry`].
 const ENTRY: &str = "deferred_counters_since";
 /// The name in `meta` of the difference between wall and steady time.
 const OFFSET: &str = "deferred_counters_offset";
 
-/// The time of a read, in microseconds.
+/// The two times at one moment, in microseconds.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct ClockReading {
     /// The wall time.
@@ -50,10 +49,10 @@ impl ClockReading {
     }
 }
 
-/// A choice of whether counts of groups may be deferred.
+/// Whether the counters of groups may be deferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) enum CounterSaving {
-    /// Other processes read them, or this transaction reads them again.
+    /// Other processes read the counters, or this transaction reads them again.
     Now,
     /// This process is alone.
     Deferred,
@@ -70,12 +69,12 @@ pub(super) struct DeferredCounters {
     since: Option<DeferredSince>,
 }
 
-/// The point from which on the tables may lack counts.
+/// The point from which on the tables may lack counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct DeferredSince {
     /// The first row of the log.
     entry: i64,
-    /// The lead of the time of day over steady time.
+    /// The difference between wall time and steady time.
     offset: i64,
 }
 
@@ -93,7 +92,7 @@ impl DeferredSince {
         })
     }
 
-    /// Writes the beginning of a deferral, or that there is none.
+    /// Writes the beginning of a deferral, or that the tables are current.
     fn write(since: Option<Self>, connection: &Database<'_>) -> Result<()> {
         let mut statement = connection.prepare_cached("UPDATE meta SET value = ? WHERE name = ?")?;
         statement.execute(params![since.map_or(0, |since| since.entry), ENTRY])?;
@@ -104,7 +103,8 @@ impl DeferredSince {
     }
 }
 
-/// Returns the number of running tasks of each group. Cost: proportional to all running tasks.
+/// Returns the number of running tasks of each group. Its cost is proportional to all running
+/// tasks.
 pub(in crate::sqlite) fn leases_of_groups(connection: &Database<'_>) -> Result<FxHashMap<i64, i64>> {
     let mut statement = connection.prepare_cached(include_str!("../sql/limits/count_leases_of_groups.sql"))?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -112,7 +112,7 @@ pub(in crate::sqlite) fn leases_of_groups(connection: &Database<'_>) -> Result<F
 }
 
 impl Limits {
-    /// Records that a group's state is to be written with this transaction.
+    /// Records that this transaction must write a group's state.
     pub(in crate::sqlite) fn mark_group_changed(&mut self, group: i64) {
         if let Some(state) = self.groups.get_mut(&group)
             && !std::mem::replace(&mut state.is_changed, true)
@@ -121,7 +121,7 @@ impl Limits {
         }
     }
 
-    /// Records that a group's counts are to be written.
+    /// Records that a group's counters must be written.
     pub(super) fn mark_group_counted(&mut self, group: i64) {
         if let Some(state) = self.groups.get_mut(&group)
             && !std::mem::replace(&mut state.is_counted, true)
@@ -130,13 +130,12 @@ impl Limits {
         }
     }
 
-    /// Returns true if the tables lack counts.
+    /// Returns true if the tables lack counters.
     pub(in crate::sqlite) fn has_deferred_counters(&self) -> bool {
         self.deferred.since.is_some()
     }
 
-    /// Recomputes the counts that the tables lack. It only reads, so the result is still to be
-    /// written.
+    /// Recomputes the counters that the tables lack. It writes nothing; the next save does.
     pub(in crate::sqlite) fn recompute_counters(
         &mut self,
         connection: &Database<'_>,
@@ -149,7 +148,7 @@ impl Limits {
         self.recompute_tokens(connection, names, since, now)
     }
 
-    /// Counts the running tasks of limited groups again, by the leases.
+    /// Counts the running tasks of limited groups by the leases.
     fn recompute_running(&mut self, connection: &Database<'_>) -> Result<()> {
         let running = leases_of_groups(connection)?;
         let mut statement = connection.prepare_cached("SELECT id FROM task_group WHERE running <> 0")?;
@@ -164,7 +163,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Takes the tokens again that were taken since the deferral began, by the log.
+    /// Takes the tokens again that the log shows since the deferral began.
     fn recompute_tokens(
         &mut self,
         connection: &Database<'_>,
@@ -188,7 +187,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Takes a token again, unless the written state of the group includes it.
+    /// Takes a token again, unless the saved state of the group includes it.
     fn replay_token(&mut self, connection: &Database<'_>, group: i64, entry: i64, at: Duration) -> Result<()> {
         let state = self.group(connection, group)?;
         if state.saved_in < entry
@@ -200,8 +199,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Writes the pending states of groups, where `entry` is the last row of the log that they
-    /// include.
+    /// Writes the pending states of groups. `entry` is the last log row that they include.
     pub(in crate::sqlite) fn save_groups(
         &mut self,
         connection: &Database<'_>,

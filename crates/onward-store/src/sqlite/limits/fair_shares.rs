@@ -1,7 +1,7 @@
-//! The virtual times of groups in their queues, while groups have weights or minimums.
+//! The virtual times of groups in their queues, which exist while groups have weights or minimums.
+//! Fair-share tags follow from them.
 //!
-//! Those that were needed are also kept in memory between transactions; they are written once a
-//! transaction.
+//! The times in use are cached between transactions. A transaction writes each changed time once.
 
 use rusqlite::{OptionalExtension, params};
 use rustc_hash::FxHashMap;
@@ -10,26 +10,26 @@ use crate::api::error::Result;
 use crate::rules::share::VirtualTime;
 use crate::sqlite::commit::connection::Database;
 
-/// Stands for a group: the tasks without one.
+/// The group number of the tasks without a group.
 const NO_GROUP: i64 = 0;
 
-/// Stands for a group: the queue itself.
+/// The group number that stands for the queue itself.
 pub(in crate::sqlite) const QUEUE: i64 = -1;
 
-/// The number of virtual times that are kept between transactions.
+/// The number of virtual times that are cached between transactions.
 const MAX_TIMES: usize = 65_536;
 
-/// A group of a queue, both by number.
+/// A queue and a group in it, by number.
 type GroupOfQueue = (i64, i64);
 
 /// The cached state of shared queues.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct FairShares {
-    /// True if groups have weights or minimums. Otherwise no time is kept.
+    /// True if groups have weights or minimums. If not, no virtual time exists.
     are_shared: bool,
     /// The virtual times that were needed so far.
     times: FxHashMap<GroupOfQueue, VirtualTime>,
-    /// The times to be written with this transaction.
+    /// The times that this transaction must write.
     unsaved: Vec<GroupOfQueue>,
 }
 
@@ -44,8 +44,8 @@ impl FairShares {
         self.are_shared
     }
 
-    /// Records whether any group has a weight or a minimum. The virtual times are deleted when none
-    /// has any more; returns true if that is so now.
+    /// Records if any group has a weight or a minimum. Returns true if the last one lost it just
+    /// now; all virtual times are then deleted.
     pub(in crate::sqlite) fn set(&mut self, connection: &Database<'_>, are_shared: bool) -> Result<bool> {
         let ends = self.are_shared && !are_shared;
         self.are_shared = are_shared;
@@ -57,7 +57,7 @@ impl FairShares {
         Ok(ends)
     }
 
-    /// Returns the fair-share tags of a group of a queue; none for the tasks without one.
+    /// Returns the virtual time of a group in a queue; `None` stands for the tasks without a group.
     pub(in crate::sqlite) fn tags(
         &mut self,
         connection: &Database<'_>,
@@ -72,7 +72,7 @@ impl FairShares {
         self.time(connection, (queue, QUEUE))
     }
 
-    /// Returns a virtual time, from the cache if it is known.
+    /// Returns a virtual time, from the cache or the table.
     fn time(&mut self, connection: &Database<'_>, key: GroupOfQueue) -> Result<VirtualTime> {
         if let Some(time) = self.times.get(&key) {
             return Ok(*time);
@@ -86,7 +86,7 @@ impl FairShares {
         Ok(time)
     }
 
-    /// Stores the virtual times of a queue, and of a group of it.
+    /// Stores the virtual times of a queue and of a group in it.
     pub(in crate::sqlite) fn keep(&mut self, queue: i64, group: Option<i64>, now: VirtualTime, tags: VirtualTime) {
         for (key, time) in [((queue, QUEUE), now), ((queue, group.unwrap_or(NO_GROUP)), tags)] {
             self.times.insert(key, time);
@@ -105,7 +105,7 @@ impl FairShares {
         Ok(())
     }
 
-    /// Writes what has changed.
+    /// Writes the changed times.
     pub(in crate::sqlite) fn save(&mut self, connection: &Database<'_>) -> Result<()> {
         if self.unsaved.is_empty() {
             return Ok(());

@@ -1,9 +1,10 @@
 //! Groups at their limits: they decide which ready lists claims examine.
 //!
-//! A group is **held back** while its limit lets no further task of it start, or while it is
-//! paused. The first task of each of its lists is then not among the
-//! [heads](crate::sqlite::ready::claimable_heads), so claims do not examine it. Every event that
-//! may change that (a start, an end, time, a new limit, a pause) settles the group again.
+//! A group is **blocked** while its limit lets no further task start, or while it is paused. Its
+//! lists then have no [claimable heads](crate::sqlite::ready::claimable_heads), so claims do not
+//! examine them. Every event that may change this calls
+//! [`refresh_group`](Transaction::refresh_group): a start, an end, a new token, a new limit, a
+//! pause.
 
 use crate::api::error::Result;
 use crate::bounds;
@@ -12,13 +13,13 @@ use crate::sqlite::commit::transaction::Transaction;
 use crate::sqlite::ready::claimable_heads::ClaimableHead;
 
 impl Transaction<'_> {
-    /// Settles the group of a list, if it has one.
+    /// Updates the group of a list, if the list has one.
     pub(in crate::sqlite) fn refresh_group_of(&mut self, list: i64) -> Result<()> {
         self.cache.names.group_of(list).map_or(Ok(()), |group| self.refresh_group(group))
     }
 
-    /// Holds a group back or releases it, according to its limit and its pause, and stores the time
-    /// of its next token if it waits for one.
+    /// Blocks or unblocks a group by its limit and its pause. If it waits for a token, stores the
+    /// time of that token.
     pub(in crate::sqlite) fn refresh_group(&mut self, group: i64) -> Result<()> {
         let now = self.steady_time();
         self.refresh_minimum(group)?;
@@ -41,7 +42,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Takes the heads of a group's lists out of the claimable heads, or puts them back.
+    /// Removes the claimable heads of a group's lists, or restores them.
     fn move_heads(&mut self, group: i64, blocked: bool) -> Result<()> {
         for at in 0..self.cache.names.sub_queues_of_group(group).len() {
             let Some(list) = self.cache.names.sub_queues_of_group(group).get(at).copied() else { break };
@@ -61,7 +62,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Returns true if any task of a group is due.
+    /// Returns true if a task of a group is due.
     pub(in crate::sqlite) fn has_due_tasks(&mut self, group: i64) -> Result<bool> {
         for at in 0..self.cache.names.sub_queues_of_group(group).len() {
             let Some(list) = self.cache.names.sub_queues_of_group(group).get(at).copied() else { break };
@@ -72,7 +73,7 @@ impl Transaction<'_> {
         Ok(!self.affinity_lists_of_group(group)?.is_empty())
     }
 
-    /// Records the time at which a group gets its next token. A new time is a hint for sleeping
+    /// Records the time at which a group gets its next token. A changed time wakes sleeping
     /// workers.
     fn note_token_due(&mut self, group: i64, before: Option<i64>, token_at: Option<i64>) -> Result<()> {
         if let Some(at) = before {
@@ -80,7 +81,7 @@ impl Transaction<'_> {
         }
         if let Some(at) = token_at {
             self.cache.heads.add_token_due(self.connection, at, group)?;
-            // A worker that sleeps has to compute its wake-up again.
+            // A sleeping worker must compute its wake-up again.
             self.hint.work += 1;
         }
         self.cache.limits.group(self.connection, group)?.token_at = token_at;
@@ -88,12 +89,13 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Releases groups that have received a token.
+    /// Unblocks groups that have received a token.
     pub(in crate::sqlite) fn release_groups(&mut self) -> Result<()> {
         if !self.cache.names.has_groups() {
             return Ok(());
         }
-        // Steady time may have restarted since the times in the file were stored.
+        // Steady time may have begun again since the times in the file were stored. They are then
+        // of no use, so all groups are checked.
         let all = std::mem::take(&mut self.cache.refresh_groups);
         let (up_to, limit) = if all { (i64::MAX, bounds::GROUPS) } else { (self.steady, bounds::SWEEP) };
         for (_, group) in self.cache.heads.tokens_due(self.connection, up_to, limit)? {

@@ -1,9 +1,11 @@
-//! Limits and their usage, also kept in memory because every claim needs them.
+//! Limits and their usage. They are cached, because every claim needs them.
 //!
-//! Running tasks are counted, and tokens are taken, only in limited scopes. The counts are written
-//! once a transaction; those of groups may be written
-//! [later](crate::sqlite::limits::deferred_counters). The states of groups are read on demand,
-//! because there may be very many.
+//! A scope without a limit counts nothing. Counters are written once a transaction; those of groups
+//! may be written [later](crate::sqlite::limits::deferred_counters). The states of groups are read
+//! on demand, because groups may be very many.
+//!
+//! A claim asks [`room`](Usage::room) how many tasks may start, and counts each start in the same
+//! transaction. Only one transaction writes at a time, so two claims never see the same room.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,10 +24,10 @@ use crate::sqlite::commit::connection::Database;
 use crate::sqlite::limits::deferred_counters::DeferredCounters;
 use crate::sqlite::limits::fair_shares::FairShares;
 
-/// The number of groups' states that are kept between transactions.
+/// The number of groups whose states are cached between transactions.
 const MAX_STATES: usize = 65_536;
 
-/// A limited scope, by its number: the counterpart of a [`LimitScope`] that is not of groups.
+/// A scope other than groups, by its number: the counterpart of a [`LimitScope`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::sqlite) enum ScopeNumber {
     /// The whole store.
@@ -45,7 +47,7 @@ pub(in crate::sqlite) struct Usage {
     pub(in crate::sqlite) running: i64,
     /// The token bucket of the rate.
     pub(in crate::sqlite) bucket: Bucket,
-    /// True if it is to be written with this transaction.
+    /// True if this transaction must write it.
     unsaved: bool,
 }
 
@@ -56,22 +58,22 @@ pub(in crate::sqlite) struct GroupState {
     pub(in crate::sqlite) name: Name,
     /// The usage of its limit.
     pub(in crate::sqlite) usage: Usage,
-    /// True if its ready lists are out of the claimable heads.
+    /// True if its ready lists have no claimable heads.
     pub(in crate::sqlite) blocked: bool,
-    /// The steady time at which it gets the next token, if due tasks of it wait for that.
+    /// The steady time at which it gets its next token, if due tasks wait for that.
     pub(in crate::sqlite) token_at: Option<i64>,
-    /// True if its lists are among those of groups below their minimum.
+    /// True if its heads are ordered as those of a group below its minimum.
     pub(in crate::sqlite) is_below_minimum: bool,
-    /// True if all of it is to be written with this transaction.
+    /// True if this transaction must write all of it.
     pub(super) is_changed: bool,
-    /// True if its usage is to be written.
+    /// True if its counters must be written, now or later.
     pub(super) is_counted: bool,
-    /// The last row of the log that its written state includes.
+    /// The last log row that its saved state includes.
     pub(super) saved_in: i64,
 }
 
 impl GroupState {
-    /// Returns true if its lists should be among those of groups below their minimum.
+    /// Returns true if fewer of its tasks run than its minimum.
     pub(in crate::sqlite) fn is_to_be_below_minimum(&self) -> bool {
         is_below_minimum(self.usage.limit, u64::try_from(self.usage.running).unwrap_or(0))
     }
@@ -86,11 +88,11 @@ pub(in crate::sqlite) struct Limits {
     configured: BTreeMap<LimitScope, Limit>,
     /// The usage of limited scopes other than groups.
     scopes: FxHashMap<ScopeNumber, (Usage, LimitScope)>,
-    /// The states of groups that were needed so far.
+    /// The cached states of groups.
     pub(in crate::sqlite) groups: FxHashMap<i64, GroupState>,
     /// The counters of groups that are not in the tables.
     pub(super) deferred: DeferredCounters,
-    /// The number of the configuration that `limits` are from.
+    /// The number of the configuration from which the limits were read.
     configuration: u64,
 }
 
@@ -116,7 +118,7 @@ impl Usage {
         Some(self.bucket.until_token(rate, now)).filter(|wait| !wait.is_zero())
     }
 
-    /// Returns true if no further task may run at the same time.
+    /// Returns true if the concurrency allows no further task.
     fn is_full(&self) -> bool {
         self.limit.concurrency.is_some_and(|most| self.running >= i64::from(most))
     }
@@ -130,7 +132,7 @@ impl Usage {
         self.unsaved = true;
     }
 
-    /// Counts an end. Tokens do not come back.
+    /// Counts an end. Its token is not returned.
     fn end(&mut self) {
         self.running -= 1;
         self.unsaved = true;
@@ -138,7 +140,7 @@ impl Usage {
 }
 
 impl Limits {
-    /// Reads the limits, unless the cached ones are of this configuration, and their usage.
+    /// Reads the usage, and also the limits unless the cached ones belong to this configuration.
     pub(in crate::sqlite) fn load(
         connection: &Database<'_>,
         configuration: u64,
@@ -178,12 +180,12 @@ impl Limits {
         &self.configured
     }
 
-    /// Returns the usage of the limit of a scope that is not of groups, if it has one.
+    /// Returns the usage of a scope other than groups, if it has a limit.
     pub(in crate::sqlite) fn usage(&self, number: ScopeNumber) -> Option<&Usage> {
         self.scopes.get(&number).map(|(usage, _)| usage)
     }
 
-    /// Returns true if any scope other than a group may have a limit here.
+    /// Returns true if any scope other than a group has a limit.
     pub(in crate::sqlite) fn has_numbered_scopes(&self) -> bool {
         !self.scopes.is_empty()
     }
@@ -193,7 +195,7 @@ impl Limits {
         self.scopes.iter().map(|(number, (usage, _))| (*number, usage))
     }
 
-    /// Counts a task of these scopes that starts.
+    /// Counts the start of a task in its scopes.
     pub(in crate::sqlite) fn start(&mut self, scopes: [ScopeNumber; 3], now: Duration) {
         for scope in scopes {
             if let Some((usage, _)) = self.scopes.get_mut(&scope) {
@@ -202,8 +204,7 @@ impl Limits {
         }
     }
 
-    /// Counts a task of these scopes that runs no more. Returns true if that made room where there
-    /// was none.
+    /// Counts the end of a task in its scopes. Returns true if a full scope has room now.
     pub(in crate::sqlite) fn end(&mut self, scopes: [ScopeNumber; 3]) -> bool {
         let mut made_room = false;
         for scope in scopes {
@@ -216,7 +217,7 @@ impl Limits {
         made_room
     }
 
-    /// Returns the state of a group.
+    /// Returns the state of a group, which is read if it is not cached.
     pub(in crate::sqlite) fn group(&mut self, connection: &Database<'_>, group: i64) -> Result<&mut GroupState> {
         if !self.groups.contains_key(&group) {
             let state = self.read_group(connection, group)?;
@@ -248,7 +249,7 @@ impl Limits {
         })
     }
 
-    /// Counts a task of a group that starts.
+    /// Counts the start of a task in its group.
     pub(in crate::sqlite) fn start_in_group(
         &mut self,
         connection: &Database<'_>,
@@ -263,7 +264,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Counts a task of a group that runs no more.
+    /// Counts the end of a task in its group.
     pub(in crate::sqlite) fn end_in_group(&mut self, connection: &Database<'_>, group: i64) -> Result<()> {
         if self.group(connection, group)?.usage.limit.is_none() {
             return Ok(());
@@ -273,7 +274,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Writes what has changed, except for groups.
+    /// Writes the changed counters of scopes other than groups.
     pub(in crate::sqlite) fn save(&mut self, connection: &Database<'_>) -> Result<()> {
         for (usage, scope) in self.scopes.values_mut().filter(|(usage, _)| usage.unsaved) {
             let (code, name) = columns(scope);
@@ -285,20 +286,20 @@ impl Limits {
         self.fair_shares.save(connection)
     }
 
-    /// Returns true if more states are in memory than is worth keeping.
+    /// Returns true if more states are cached than should stay.
     pub(super) fn has_many_groups(&self) -> bool {
         self.groups.len() > MAX_STATES
     }
 
-    /// Drops the states of groups if they are many; all must be saved.
+    /// Drops the cached states of groups if they are many. All must be saved.
     pub(super) fn forget_many_groups(&mut self) {
         if self.has_many_groups() {
             self.groups.clear();
         }
     }
 
-    /// Sets the limit of a scope, of which `running` tasks run; the caller counts those of groups.
-    /// Everything must be saved.
+    /// Sets the limit of a scope in which `running` tasks run; for groups the caller counts them.
+    /// All counters must be saved.
     pub(in crate::sqlite) fn set(
         &mut self,
         connection: &Database<'_>,
@@ -328,13 +329,13 @@ impl Limits {
         Ok(())
     }
 
-    /// Records the number of the configuration that now holds.
+    /// Records the number of the current configuration.
     pub(in crate::sqlite) fn set_configuration(&mut self, configuration: u64) {
         self.configuration = configuration;
     }
 }
 
-/// Writes a limit with its usage, or removes a limit that limits nothing.
+/// Writes a limit with its usage, or deletes its row if it has no bound.
 fn write_limit(
     connection: &Database<'_>,
     scope: &LimitScope,

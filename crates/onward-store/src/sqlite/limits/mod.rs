@@ -1,5 +1,5 @@
-//! Flow control: [`limit_usage`] (concurrency and rates), [`fair_shares`], [`pauses`] and
-//! [`queue_settings`], each also kept in memory because every claim needs it.
+//! Flow control: concurrency and rates ([`limit_usage`]), [`fair_shares`], [`pauses`] and
+//! [`queue_settings`]. All are cached, because every claim needs them.
 
 pub(super) mod deferred_counters;
 pub(super) mod fair_shares;

@@ -1,4 +1,4 @@
-//! When the next token comes for which a task waits.
+//! The time until the next token that lets a waiting task start.
 
 use crate::api::error::Result;
 use crate::api::write::Claim;
@@ -7,12 +7,13 @@ use crate::sqlite::commit::transaction::Transaction;
 use crate::sqlite::limits::limit_usage::ScopeNumber;
 use std::time::Duration;
 
-/// The number of groups waiting for a token that are examined first.
+/// The number of groups that the first pass examines.
 const GROUPS_LOOKED_AT_FIRST: usize = 16;
 
 impl Transaction<'_> {
-    /// Returns the time until a token arrives that lets a waiting task start, for one claim or for
-    /// any. Tasks whose group is held back wait for their group.
+    /// Returns the time until a token lets a waiting task start: for one claim, or for any if it is
+    /// `None`. A task of a blocked group waits for its group's token, not for those of other
+    /// scopes.
     pub(in crate::sqlite) fn next_token(&mut self, claim: Option<&Claim>) -> Result<Option<Duration>> {
         let now = self.steady_time();
         let waits = self.cache.limits.scopes().filter_map(|(scope, usage)| Some((scope, usage.until_token(now)?)));
@@ -26,13 +27,14 @@ impl Transaction<'_> {
         Ok([next, self.next_token_of_groups(claim)?].into_iter().flatten().min())
     }
 
-    /// Returns the time until a group with due tasks gets a token; with a claim, only groups that
-    /// it serves count.
+    /// Returns the time until a group with due tasks gets a token. With a claim, only groups count
+    /// from which it takes tasks.
     fn next_token_of_groups(&mut self, claim: Option<&Claim>) -> Result<Option<Duration>> {
         if !self.cache.names.has_groups() {
             return Ok(None);
         }
-        // Nearly always one of the first is what the claim would take.
+        // One of the first groups nearly always has a task for the claim, so all are read only if
+        // none has.
         for (limit, passed) in [(GROUPS_LOOKED_AT_FIRST, 0), (bounds::GROUPS, GROUPS_LOOKED_AT_FIRST)] {
             let due = self.cache.heads.tokens_due(self.connection, i64::MAX, limit)?;
             for (at, group) in due.iter().skip(passed) {
@@ -48,7 +50,7 @@ impl Transaction<'_> {
         Ok(None)
     }
 
-    /// Returns whether a group has a due task that a claim would take without the group's limit.
+    /// Returns true if a group has a due task that a claim would take if the group had a token.
     fn group_waits(&mut self, group: i64, claim: Option<&Claim>) -> Result<bool> {
         let state = self.cache.limits.group(self.connection, group)?;
         if self.cache.pauses.group_is_paused(&state.name) {
@@ -60,7 +62,7 @@ impl Transaction<'_> {
         self.any_ready(&lists)
     }
 
-    /// Returns true if a due task waits in a scope; with a claim, only tasks that it serves count.
+    /// Returns true if a due task waits in a scope. With a claim, only tasks count that it takes.
     fn something_waits(&mut self, scope: ScopeNumber, claim: Option<&Claim>) -> Result<bool> {
         let lists = self.cache.names.ungrouped_sub_queues().filter(|(_, list)| match scope {
             ScopeNumber::All => true,
@@ -87,7 +89,7 @@ impl Transaction<'_> {
         Ok(false)
     }
 
-    /// Returns whether neither a pause nor the claim's selection excludes the tasks of a list.
+    /// Returns true if neither a pause nor the claim's selection excludes the tasks of a list.
     fn list_may_give(&self, list: i64, claim: Option<&Claim>) -> bool {
         self.cache.names.sub_queue(list).is_some_and(|list| {
             let is_paused = self.cache.pauses.holds(&list.queue_name, &list.kind_name);

@@ -1,4 +1,4 @@
-//! The pauses in force, also kept in memory because every claim needs them.
+//! The pauses in force. They are cached, because every claim needs them.
 
 use std::collections::BTreeMap;
 
@@ -39,13 +39,13 @@ impl Pauses {
         self.records().into_iter().filter(|pause| pause.holds_at(now)).collect()
     }
 
-    /// Returns all stored pauses, including those that have ended and are not removed yet.
+    /// Returns all stored pauses, including expired ones that no sweep has removed.
     pub(in crate::sqlite) fn records(&self) -> Vec<PauseRecord> {
         self.0.iter().map(|(scope, until)| PauseRecord { scope: scope.clone(), until: *until }).collect()
     }
 
-    /// Returns true if the store, the queue or the kind is paused. Pauses that are over are removed
-    /// before claims look here.
+    /// Returns true if the store, the queue or the kind is paused. A claim sweeps first, so no
+    /// expired pause counts.
     pub(in crate::sqlite) fn holds(&self, queue: &Name, kind: &Name) -> bool {
         !self.0.is_empty()
             && (self.0.contains_key(&Scope::All)
@@ -53,7 +53,7 @@ impl Pauses {
                 || self.0.contains_key(&Scope::Kind(kind.clone())))
     }
 
-    /// Returns true if a queue itself is paused at a time.
+    /// Returns true if a queue itself is paused at `now`.
     pub(in crate::sqlite) fn queue_is_paused(&self, queue: &Name, now: Timestamp) -> bool {
         self.0.get(&Scope::Queue(queue.clone())).is_some_and(|until| pause_holds(*until, now))
     }
@@ -93,7 +93,7 @@ impl Pauses {
         Ok(true)
     }
 
-    /// Returns the scopes of the pauses that have ended by themselves.
+    /// Returns the scopes of the pauses whose end has passed.
     pub(in crate::sqlite) fn elapsed(&self, now: Timestamp) -> Vec<Scope> {
         self.0
             .iter()
@@ -102,7 +102,7 @@ impl Pauses {
             .collect()
     }
 
-    /// Returns when the next pause ends by itself.
+    /// Returns the time at which the next pause ends.
     pub(in crate::sqlite) fn next_end(&self) -> Option<Timestamp> {
         self.0.values().flatten().min().copied()
     }

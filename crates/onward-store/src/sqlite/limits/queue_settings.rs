@@ -1,5 +1,5 @@
-//! The settings of queues, and the numbers of running tasks of those that are limited; also kept in
-//! memory because every claim needs them.
+//! The settings of queues, and the numbers of running tasks of queues with a concurrency. They are
+//! cached, because every claim needs them.
 
 use std::time::Duration;
 
@@ -12,12 +12,13 @@ use crate::sqlite::columns::durations::microseconds;
 use crate::sqlite::columns::meta::meta;
 use crate::sqlite::commit::connection::Database;
 
-/// The cached settings of queues. Queues with the default settings are not in it.
+/// The cached settings of queues. A queue with the default settings has no entry.
 #[derive(Debug, Default, Clone)]
 pub(in crate::sqlite) struct Queues {
     /// The order in which queues are served.
     mode: QueueMode,
-    /// The number of changes to the configuration, by which other processes notice one.
+    /// The number of changes to the configuration. Another value shows a process that it must read
+    /// the limits again.
     configuration: i64,
     /// The queues with other settings than the defaults.
     known: rustc_hash::FxHashMap<i64, Queue>,
@@ -61,7 +62,7 @@ impl Queues {
         Ok(queues)
     }
 
-    /// Records if any queue has a concurrency, after a change.
+    /// Updates `limited` after a change.
     fn see_limits(&mut self) {
         self.limited = self.known.values().any(|queue| queue.settings.concurrency.is_some());
     }
@@ -86,19 +87,20 @@ impl Queues {
         if self.known.is_empty() { 1 } else { self.settings(queue).weight }
     }
 
-    /// Returns how many more tasks of a queue may run; `None` for any number.
+    /// Returns the number of further tasks of a queue that may run; `None` for any number.
     pub(in crate::sqlite) fn room(&self, queue: i64) -> Option<usize> {
         let queue = self.known.get(&queue).filter(|_| self.limited)?;
         queue.settings.concurrency.map(|limit| usize::try_from(i64::from(limit) - queue.running).unwrap_or(0))
     }
 
-    /// Returns the queues that have a concurrency, and how many more tasks of them may run.
+    /// Returns the queues that have a concurrency, each with the number of further tasks that may
+    /// run.
     pub(in crate::sqlite) fn rooms(&self) -> impl Iterator<Item = (i64, usize)> {
         let limited = self.known.keys().filter(|_| self.limited);
         limited.filter_map(|queue| self.room(*queue).map(|room| (*queue, room)))
     }
 
-    /// Returns the number of running tasks of a queue, if that is counted.
+    /// Returns the number of running tasks of a queue, if it is counted.
     pub(in crate::sqlite) fn running(&self, queue: i64) -> Option<i64> {
         self.known.get(&queue).filter(|queue| queue.settings.concurrency.is_some()).map(|queue| queue.running)
     }
@@ -108,8 +110,7 @@ impl Queues {
         self.limited
     }
 
-    /// Counts a task that starts (1) or ends (-1). Returns true if that made room where there was
-    /// none.
+    /// Counts a task that starts (1) or ends (-1). Returns true if a full queue has room now.
     pub(in crate::sqlite) fn count(&mut self, queue: i64, change: i64) -> bool {
         let Some(queue) = self.known.get_mut(&queue) else { return false };
         let Some(limit) = queue.settings.concurrency else { return false };
@@ -119,7 +120,7 @@ impl Queues {
         was_full && queue.running < i64::from(limit)
     }
 
-    /// Writes the counts that have changed.
+    /// Writes the changed numbers.
     pub(in crate::sqlite) fn save(&mut self, connection: &Database<'_>) -> Result<()> {
         if !self.limited {
             return Ok(());
@@ -133,7 +134,7 @@ impl Queues {
         Ok(())
     }
 
-    /// Changes the settings of a queue, of which `running` tasks run.
+    /// Changes the settings of a queue in which `running` tasks run.
     pub(in crate::sqlite) fn set(
         &mut self,
         connection: &Database<'_>,
@@ -153,7 +154,7 @@ impl Queues {
         Ok(())
     }
 
-    /// Deletes the settings of a queue of which nothing runs.
+    /// Deletes the settings of a queue in which no task runs.
     pub(in crate::sqlite) fn forget(&mut self, connection: &Database<'_>, number: i64) -> Result<()> {
         connection
             .prepare_cached(
@@ -175,7 +176,8 @@ impl Queues {
         self.reconfigured(connection)
     }
 
-    /// Records that a task that was claimed and has not started might not be claimed now.
+    /// Counts a change of the configuration, so that workers release tasks that they hold unstarted
+    /// and that could not be claimed any more.
     pub(in crate::sqlite) fn reconfigured(&mut self, connection: &Database<'_>) -> Result<()> {
         self.configuration += 1;
         connection

@@ -1,4 +1,4 @@
-//! Counting what runs: a start and an end of a task, in each scope that has a limit.
+//! Running counts: each start and end of a task is counted in every scope that has a limit.
 
 use crate::api::error::Result;
 use crate::sqlite::commit::transaction::Transaction;
@@ -6,7 +6,7 @@ use crate::sqlite::limits::limit_usage::ScopeNumber;
 use std::time::Duration;
 
 impl Transaction<'_> {
-    /// Counts a task of a list that starts, but for its group.
+    /// Counts the start of a task of a list in every scope but its group.
     pub(in crate::sqlite) fn count_start(&mut self, list: i64) {
         if !self.cache.queues.is_limited() && !self.cache.limits.has_numbered_scopes() {
             return;
@@ -18,8 +18,8 @@ impl Transaction<'_> {
         self.cache.limits.start(scopes, self.steady_time());
     }
 
-    /// Counts a task of a list that runs no more. What makes room where there was none is worth a
-    /// look; anything else that a limit let start would have been started.
+    /// Counts the end of a task of a list. Wakes workers only if a full scope has room now: in
+    /// other scopes all tasks that may start have started.
     pub(in crate::sqlite) fn count_end(&mut self, list: i64) -> Result<()> {
         if (self.cache.queues.is_limited() || self.cache.limits.has_numbered_scopes())
             && let Some(scopes) = self.scopes_of(list)
@@ -41,13 +41,13 @@ impl Transaction<'_> {
         Duration::from_micros(self.steady.unsigned_abs())
     }
 
-    /// Returns the scopes of a list, other than its group; `None` for an unknown list.
+    /// Returns the scopes of a list without its group; `None` for an unknown list.
     pub(in crate::sqlite) fn scopes_of(&self, list: i64) -> Option<[ScopeNumber; 3]> {
         let list = self.cache.names.sub_queue(list)?;
         Some([ScopeNumber::All, ScopeNumber::Queue(list.queue), ScopeNumber::Kind(list.kind)])
     }
 
-    /// Returns whether a rate applies to the tasks of a list.
+    /// Returns true if a rate limits the tasks of a list.
     pub(in crate::sqlite) fn is_rated(&mut self, list: i64) -> Result<bool> {
         let scopes = self.scopes_of(list).into_iter().flatten();
         let has_rate = |scope| self.cache.limits.usage(scope).is_some_and(|usage| usage.limit.rate.is_some());

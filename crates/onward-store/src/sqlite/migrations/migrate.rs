@@ -1,25 +1,25 @@
-//! The schema of a file: its marks, and bringing it up to date.
+//! The schema of a file: how it is identified, and how it is migrated.
 
 use rusqlite::Connection;
 
 use crate::api::error::{Error, Result};
 use crate::migrations::Migrations;
 
-/// Marks a file as a store of a released version (`PRAGMA application_id`): "Onwd".
+/// The `PRAGMA application_id` of a store of a released version: "Onwd".
 const APPLICATION: i32 = 0x4f6e_7764;
 
-/// The mark of development versions, "OnWd". They numbered their schemas from 1, as released
-/// versions do.
+/// The `application_id` of development versions: "OnWd". They numbered their schemas from 1, as
+/// released versions do.
 const DEVELOPMENT: i32 = 0x4f6e_5764;
 
-/// The scripts in order. A released one never changes: a change of the tables is a new one,
+/// The scripts in order. A released script never changes. A change of the tables is a new script,
 /// `migrations/0002.sql`.
 pub(in crate::sqlite) const MIGRATIONS: Migrations = Migrations::new(include_str!("schema.sql"), &[]);
 
-/// The name of the store in messages; the path stands before it.
+/// The name of the store in messages, which add the path.
 const STORE: &str = "the store";
 
-/// Returns the schema of a file; zero for an empty one. Only reads.
+/// Returns the schema number of a file; zero for an empty one. It only reads.
 ///
 /// # Errors
 /// If the file is another program's database, or a development version made it.
@@ -40,7 +40,8 @@ pub(in crate::sqlite) fn schema_of(connection: &Connection) -> Result<u32> {
     ))
 }
 
-/// Returns the schema of a file that this program supports; zero for an empty one. Only reads.
+/// Returns the schema number of a file, if this program supports it; zero for an empty one. It only
+/// reads.
 ///
 /// # Errors
 /// As [`schema_of`], and if a newer version made the file.
@@ -50,12 +51,12 @@ pub(in crate::sqlite) fn check_schema(connection: &Connection, migrations: Migra
     Ok(schema)
 }
 
-/// Brings the schema up to date in one transaction; returns its number before and after.
+/// Migrates the schema in one transaction. Returns its number before and after.
 ///
 /// # Errors
-/// As [`check_schema`], and if a statement fails. Then nothing was changed.
+/// As [`check_schema`], and if a statement fails. The file is then unchanged.
 pub(in crate::sqlite) fn migrate(connection: &mut Connection, migrations: Migrations) -> Result<(u32, u32)> {
-    // Another process that migrates the same file waits here, and then finds nothing to do.
+    // Another process that migrates the same file waits here, and then has nothing to do.
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     let (from, to) = (check_schema(&transaction, migrations)?, migrations.newest());
     for script in migrations.after(from) {

@@ -1,3 +1,3 @@
-//! The schema of a file: `schema.sql`, and what brings a file up to date.
+//! The schema of a file, `schema.sql`, and its migrations.
 
 pub(super) mod migrate;

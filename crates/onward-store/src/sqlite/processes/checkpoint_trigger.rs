@@ -1,5 +1,5 @@
-//! The trigger that wakes the housekeeping thread: for a write-ahead log that has grown long, and
-//! for every other check that it makes.
+//! The trigger that wakes the housekeeping thread: when the write-ahead log is long, and for its
+//! other checks.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -10,11 +10,12 @@ use rusqlite::Connection;
 
 use crate::api::error::Result;
 
-/// The number of pages that make the log long: 32 MiB of 4 KiB pages. A log twice as long makes a
-/// new store slower (`docs/design/0010-sqlite-log-and-processes-rejected.md`).
+/// The number of pages at which the log is long: 32 MiB of 4 KiB pages. A log of twice that size
+/// makes a new store slower (`docs/design/0010-sqlite-log-and-processes-rejected.md`).
 pub(in crate::sqlite) const LONG_LOG: i32 = 8192;
 
-/// A log of fewer pages is not long, however little room there is: each copy syncs.
+/// The number of pages below which the log is never long, however full the disk is, because each
+/// copy syncs.
 const SHORT_LOG: i32 = 16;
 
 /// The size of a page of the log.
@@ -28,30 +29,30 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 pub(in crate::sqlite) struct CheckpointTrigger {
     /// The log.
     log: PathBuf,
-    /// The number of pages that make the log long where there is room.
+    /// The number of pages at which the log is long if there is room on the disk.
     most: i32,
-    /// The number of pages that make the log long on this disk.
+    /// The number of pages at which the log is long on this disk.
     long: AtomicI32,
     /// The length of the log at the last commit, in pages.
     pages: AtomicI32,
-    /// True if the log is to be copied.
+    /// True if the thread must copy the log.
     copy: AtomicBool,
     /// True if the writer must copy the log before it continues.
     overdue: AtomicBool,
-    /// True if the thread must look; it stays until the thread has seen it.
+    /// True if the thread must check. It stays true until the thread has seen it.
     fired: Mutex<bool>,
-    /// Notified with `fired`.
+    /// Notified when `fired` is set.
     changed: Condvar,
-    /// True if the thread sleeps until it is woken, instead of looking once a second.
+    /// True if the thread sleeps until it is woken, instead of checking once a second.
     sleeps: AtomicBool,
     /// True if the thread must end.
     closed: AtomicBool,
 }
 
-/// The reason for which the thread looks.
+/// The reason for which the thread was woken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) enum Reason {
-    /// It was fired by a caller that has already notified the engine.
+    /// The trigger fired. Its caller has notified the engine.
     Fired,
     /// The poll interval has passed.
     Time,
@@ -76,14 +77,14 @@ impl CheckpointTrigger {
         trigger
     }
 
-    /// Fits the bound to the free room, so that the log is copied before it leaves no room to copy
-    /// it to: all of its pages may be new to the database.
+    /// Adapts the limit to the free room on the disk: the log must be copied while there is room
+    /// for the copy. All of its pages may be new to the database.
     pub(super) fn fit_disk(&self) {
         let long = room_for_log(&self.log).map_or(self.most, |room| room / 3);
         self.long.store(long.max(SHORT_LOG).min(self.most), Ordering::Relaxed);
     }
 
-    /// Makes every commit of a connection report the length of the log.
+    /// Makes each commit on a connection report the length of the log.
     pub(in crate::sqlite) fn watch(self: &Arc<Self>, connection: &mut Connection) -> Result<()> {
         let trigger = Arc::clone(self);
         let hook = move |_: &mut rusqlite::hooks::Wal, pages: i32| {
@@ -99,12 +100,13 @@ impl CheckpointTrigger {
         let before = self.pages.swap(pages, Ordering::Relaxed);
         let long = self.long.load(Ordering::Relaxed);
         let passes = |length| pages / length > before / length;
-        // A log that grows while it is copied does no harm where there is room.
+        // The writer copies only if there is little room. Otherwise the log may grow while the
+        // thread copies it.
         if long < self.most && passes(long + long / 2) {
             self.overdue.store(true, Ordering::Release);
         }
-        // Fires once for each length: where a reader keeps the log from starting again, or another
-        // process fails to copy it, the copy is tried again.
+        // Fires once for each multiple of the limit. So the copy is tried again if a reader keeps
+        // the log from beginning again, or another process fails to copy it.
         if passes(long) {
             self.copy.store(true, Ordering::Release);
             self.fire();
@@ -132,8 +134,8 @@ impl CheckpointTrigger {
         self.changed.notify_one();
     }
 
-    /// Fires if the thread would not look by itself: a checkpoint of a peer writes thousands of
-    /// pages.
+    /// Fires if the thread sleeps. A thread that checks once a second needs no wake-up for each of
+    /// the thousands of pages that a peer's checkpoint writes.
     pub(in crate::sqlite) fn fire_if_asleep(&self) {
         if self.sleeps.load(Ordering::Relaxed) {
             self.fire();
@@ -146,8 +148,8 @@ impl CheckpointTrigger {
         self.fire();
     }
 
-    /// Waits until the trigger fires or, if other processes write too, until it is time to check
-    /// them; `None` if the thread is to end.
+    /// Waits until the trigger fires. Unless `alone`, it also returns when the poll interval has
+    /// passed. Returns `None` if the thread must end.
     pub(in crate::sqlite) fn wait(&self, alone: bool) -> Option<Reason> {
         self.sleeps.store(alone, Ordering::Relaxed);
         let fired = self.fired.lock().unwrap_or_else(PoisonError::into_inner);
@@ -162,8 +164,8 @@ impl CheckpointTrigger {
     }
 }
 
-/// Returns the number of pages for the log and for the growth of the database that it causes: what
-/// is free and what the log has already. `None` if the file system does not report it.
+/// Returns the number of pages that the log and the database can grow to: the free pages and those
+/// of the log. `None` if the file system does not report it.
 fn room_for_log(log: &Path) -> Option<i32> {
     let room = rustix::fs::statvfs(log.parent()?).ok().filter(|room| room.f_blocks > 0)?;
     let free = room.f_bavail.saturating_mul(room.f_frsize);
@@ -175,7 +177,7 @@ fn room_for_log(log: &Path) -> Option<i32> {
 mod tests {
     use super::*;
 
-    /// Returns after which of these commits, each with the length of the log, the trigger fires.
+    /// Returns for each commit, given by the length of the log after it, if the trigger fires.
     fn fires<const N: usize>(lengths: [i32; N]) -> [bool; N] {
         let trigger = CheckpointTrigger::new(PathBuf::new(), 10);
         lengths.map(|pages| {

@@ -1,14 +1,14 @@
-//! Housekeeping on a separate thread: it copies the write-ahead log back, and detects processes
-//! that come and go.
+//! Housekeeping on a separate thread: it copies the write-ahead log into the database, and detects
+//! processes that come and go.
 //!
-//! The bulk of the log is copied on a separate connection, while the writer continues; SQLite
-//! 3.51.3 and later allow that without harm. What was added in the meantime is copied in further
-//! passes, each shorter than the one before. The last few pages are copied while neither this
-//! process nor another writes, so that the log can start again instead of growing without end. A
-//! task waits that long at such a moment.
+//! It copies most of the log on a connection of its own while the writer continues, which SQLite
+//! 3.51.3 and later allow without harm. Further passes copy the pages that were added during the
+//! previous one. The last few pages are copied while no process writes. Only then can the log begin
+//! again instead of growing without end. A write waits that long at such a moment.
 //!
 //! While other processes write to the file, or the system does not report their writes, the thread
-//! looks once a second whether these processes still live and whether they left a commit without a
+//! checks once a second. It checks if these processes still live, and if there is a commit without
+//! a notification. Alone, it sleeps until it is woken.
 //! notification. Alone, it sleeps until it is woken.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,10 +25,10 @@ use crate::sqlite::processes::checkpoint_trigger::{CheckpointTrigger, Reason};
 /// they can be copied.
 const REST: i32 = 256;
 
-/// The most passes over the log before writers are held off.
+/// The most passes over the log before writers are blocked.
 const PASSES: usize = 6;
 
-/// Starts the thread; it ends when the trigger is closed.
+/// Starts the thread, which ends when the trigger is closed.
 pub(in crate::sqlite) fn start(
     connection: Connection,
     trigger: Arc<CheckpointTrigger>,
@@ -38,8 +38,8 @@ pub(in crate::sqlite) fn start(
         let mut alone = committer.lock().unwrap_or_else(PoisonError::into_inner).is_woken_by_all_writes();
         while let Some(reason) = trigger.wait(alone) {
             if has_lost_file(&committer, &connection) {
-                // The file is lost, so there is nothing left to maintain. A waiter of this store
-                // gets the error from its next call.
+                // The file is lost, so there is nothing to maintain. A waiter of this store gets
+                // the error from its next call.
                 alone = true;
                 continue;
             }
@@ -69,8 +69,8 @@ pub(in crate::sqlite) fn start(
         .map_err(|error| Error::io("no thread could be started for the store").caused_by(error))
 }
 
-/// Returns true if the files are no longer those that were opened. Then their log stays as it is,
-/// and the waiters of this store are woken.
+/// Returns true if the files are no longer those that were opened. It then leaves their log as it
+/// is, and wakes the waiters of this store.
 fn has_lost_file(committer: &Mutex<Committer>, connection: &Connection) -> bool {
     let mut committer = committer.lock().unwrap_or_else(PoisonError::into_inner);
     if committer.check_file().is_ok() {
@@ -81,8 +81,8 @@ fn has_lost_file(committer: &Mutex<Committer>, connection: &Connection) -> bool 
     true
 }
 
-/// Copies while writers continue, until little is left. Returns false if a pass gets no further,
-/// because another process copies or a reader needs the rest.
+/// Copies while writers continue, until few pages are left. Returns false if a pass makes no
+/// progress, because another process copies or a reader needs the rest.
 fn copy_most(connection: &Connection, trigger: &CheckpointTrigger) -> bool {
     let mut copied = 0;
     for _ in 0..PASSES {
@@ -97,7 +97,8 @@ fn copy_most(connection: &Connection, trigger: &CheckpointTrigger) -> bool {
     true
 }
 
-/// Copies the remaining pages while all writers are blocked: the next writer begins the log again.
+/// Copies the remaining pages while all writers are blocked, so that the next writer begins the log
+/// again.
 fn copy_rest(connection: &Connection, committer: &Mutex<Committer>) {
     let mut committer = committer.lock().unwrap_or_else(PoisonError::into_inner);
     if let Err(error) = committer.while_no_process_writes(|| checkpoint_wal(connection))
@@ -107,9 +108,8 @@ fn copy_rest(connection: &Connection, committer: &Mutex<Committer>) {
     }
 }
 
-/// Copies the pages that no reader needs, and returns the number of pages of the log that have been
-/// copied in all. A failure loses nothing: the log stays as it is, and the next checkpoint tries
-/// again.
+/// Copies the pages that no reader needs. Returns the number of pages of the log that are copied in
+/// all. A failure loses nothing: the log stays, and the next checkpoint tries again.
 pub(in crate::sqlite) fn checkpoint_wal(connection: &Connection) -> i32 {
     match connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get("checkpointed")) {
         Ok(copied) => copied,

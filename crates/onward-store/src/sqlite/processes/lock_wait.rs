@@ -9,33 +9,33 @@ use crate::api::error::Result;
 use crate::sqlite::processes::write_lock::{Progress, WriteLock};
 
 /// The pauses between attempts: the number of pauses of each length. SQLite's own pauses grow to a
-/// tenth of a second. In such a pause a process that commits repeatedly releases the lock hundreds
-/// of times, and a connection that sleeps through that waits for seconds.
+/// tenth of a second. A process that commits repeatedly releases the lock hundreds of times in such
+/// a pause, and a connection that sleeps through it waits for seconds.
 const PAUSES: [(u32, Duration); 2] = [(100, Duration::from_micros(100)), (2000, Duration::from_micros(500))];
 
-/// The pause after those.
+/// The length of all further pauses.
 const LAST_PAUSE: Duration = Duration::from_millis(2);
 
-/// The time between two checks whether other processes commit.
+/// The time between two checks for commits of other processes.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The polls in a row without a commit after which a process gives up: a process that holds the
-/// lock so long does not release it.
+/// The number of checks in a row without a commit after which a process gives up. A process that
+/// holds the lock so long is not expected to release it.
 pub(super) const MAX_POLLS: u32 = 30;
 
-/// The last progress of the holders of the lock, and the polls without progress since.
+/// The progress of the holders of the lock, and the number of checks without progress.
 #[derive(Debug, Default)]
 struct RetryBudget {
     /// The progress at the last poll.
     seen: Option<Progress>,
     /// The time since the last poll.
     since_poll: Duration,
-    /// The number of polls without progress.
+    /// The number of checks without progress.
     polls: u32,
 }
 
 impl RetryBudget {
-    /// Returns the pause after `tries` tries beside the first; `None` to give up.
+    /// Returns the pause after `tries` retries; `None` to give up.
     fn pause(&mut self, tries: u32, progress: impl FnOnce() -> Progress) -> Option<Duration> {
         let pause = pause_after(tries);
         if tries == 0 {
@@ -50,8 +50,8 @@ impl RetryBudget {
     }
 }
 
-/// Makes a connection wait for locks that other processes hold: as long as they commit, and half a
-/// minute without a commit.
+/// Makes a connection wait for locks of other processes: as long as these commit, and half a minute
+/// without a commit.
 pub(in crate::sqlite) fn wait_for_locks(connection: &mut Connection, store: &Path) -> Result<()> {
     let (lock, mut budget) = (WriteLock::of(store), RetryBudget::default());
     connection.busy_handler(Some(move |tries: i32| {
@@ -62,7 +62,8 @@ pub(in crate::sqlite) fn wait_for_locks(connection: &mut Connection, store: &Pat
     Ok(())
 }
 
-/// Returns the pause after a number of tries: short at first, because most commits are short.
+/// Returns the pause after a number of retries. It is short at first, because most commits are
+/// short.
 fn pause_after(tries: u32) -> Duration {
     let mut before = 0;
     let pause = PAUSES.iter().find_map(|(count, pause)| {
@@ -82,7 +83,7 @@ pub(in crate::sqlite) fn sleep(pause: Duration) {
 mod tests {
     use super::*;
 
-    /// Returns how long a lock is waited for if each poll finds this; `None` if without an end.
+    /// Returns how long a lock is awaited if each check finds this progress; `None` if without end.
     fn waited(mut progress: impl FnMut() -> Progress) -> Option<Duration> {
         let (mut budget, mut waited) = (RetryBudget::default(), Duration::ZERO);
         for tries in 0..100_000 {

@@ -1,6 +1,5 @@
-//! Several processes on one file. [`peers`] lists the processes, [`ticket_lock`] and [`write_lock`]
-//! order their writes, and [`housekeeping`] is the thread that maintains the log and watches the
-//! peers.
+//! Several processes on one file. [`peers`] lists the processes. [`ticket_lock`] and [`write_lock`]
+//! order their writes. [`housekeeping`] is the thread that maintains the log and checks the peers.
 
 pub(super) mod checkpoint_trigger;
 pub(super) mod housekeeping;

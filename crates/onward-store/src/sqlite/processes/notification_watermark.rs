@@ -1,26 +1,26 @@
-//! The task, or the entry of the log, up to which this process was notified of changes. Anything
-//! beyond was written by a process that did not notify.
+//! The task or log entry up to which this process has notified its waiters. A higher one was
+//! written by a process that did not notify.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// The number of the first task, or entry of the log, that was not notified; zero while none is
-/// known. Both are committed in the order of their numbers.
+/// The number of the first task or log entry without a notification; zero before the first call.
+/// Both kinds of numbers are committed in ascending order.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct NotificationWatermark(AtomicI64);
 
 impl NotificationWatermark {
-    /// Records that a commit which added the tasks from `first` to before `next` was notified.
-    /// Earlier commits of other processes that were not notified stay so.
+    /// Records the notification of a commit that added the numbers from `first` to before `next`.
+    /// If earlier commits of other processes were not notified, the watermark stays before them.
     pub(in crate::sqlite) fn advance(&self, first: i64, next: i64) {
-        // Before the first value is known, the process has no listener.
+        // The first call only sets the beginning. No waiter missed an earlier commit.
         let begin = self.0.compare_exchange(0, next, Ordering::AcqRel, Ordering::Acquire);
         if begin.is_err() {
             let _ = self.0.compare_exchange(first, next, Ordering::AcqRel, Ordering::Acquire);
         }
     }
 
-    /// Returns true if there are tasks before `next` that were not notified. They count as notified
-    /// from now on.
+    /// Returns true if there are numbers before `next` without a notification. They count as
+    /// notified from now on.
     pub(in crate::sqlite) fn missed(&self, next: i64) -> bool {
         self.0.fetch_max(next, Ordering::AcqRel) < next
     }

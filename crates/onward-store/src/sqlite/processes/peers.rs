@@ -1,13 +1,13 @@
 //! The processes that have the file open. Each holds a lock that ends with it, and can be woken.
 //!
-//! The directory `<file>-sessions` lies beside the store. Each open store has a *lock file* in it
-//! that it keeps locked; the operating system releases the lock when the process ends, however it
-//! ends. A process watches its own lock file. A process that has committed writes a byte to the
-//! lock files of its peers; a process without peers writes to none.
+//! The directory `<file>-sessions` lies beside the store. Each open store has a *lock file* in it,
+//! which it keeps locked. The operating system releases the lock when the process ends, in whatever
+//! way. A process watches its own lock file. After a commit it writes a byte to the lock files of
+//! its peers, if it has any.
 //!
 //! The name of a lock file has the number of the process, a random number, and the inode of the
-//! file that the process has open. A process that makes a few calls and ends has a lock file that
-//! only protects the file: it watches nothing and is never woken.
+//! file that the process has open. A *brief* process, which makes a few calls and ends, has a lock
+//! file that only protects the file. It watches nothing and is never woken.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -26,10 +26,10 @@ use crate::sqlite::file_layer::log_owner::{RECORD, with_suffix};
 use crate::sqlite::processes::ticket_lock::TicketLock;
 use crate::sqlite::processes::write_lock::WriteLock;
 
-/// Ends the name of a lock file of a process that makes a few calls and ends.
+/// The end of the name of a brief process's lock file.
 const BRIEF: &str = ".brief";
 
-/// The length of time for which a process has a store open.
+/// The kind of a process, by the time for which it has a store open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProcessKind {
     /// It works on the store, and is woken when its peers write.
@@ -46,25 +46,26 @@ pub(in crate::sqlite) struct PeerProcesses {
     name: String,
     /// The kind of this process, lasting or brief.
     process_kind: ProcessKind,
-    /// Held locked; the lock is the lock file.
+    /// The lock file, which stays locked until this is dropped.
     _lock: File,
     /// The lock files of peers.
     wakers: PeerWakers,
-    /// True if lock files of brief processes were there at the last look.
+    /// True if brief processes had lock files at the last refresh.
     has_brief: bool,
-    ticket_lock: TicketLock,
     /// The lock by which processes take turns to write.
-    /// `None` for a brief process, and where the system has no watch left.
+    ticket_lock: TicketLock,
+    /// The watch of this process's lock file. `None` for a brief process, and if the system has no
+    /// watch left.
     watcher: Option<notify::RecommendedWatcher>,
 }
 
-/// The lock files of the other lasting processes. They can be woken from any thread: the lock is
-/// never held while something waits for SQLite.
+/// The lock files of the other lasting processes, through which any thread can wake them. The mutex
+/// is never held during a wait for SQLite.
 #[derive(Debug, Clone, Default)]
 pub(in crate::sqlite) struct PeerWakers {
     /// The open lock files by name.
     lock_files: Arc<Mutex<BTreeMap<String, File>>>,
-    /// The directory in which a brief process looks for its peers, only before it wakes them.
+    /// The directory in which a brief process lists its peers before it wakes them.
     directory: Option<PathBuf>,
 }
 
@@ -74,7 +75,7 @@ impl PeerWakers {
         self.lock_files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes all of them. A failure costs them time, not work.
+    /// Wakes all peers. A failure delays them but loses nothing.
     pub(in crate::sqlite) fn wake(&self) {
         if let Some(directory) = &self.directory {
             *self.lock_files() = lasting_lock_files(directory);
@@ -94,9 +95,8 @@ impl std::fmt::Debug for PeerProcesses {
 }
 
 impl PeerProcesses {
-    /// Registers this process with the inode of its open file; `woken` is called, on a thread of
-    /// the watcher, whenever a peer has written. Without a watch the store is checked once a
-    /// second.
+    /// Registers this process with the inode of its open file. A thread of the watcher calls
+    /// `woken` whenever a peer has written. Without a watch the store is checked once a second.
     pub(in crate::sqlite) fn register(
         store: &Path,
         inode: u64,
@@ -110,8 +110,8 @@ impl PeerProcesses {
         Ok(peers)
     }
 
-    /// Registers a process that makes a few calls and ends. It watches nothing, and its peers check
-    /// the store until it is gone.
+    /// Registers a brief process. It watches nothing, and its peers check the store once a second
+    /// until it has ended.
     pub(in crate::sqlite) fn register_briefly(store: &Path, inode: u64) -> Result<Self> {
         let peers = Self::with_lock_file(store, inode, ProcessKind::Brief)?;
         announce(&peers.directory);
@@ -142,17 +142,17 @@ impl PeerProcesses {
         &self.name
     }
 
-    /// Returns true if this process makes a few calls and ends.
+    /// Returns true if this process is brief.
     pub(in crate::sqlite) fn is_brief(&self) -> bool {
         self.process_kind == ProcessKind::Brief
     }
 
-    /// Returns true if no lasting peer was known at the last look.
+    /// Returns true if the last refresh found no lasting peer.
     pub(in crate::sqlite) fn is_alone(&self) -> bool {
         self.wakers.lock_files().is_empty()
     }
 
-    /// Returns true if this process is woken by every write of other processes, and need not poll.
+    /// Returns true if every write of other processes wakes this one, so that it need not poll.
     pub(in crate::sqlite) fn is_woken_by_all_writes(&self) -> bool {
         self.is_alone() && !self.has_brief && self.is_watching()
     }
@@ -162,19 +162,19 @@ impl PeerProcesses {
         self.watcher.is_some()
     }
 
-    /// Returns the ticket lock, through which all processes take the write lock in the order of
-    /// their arrival.
+    /// Returns the ticket lock, through which processes get the write lock in the order of their
+    /// arrival.
     pub(in crate::sqlite) fn ticket_lock(&self) -> &TicketLock {
         &self.ticket_lock
     }
 
-    /// Returns true if a process works on the store.
+    /// Returns true if a process has the store open.
     pub(in crate::sqlite) fn is_running(&self, name: &str) -> bool {
         name == self.name || self.wakers.lock_files().contains_key(name) || is_process_here(&self.directory, name)
     }
 
-    /// Looks which lasting processes are here; returns whether that has changed. Marks of those
-    /// that have ended are removed, and with `sweep` also those of brief processes.
+    /// Lists the lasting processes, and returns true if the list has changed. Removes the lock
+    /// files of ended lasting processes, and with `sweep` also those of ended brief ones.
     pub(in crate::sqlite) fn refresh(&mut self, sweep: bool) -> Result<bool> {
         let mut found = BTreeMap::new();
         let entries = fs::read_dir(&self.directory).map_err(|error| failed(&self.directory, error))?;
@@ -209,9 +209,9 @@ impl Drop for PeerProcesses {
     }
 }
 
-/// Refuses to work on a file of this inode, or to make one, while another process has another file
-/// open under the same name. Changes nothing. Opens no lock file of a process that has this file
-/// open, so that many processes that come at once cost little.
+/// Rejects work on a file of this inode, or its creation, while another process has another file
+/// open under the same name. Changes nothing. It opens no lock file of a process that has this file
+/// open, so that many processes that start at once cost little.
 pub(in crate::sqlite) fn check_peers(store: &Path, inode: Option<u64>) -> Result<()> {
     let Ok(entries) = fs::read_dir(lock_directory(store)) else { return Ok(()) };
     for entry in entries.flatten() {
@@ -228,7 +228,7 @@ pub(in crate::sqlite) fn check_peers(store: &Path, inode: Option<u64>) -> Result
     Ok(())
 }
 
-/// Returns the processes of these whose lock file beside a store is not held any more.
+/// Returns those of `processes` that have ended: their lock files are not locked.
 pub(in crate::sqlite) fn ended(store: &Path, processes: BTreeSet<String>) -> BTreeSet<String> {
     let directory = lock_directory(store);
     processes.into_iter().filter(|process| !is_process_here(&directory, process)).collect()
@@ -239,8 +239,8 @@ fn inode_in(name: &str) -> Option<u64> {
     name.trim_end_matches(BRIEF).rsplit('-').next()?.parse().ok()
 }
 
-/// Returns whether the process with this name lives. A process without a name has no lock file, and
-/// its path would be that of the directory.
+/// Returns true if the process with this name lives. The empty name belongs to no process, and its
+/// path would be that of the directory.
 fn is_process_here(directory: &Path, name: &str) -> bool {
     !name.is_empty() && is_held(&directory.join(name))
 }
@@ -263,18 +263,18 @@ fn lasting_lock_files(directory: &Path) -> BTreeMap<String, File> {
     lasting.filter_map(|name| held_lock_file(&directory.join(&name)).map(|lock_file| (name, lock_file))).collect()
 }
 
-/// Makes the lasting processes check the store once a second while the lock file of a brief one
-/// exists: it may be killed between its commit and the wake.
+/// Makes the lasting processes check the store once a second while a brief process exists, because
+/// it may be killed between its commit and the wake-up.
 fn announce(directory: &Path) {
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
     let times = Timestamps { last_access: now, last_modification: now };
     for lock_file in lasting_lock_files(directory).keys() {
-        // A failure costs time, and only if this process is killed.
+        // A failure matters only if this process is killed, and then delays its peers.
         let _ = utimensat(CWD, directory.join(lock_file), &times, AtFlags::empty());
     }
 }
 
-/// Creates a file under a name that was never used, and locks it.
+/// Creates a lock file under a new name, and locks it.
 fn lock_a_name(directory: &Path, inode: u64, process_kind: ProcessKind) -> Result<(String, File)> {
     let kind = if process_kind == ProcessKind::Brief { BRIEF } else { "" };
     loop {
@@ -283,8 +283,8 @@ fn lock_a_name(directory: &Path, inode: u64, process_kind: ProcessKind) -> Resul
         let path = directory.join(&name);
         let file = File::create_new(&path).map_err(|error| failed(&path, error))?;
         match file.try_lock() {
-            // A peer that looked between the two steps took it for a dead one's and removed
-            // it.
+            // A peer may have removed the file between the two steps, taking it for that of an
+            // ended process.
             Ok(()) if path.exists() => return Ok((name, file)),
             Ok(()) | Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(error)) => return Err(failed(&path, error)),
@@ -292,13 +292,13 @@ fn lock_a_name(directory: &Path, inode: u64, process_kind: ProcessKind) -> Resul
     }
 }
 
-/// Opens a lock file whose lock a process holds; a file without a holder is removed.
+/// Opens a lock file that a process has locked. Removes a file that none has.
 fn held_lock_file(path: &Path) -> Option<File> {
     let lock_file = OpenOptions::new().write(true).open(path).ok()?;
     match lock_file.try_lock() {
         Err(TryLockError::WouldBlock) => Some(lock_file),
-        // Removed while this lock is held: a process that is just making its lock file cannot lock
-        // it, or finds it gone, and makes another. Another process may have removed it first.
+        // Removed while it is locked here: a process that is creating it cannot lock it, or finds
+        // it gone, and creates another. Another process may have removed it first.
         Ok(()) => {
             let _ = fs::remove_file(path);
             None
@@ -332,16 +332,16 @@ fn watch(
     Ok(watcher)
 }
 
-/// Checks whether the system lets this process watch a file.
+/// Checks that the system lets this process watch a file.
 ///
 /// # Errors
-/// If it does not, with the setting that says how many may be watched.
+/// If it does not; the error names the setting to raise.
 pub(in crate::sqlite) fn check_watch(store: &Path) -> Result<()> {
     let watch = || notify::recommended_watcher(|_| {})?.watch(store, RecursiveMode::NonRecursive);
     watch().map_err(|failure| Error::io(without_watch(&failure)).caused_by(failure))
 }
 
-/// Reports that there is no watch, and what to raise.
+/// Returns the text for a missing watch, with the setting to raise.
 fn without_watch(failure: &notify::Error) -> String {
     let setting = match failure.kind {
         notify::ErrorKind::MaxFilesWatch => "fs.inotify.max_user_watches",
@@ -355,17 +355,17 @@ fn without_watch(failure: &notify::Error) -> String {
 /// The reason for which the store is woken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) enum Woken {
-    /// A peer has written, and the peers are those of the last time.
+    /// A peer has written, and the set of peers is the same as last time.
     Peer,
-    /// A peer has written, and there may be new lock files. A check reads the directory's time;
-    /// opening and testing every lock file would cost too much for each commit of a peer. Changes
-    /// within the same tick of that clock are found at the next check.
+    /// A peer has written, and there may be new lock files. This reads only the directory's time,
+    /// because opening every lock file would cost too much for each commit of a peer. A change
+    /// within the same tick of that clock is found at the next check.
     Peers,
-    /// A brief process has come.
+    /// A brief process has started.
     Announced,
     /// The database file was written to, as each checkpoint does.
     FileWritten,
-    /// The database file got another name, or none.
+    /// The database file was renamed or removed.
     FileRenamed,
 }
 
@@ -424,7 +424,7 @@ mod tests {
         assert_eq!(removed, 0, "lock files were removed under their owners");
     }
 
-    /// Wakes one process by each of these wakers, and returns what it receives each time.
+    /// Wakes a process with each of these wakers, and returns what it receives each time.
     fn reported<const N: usize>(wakers: [&PeerWakers; N], reported: &std::sync::mpsc::Receiver<Woken>) -> [Woken; N] {
         wakers.map(|wakers| {
             wakers.wake();
@@ -447,7 +447,7 @@ mod tests {
         assert_eq!(reported(wakers, &reports), [Woken::Peers, Woken::Peer]);
     }
 
-    /// Makes a lock file, lets other threads run, and checks that it still exists.
+    /// Creates a lock file, lets other threads run, and checks that it still exists.
     fn is_kept_a_while(directory: &Path) -> bool {
         let (name, _lock) = lock_a_name(directory, 1, ProcessKind::Lasting).unwrap();
         (0..4).for_each(|_| std::thread::yield_now());

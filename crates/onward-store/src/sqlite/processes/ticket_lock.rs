@@ -1,15 +1,15 @@
-//! Processes that write to one file take turns, first come, first served.
+//! Processes that write to one file take turns, in the order of their arrival.
 //!
 //! SQLite gives its write lock to the first process that tries. A process that commits repeatedly
-//! tries again at once. A process that found the lock taken sleeps between its attempts and seldom
-//! finds the lock free. With a thousand processes, each waiting process also takes processor time
-//! from the one that works. So a process passes a ticket lock first, and holds it until it has
-//! SQLite's lock. The ticket lock is a lock of the kernel, which queues the waiters in the order of
-//! their arrival, wakes one at a time, and drops a process that ends.
+//! tries again at once, while a waiting process sleeps between its attempts and seldom finds the
+//! lock free. With a thousand processes, the attempts also take processor time from the one that
+//! works. So a process passes a *ticket lock* first, and holds it until it has SQLite's lock. The
+//! ticket lock is a lock of the kernel, which queues waiters in order, wakes one at a time, and
+//! drops a process that ends.
 //!
-//! The ticket lock only provides fairness; SQLite's lock provides exclusion. If a process is
-//! stopped within the ticket lock, the others bypass it after a time in which no process has
-//! committed and none holds the write lock.
+//! The ticket lock only provides fairness; SQLite's lock provides exclusion. A process may be
+//! stopped while it holds the ticket lock. The others bypass it after a time without a commit in
+//! which no process holds the write lock.
 
 use std::cell::Cell;
 use std::fs::{File, TryLockError};
@@ -21,14 +21,14 @@ use crate::api::error::Result;
 use crate::sqlite::processes::lock_wait::MAX_POLLS;
 use crate::sqlite::processes::write_lock::{Progress, WriteLock};
 
-/// The time between two checks whether other processes make progress.
+/// The time between two checks for progress of other processes.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The number of checks in a row without a commit after which the holder of the write lock is
-/// determined. It doubles each time.
+/// looked up. It doubles each time.
 const POLLS_BEFORE_ASKING: u32 = 2;
 
-/// The number of times that the ticket lock is bypassed without a look after it did not open.
+/// The number of further writes that bypass a ticket lock whose holder has stopped.
 const MAX_PASSES: u32 = 100;
 
 /// The queue of processes for the write lock.
@@ -36,14 +36,13 @@ const MAX_PASSES: u32 = 100;
 pub(in crate::sqlite) struct TicketLock {
     /// The file that is locked, shared with the waiting thread.
     lock_file: Arc<LockFile>,
-    /// The write lock, by whose progress a stopped holder is noticed.
+    /// The write lock, whose progress shows if a holder has stopped.
     lock: WriteLock,
-    /// The number of further writes for which this process takes no ticket, because the holder of
-    /// the ticket lock has stopped.
+    /// The number of further writes for which this process takes no ticket.
     passes: Cell<u32>,
 }
 
-/// The locked file and the thread that waits for it; each open store has opened it for itself.
+/// The locked file and the thread that waits for it. Each open store has its own descriptor.
 #[derive(Debug)]
 struct LockFile {
     /// The directory of lock files, which serves as the lock.
@@ -59,22 +58,22 @@ struct LockFile {
 struct KernelQueue {
     /// True if the thread is in the queue of the lock.
     is_queued: bool,
-    /// True if a caller wants the lock when it comes.
+    /// True if a caller wants the lock when the thread gets it.
     is_wanted: bool,
-    /// The result of the wait; `false` if the system has no such locks.
+    /// The result of the wait; `false` if the file system has no such locks.
     ended: Option<bool>,
 }
 
-/// A place in the ticket lock; dropping it lets the next one in.
+/// A held ticket lock. Dropping it lets the next process in.
 #[derive(Debug)]
 pub(in crate::sqlite) struct Ticket<'t>(&'t File);
 
-/// The decision after a look.
+/// The decision after a check of progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    /// Wait for the holder.
+    /// Keep waiting for the holder.
     Wait,
-    /// Go to SQLite's lock without the ticket: its holder has stopped.
+    /// Use SQLite's lock without the ticket, because the holder of the ticket has stopped.
     PassBy,
     /// Give up: the holder of the write lock makes no progress.
     GiveUp,
@@ -85,11 +84,11 @@ enum Verdict {
 struct StallWatch {
     /// The progress at the last poll.
     seen: Progress,
-    /// The number of polls without progress.
+    /// The number of checks without progress.
     polls: u32,
-    /// The number of polls after which to ask for the holder.
+    /// The number of checks after which the holder of the write lock is looked up.
     ask_at: u32,
-    /// The process that held the lock when asked last.
+    /// The process that held the write lock at the last lookup.
     holder: Option<u32>,
 }
 
@@ -105,11 +104,11 @@ impl TicketLock {
         &self.lock
     }
 
-    /// Waits until it is this process's turn, as long as other processes make progress. Returns
-    /// `None` if the write lock is to be tried without a ticket.
+    /// Waits for this process's turn, as long as other processes make progress. Returns `None` if
+    /// the write lock must be tried without a ticket.
     ///
     /// # Errors
-    /// If another process has held the write lock for 30 s and nothing was committed.
+    /// If another process has held the write lock for 30 s and no process has committed.
     pub(in crate::sqlite) fn acquire(&self) -> Result<Option<Ticket<'_>>> {
         if let Some(left) = self.passes.get().checked_sub(1) {
             self.passes.set(left);
@@ -122,7 +121,7 @@ impl TicketLock {
         Ok(is_in.then_some(Ticket(&self.lock_file.file)))
     }
 
-    /// Enters if none is within or waits, else queues up.
+    /// Takes the lock if it is free, and queues up otherwise. Returns true if this process has it.
     fn try_acquire(&self) -> Result<bool> {
         match self.lock_file.file.try_lock() {
             Ok(()) => Ok(true),
@@ -132,7 +131,7 @@ impl TicketLock {
         }
     }
 
-    /// Waits for the thread in the queue; returns whether this process's turn has come.
+    /// Waits for the queued thread. Returns true if this process has the lock.
     fn wait(&self) -> Result<bool> {
         let mut stall = StallWatch::new(self.lock.progress());
         let mut queue = self.lock_file.queue();
@@ -162,15 +161,15 @@ impl LockFile {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether the thread is still in the kernel's queue, whose turn is then wanted again.
+    /// Returns true if the thread is still in the kernel's queue. Its lock is then wanted again.
     fn is_queued(&self) -> bool {
         let mut queue = self.queue();
         queue.is_wanted = queue.is_queued;
         queue.is_queued
     }
 
-    /// Makes a thread wait in the kernel's queue, since nothing ends such a wait; returns whether
-    /// it does.
+    /// Starts a thread that waits in the kernel's queue, because nothing else can end such a wait.
+    /// Returns true if it was started.
     fn queue_up(self: Arc<Self>) -> bool {
         *self.queue() = KernelQueue { is_queued: true, is_wanted: true, ended: None };
         let lock_file = Arc::clone(&self);
@@ -180,8 +179,7 @@ impl LockFile {
         thread.is_ok()
     }
 
-    /// Waits in the kernel's queue, on a thread of its own, and gives the lock back if it is no
-    /// longer wanted.
+    /// Waits in the kernel's queue, and releases the lock at once if no caller wants it any more.
     fn wait_in_kernel_queue(&self) {
         let is_in = loop {
             match self.file.lock() {
@@ -201,13 +199,13 @@ impl LockFile {
 }
 
 impl StallWatch {
-    /// Begins to watch.
+    /// Begins to watch for progress.
     fn new(seen: Progress) -> Self {
         Self { seen, polls: 0, ask_at: POLLS_BEFORE_ASKING, holder: None }
     }
 
-    /// Judges the current progress. It rarely determines the holder of the lock, because the system
-    /// then lists all locks.
+    /// Decides by the current progress. It rarely looks up the holder of the lock, because the
+    /// system then lists all locks.
     fn poll(&mut self, now: Progress, holder: impl FnOnce() -> Option<u32>) -> Verdict {
         if now != self.seen {
             *self = Self::new(now);

@@ -1,5 +1,5 @@
-//! The write lock of a store's file as other processes see it: its holder, and whether commits make
-//! progress.
+//! The write lock of a store's file as other processes see it: its holder, and the progress of
+//! commits.
 
 use std::fmt;
 use std::fs;
@@ -50,16 +50,16 @@ impl WriteLock {
         Self { log: with_suffix(store, "-wal"), index: with_suffix(store, "-shm") }
     }
 
-    /// Returns the state of the log. A difference to an earlier state means that a process has
-    /// written.
+    /// Returns the state of the log. It differs from an earlier state if a process has written
+    /// since.
     pub(in crate::sqlite) fn progress(&self) -> Progress {
         let log = fs::metadata(&self.log).ok();
         Progress(log.and_then(|log| Some((log.modified().ok()?, log.len()))))
     }
 
-    /// Returns the process that holds the lock. `None` if none does, or the system does not say
-    /// which. Opens no file of the store: closing one would end the locks that SQLite holds for
-    /// this process.
+    /// Returns the process that holds the lock. `None` if none does, or if the system does not
+    /// report it. Opens no file of the store, because closing it would end SQLite's locks of this
+    /// process.
     #[cfg(target_os = "linux")]
     pub(in crate::sqlite) fn holder(&self) -> Option<LockHolder> {
         use std::os::unix::fs::MetadataExt as _;
@@ -77,7 +77,8 @@ impl WriteLock {
         None
     }
 
-    /// Names the holder in the error of a transaction that waited for the lock without success.
+    /// Converts the error of a transaction that waited for the lock without success; the error
+    /// names the holder.
     pub(in crate::sqlite) fn name_holder(&self, failure: rusqlite::Error) -> Error {
         match failure.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy) => self.busy().caused_by(failure),
@@ -85,7 +86,7 @@ impl WriteLock {
         }
     }
 
-    /// Returns the error for a lock that is not let go.
+    /// Returns the error for a lock that its holder does not release.
     #[cold]
     pub(in crate::sqlite) fn busy(&self) -> Error {
         let holder = self.holder().map_or_else(|| "another process".to_owned(), |holder| holder.to_string());
@@ -100,7 +101,7 @@ impl WriteLock {
 #[cfg(target_os = "linux")]
 fn holder_in(line: &str, inode: u64) -> Option<u32> {
     let mut words = line.split_whitespace().skip(1);
-    // A process that waits for a lock has an arrow here.
+    // The line of a process that waits for a lock has an arrow here.
     if words.next()? != "POSIX" {
         return None;
     }

@@ -17,8 +17,8 @@ pub(in crate::sqlite) fn document(
     find(connection, collection, key)
 }
 
-/// Returns a page of a collection, read in the order of one index so that a page costs its own
-/// length.
+/// Returns a page of a collection. It follows the order of one index, so its cost depends on its
+/// own length only.
 pub(in crate::sqlite) fn documents(connection: &Connection, query: &DocumentQuery) -> Result<DocumentPage> {
     let mut collection = connection.prepare_cached("SELECT id FROM document_collection WHERE name = ?")?;
     let collection: Option<i64> = collection.query_row([query.collection.as_str()], |row| row.get(0)).optional()?;
@@ -29,8 +29,8 @@ pub(in crate::sqlite) fn documents(connection: &Connection, query: &DocumentQuer
     }
 }
 
-/// Reads a page in the order of an index, or of the keys. Rows are read one by one, so a page ends
-/// where the selection does.
+/// Reads a page in the order of an index or of the keys. Rows are read one by one, so that the page
+/// ends with the selection.
 fn page(connection: &Connection, query: &DocumentQuery, collection: i64, index: Option<usize>) -> Result<DocumentPage> {
     let start = query.start();
     let mut statement = connection.prepare_cached(&text(query, index, start.is_included))?;
@@ -58,7 +58,7 @@ fn fill(query: &DocumentQuery, mut rows: Rows<'_>) -> Result<DocumentPage> {
     let mut page = DocumentPageBuilder::new(query);
     while let Some(row) = rows.next()? {
         let document = record(&query.collection, row)?;
-        // In the order of the query, what it selects follows each other.
+        // The selected rows are consecutive in this order, so the first other row ends the page.
         if !query.selection.selects(&document.key, &document.index) || !page.takes_another() {
             break;
         }

@@ -1,4 +1,4 @@
-//! Events behind a cursor, from the log and from the tasks themselves.
+//! Events after a cursor, from the log and from the rows of tasks.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -16,14 +16,14 @@ struct LogRow {
     id: i64,
     /// The time of the transitions.
     at: Timestamp,
-    /// The number of the next task after the commit: tasks below it were submitted before the
-    /// transitions.
+    /// The number of the next task after the commit. Tasks with lower numbers were submitted before
+    /// these transitions or with them.
     next_task: i64,
     /// The encoded transitions.
     changes: Vec<u8>,
 }
 
-/// Reads events one after the other.
+/// The reader of one page of events.
 struct Reader<'c> {
     /// The connection.
     connection: &'c Connection,
@@ -33,7 +33,7 @@ struct Reader<'c> {
     events: Vec<Event>,
     /// The position after the last event.
     cursor: EventCursor,
-    /// The position up to which events are no longer kept, if that is after the caller's cursor.
+    /// The position up to which events were pruned, if it is after the caller's cursor.
     forgotten_up_to: Option<EventCursor>,
     /// The most events.
     limit: usize,
@@ -64,7 +64,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Leaves out the rows that are forgotten.
+    /// Moves the cursor over pruned log rows.
     fn resume(&mut self) -> Result<()> {
         let sql = "SELECT id FROM log WHERE id >= ? ORDER BY id LIMIT 1";
         let oldest =
@@ -80,7 +80,7 @@ impl Reader<'_> {
         self.events.len() >= self.limit
     }
 
-    /// Returns the row that the cursor is in, or the one behind it.
+    /// Returns the row that the cursor is in, or the next one.
     fn log_row(&self) -> Result<Option<LogRow>> {
         let sql = "SELECT id, at, next_task, changes FROM log WHERE id >= ? ORDER BY id LIMIT 1";
         let mut statement = self.connection.prepare_cached(sql)?;
@@ -95,7 +95,8 @@ impl Reader<'_> {
         Ok(row.optional()?)
     }
 
-    /// Adds the submissions of tasks up to a number, derived from the tasks that still exist.
+    /// Adds the submissions of tasks below a number, which are derived from the rows of tasks that
+    /// still exist.
     fn submissions(&mut self, before: i64) -> Result<()> {
         let left = self.limit - self.events.len();
         let mut statement = self.connection.prepare_cached(include_str!("../sql/reads/submissions.sql"))?;
@@ -118,7 +119,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Adds the transitions of a log row, from the cursor on.
+    /// Adds the transitions of a log row that are after the cursor.
     fn changes(&mut self, row: &LogRow) -> Result<()> {
         let changes = decode(&row.changes)?;
         if row.id != self.cursor.entry {

@@ -1,4 +1,4 @@
-//! Converts a filter to SQL.
+//! Converts a filter to SQL queries.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension};
@@ -11,7 +11,7 @@ use crate::bounds;
 use crate::rules::prefix;
 use crate::sqlite::reads::record::{FROM_ENDED, FROM_LIVE};
 
-/// The range of task numbers: the first one, and the one below which it ends.
+/// A range of task numbers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::sqlite) struct Range {
     /// The first number; `None` for all from the beginning.
@@ -61,9 +61,9 @@ pub(super) struct Query {
     conditions: Vec<String>,
     /// The values to bind, in the order of the conditions.
     pub(in crate::sqlite) values: Vec<Value>,
-    /// The tasks' numbers.
+    /// The column of the tasks' numbers.
     id: &'static str,
-    /// Newest first.
+    /// The order: newest tasks first.
     order: &'static str,
 }
 
@@ -86,24 +86,24 @@ impl Query {
         if self.conditions.is_empty() { "1".to_owned() } else { self.conditions.join(" AND ") }
     }
 
-    /// Returns the query of the newest tasks with these columns; one more bound value is the limit.
+    /// Returns the query for these columns of the newest tasks. Its last bound value is the limit.
     pub(in crate::sqlite) fn newest(&self, columns: &str) -> String {
         format!("SELECT {columns} FROM {} WHERE {} ORDER BY {} LIMIT ?", self.from, self.conditions(), self.order)
     }
 
-    /// Returns the query of their numbers, newest first; one more bound value is the limit.
+    /// Returns the query for the tasks' numbers, newest first. Its last bound value is the limit.
     pub(in crate::sqlite) fn ids(&self) -> String {
         self.newest(self.id)
     }
 
-    /// Returns the SQL that counts the tasks.
+    /// Returns the query for the number of tasks.
     pub(in crate::sqlite) fn count(&self) -> String {
         format!("SELECT count(*) FROM {} WHERE {}", self.from, self.conditions())
     }
 }
 
 impl<'f> Selection<'f> {
-    /// Returns the selection of `filter`; `None` if it asks for a tag that no task has.
+    /// Returns the selection of `filter`; `None` if the filter has a tag that no task has.
     pub(in crate::sqlite) fn of(connection: &Connection, filter: &'f TaskFilter, range: Range) -> Result<Option<Self>> {
         if filter.tags.len() > bounds::TAGS {
             return Ok(None);
@@ -122,7 +122,7 @@ impl<'f> Selection<'f> {
         Ok(Some(Self { filter, range, tags }))
     }
 
-    /// Returns the number of tasks that it selects, if that is known without counting.
+    /// Returns the number of selected tasks, if a counter has it.
     pub(super) fn known_count(&self) -> Option<u64> {
         match self.tags[..] {
             [tag] if self.is_by_tags_alone() && self.range.is_all() => Some(tag.tasks),
@@ -130,7 +130,7 @@ impl<'f> Selection<'f> {
         }
     }
 
-    /// Returns the queries that together find all tasks, each task by one of them.
+    /// Returns the queries that find all tasks, each task by exactly one of them.
     pub(super) fn queries(&self) -> Vec<Query> {
         match self.by_tags() {
             Some(query) => vec![query],
@@ -138,7 +138,7 @@ impl<'f> Selection<'f> {
         }
     }
 
-    /// Returns the query of live and ended tasks together, if only their tags matter.
+    /// Returns one query for live and ended tasks, if the filter has conditions on tags only.
     fn by_tags(&self) -> Option<Query> {
         if !self.is_by_tags_alone() || self.tags.is_empty() {
             return None;
@@ -149,8 +149,7 @@ impl<'f> Selection<'f> {
         Some(query)
     }
 
-    /// Returns true if nothing but tags is asked for, so that the index of tags alone gives the
-    /// result.
+    /// Returns true if the filter has conditions on tags only, so that the index of tags is enough.
     fn is_by_tags_alone(&self) -> bool {
         let filter = self.filter;
         let by_tags = TaskFilter { tags: filter.tags.clone(), with_payload: filter.with_payload, ..Default::default() };
@@ -167,8 +166,8 @@ impl<'f> Selection<'f> {
         }
     }
 
-    /// Adds the tags: the rarest drives the search, and the others are looked up for each of its
-    /// tasks.
+    /// Adds the tags. The rarest tag drives the search, and the others are looked up for each task
+    /// that it finds.
     fn add_tags(&self, query: &mut Query) {
         let mut tags = self.tags.iter();
         if let Some(rarest) = tags.next() {
@@ -189,7 +188,7 @@ impl<'f> Selection<'f> {
             return None;
         }
         let mut query = if states == [TaskState::Running] && self.tags.is_empty() {
-            // Few tasks run, so those are looked for among the leases.
+            // Few tasks run, so they are found through the leases.
             let from = "lease l CROSS JOIN task t ON t.id BETWEEN l.first AND l.last".to_owned();
             self.query_from(Query { from, order: "l.first DESC, t.id DESC", id: "t.id", ..Query::default() })
         } else {
@@ -218,8 +217,8 @@ impl<'f> Selection<'f> {
         Some(query)
     }
 
-    /// Tasks of a table, found by the rarest tag where there is one, else among the orchestrations
-    /// if only those are meant.
+    /// Returns the query that finds tasks of a table: by the rarest tag if there is one, or through
+    /// `instance` if only orchestrations are selected.
     fn source(&self, table: &str) -> Query {
         if self.tags.is_empty() && self.filter.orchestration == Some(true) {
             let (from, conditions) = (format!("instance i CROSS JOIN {table}"), vec!["t.id = i.task".to_owned()]);
@@ -280,7 +279,7 @@ impl<'f> Selection<'f> {
     }
 }
 
-/// Adds a prefix of the unique key as a range, which an index can serve.
+/// Adds a prefix of the unique key as a range of an index.
 fn add_key_prefix(query: &mut Query, prefix: &str) {
     query.add("t.key >= ?", prefix.to_owned());
     if let Some(end) = prefix::end(prefix) {
@@ -288,7 +287,7 @@ fn add_key_prefix(query: &mut Query, prefix: &str) {
     }
 }
 
-/// Adds a prefix of a tag's key as a range.
+/// Adds a prefix of a tag's key as a range of an index.
 fn add_tag_key_prefix(query: &mut Query, prefix: &str) {
     let Some(end) = prefix::end(prefix) else {
         return query.add(include_str!("../sql/filters/has_tag_key_from.sql").trim(), prefix.to_owned());

@@ -1,4 +1,4 @@
-//! The ends of tasks, by day.
+//! The numbers of ended tasks by day.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::api::task::TaskState;
 use crate::api::timestamp::Timestamp;
 use crate::rules::history::{beginning, first_day};
 
-/// The counts at the beginning of a day, by queue; under the last key, the counts now.
+/// The counts at the beginning of each day, by queue. The last key has the present counts.
 type Counted = BTreeMap<i64, BTreeMap<Name, EndedCounts>>;
 
 /// Returns the number of tasks that ended on each of the last days, by queue.
@@ -29,11 +29,11 @@ pub(in crate::sqlite) fn history(connection: &Connection, now: Timestamp, days: 
     Ok(history)
 }
 
-/// Reads the counts at the beginning of each day, and the present ones as those of a last day
-/// without end.
+/// Reads the counts at the beginning of each day. Adds the present counts as if another day began
+/// now.
 fn counted(connection: &Connection, first: i64) -> Result<Counted> {
     let mut counted = Counted::new();
-    // A day on which nothing had been counted yet has no rows.
+    // A day that began before any task had ended has no counts.
     let mut days = connection.prepare_cached("SELECT day FROM day WHERE day >= ?")?;
     let mut days = days.query([first])?;
     while let Some(row) = days.next()? {
@@ -53,7 +53,7 @@ fn counted(connection: &Connection, first: i64) -> Result<Counted> {
     Ok(counted)
 }
 
-/// Returns the counts that were added between two readings.
+/// Returns the difference between two counts.
 fn difference(before: EndedCounts, after: EndedCounts) -> EndedCounts {
     EndedCounts {
         completed: after.completed.saturating_sub(before.completed),

@@ -1,4 +1,4 @@
-//! The data of an orchestration beside its task.
+//! The data of an orchestration in other tables than `task`.
 
 use std::collections::BTreeMap;
 

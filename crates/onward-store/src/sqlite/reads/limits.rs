@@ -1,4 +1,4 @@
-//! Limits and how far they are used.
+//! Limits with their current use.
 
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ use crate::sqlite::reads::filter::{Query, Range, Selection};
 use crate::sqlite::reads::record::{ENDED, LIVE, complete, read};
 use crate::sqlite::reads::sub_queue_names::SubQueueNames;
 
-/// Returns a page of tasks, newest first: the newest of the live and of the ended ones, merged.
+/// Returns a page of tasks, the newest first. It merges the newest live and the newest ended tasks.
 pub(in crate::sqlite) fn tasks(connection: &Connection, filter: &TaskFilter, page: Page) -> Result<TaskPage> {
     let limit = page.limit.clamp(1, bounds::PAGE);
     let Some(selection) = Selection::of(connection, filter, Range::before(page.before))? else {

@@ -1,4 +1,4 @@
-//! The reads, one a file.
+//! The reads, one per file.
 
 pub(super) mod documents;
 pub(super) mod events;

@@ -7,7 +7,7 @@ use crate::api::error::Result;
 use crate::api::output::{OutputPiece, OutputStream, TaskOutput};
 use crate::api::task::TaskId;
 
-/// Reads the output of a task. One statement, so that it is of one moment.
+/// Reads the output of a task, in one statement so that all of it is from one moment.
 pub(in crate::sqlite) fn task_output(
     connection: &Connection,
     task: TaskId,
@@ -32,14 +32,14 @@ pub(in crate::sqlite) fn task_output(
     Ok(output)
 }
 
-/// Reads the ends of the stream; the bytes before the first kept piece were cut.
+/// Reads the ends of the stream. The bytes before the first kept piece were cut.
 fn header(row: &Row<'_>) -> rusqlite::Result<TaskOutput> {
     let (end, kept): (u64, u64) = (row.get(2)?, row.get(3)?);
     let cut = end.saturating_sub(kept);
     Ok(TaskOutput { claim: row.get(0)?, attempt: row.get(1)?, end, cut, pieces: Vec::new() })
 }
 
-/// Reads one piece; a stream without kept pieces gives a row without one.
+/// Reads one piece. A stream without kept pieces has one row without a piece.
 fn piece(row: &Row<'_>, stream: OutputStream) -> rusqlite::Result<Option<OutputPiece>> {
     let Some(at) = row.get(4)? else { return Ok(None) };
     let bytes: Vec<u8> = row.get(6)?;

@@ -16,8 +16,8 @@ use crate::sqlite::reads::task::task;
 use crate::sqlite::reads::why::reserved;
 use crate::sqlite::ready::index::MemoryTasks;
 
-/// Returns the task that a claim would get first. It runs the claim's search in a transaction that
-/// writes nothing.
+/// Returns the task that a claim would take first. It runs the search of a claim in a transaction
+/// that writes nothing.
 pub(in crate::sqlite) fn peek(
     connection: &Database<'_>,
     cache: &mut Cache,
@@ -47,7 +47,7 @@ pub(in crate::sqlite) fn peek(
         candidates.pass(candidate);
         let record = task(connection, candidate.sort_key.task)?;
         let Some(record) = record.filter(|record| record.expires_at.is_none_or(|at| at > now)) else { continue };
-        // Nothing was swept, so lists may not be where the time or a new clock would put them.
+        // A peek does not sweep, so a reservation may be out of date. It is computed again.
         let reserved = reserved(connection, transaction.cache, &record, now)?;
         if reserved.is_none_or(|(session, _)| session == claim.session) {
             return Ok(Some(record));

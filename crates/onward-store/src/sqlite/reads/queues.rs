@@ -13,21 +13,21 @@ use crate::bounds;
 use crate::rules::order::SortKey;
 use crate::sqlite::commit::cache::Cache;
 
-/// The data gathered for each queue.
+/// The record of a queue under construction.
 struct Gathered {
     record: QueueRecord,
     first: Option<SortKey>,
 }
 
 impl Gathered {
-    /// Records the first task of a list of the queue.
+    /// Records the first task of a ready list of the queue.
     fn begins(&mut self, line: SortKey) {
         self.first = Some(self.first.map_or(line, |first| first.min(line)));
     }
 }
 
-/// Returns every queue with its counts. They come from counters by sub-queue, so the cost does not
-/// grow with the tasks.
+/// Returns every queue with its counts. Counters have most of them, so the cost does not grow with
+/// the number of tasks.
 pub(in crate::sqlite) fn queues(
     connection: &Connection,
     cache: &mut Cache,
@@ -82,7 +82,7 @@ fn names(connection: &Connection, cache: &Cache, now: Timestamp) -> Result<BTree
     Ok(queues)
 }
 
-/// Adds what is counted of the tables, and of blocked tasks wherever they are.
+/// Adds the counts of the index tables, and of blocked tasks.
 fn add_tables(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
     let mut statement = connection.prepare_cached("SELECT queue, waiting, scheduled, blocked FROM queue_size")?;
     let mut rows = statement.query([])?;
@@ -94,7 +94,7 @@ fn add_tables(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) -> 
     Ok(())
 }
 
-/// Counts what runs: no more than there are leases.
+/// Counts the running tasks by the leases.
 fn add_running(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
     let mut statement = connection.prepare_cached(include_str!("../sql/reads/running_of_queues.sql"))?;
     let mut rows = statement.query([])?;
@@ -106,7 +106,7 @@ fn add_running(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) ->
     Ok(())
 }
 
-/// Adds what is in memory, which is bounded.
+/// Adds the counts of tasks in memory, of which there is a bounded number.
 fn add_memory(cache: &Cache, queues: &mut BTreeMap<i64, Gathered>) {
     for (list, sort_keys) in cache.index.ready_in_memory() {
         if let Some(queue) = cache.names.sub_queue(list).and_then(|sub_queue| queues.get_mut(&sub_queue.queue)) {
@@ -121,7 +121,7 @@ fn add_memory(cache: &Cache, queues: &mut BTreeMap<i64, Gathered>) {
     }
 }
 
-/// Finds the first task of each list in the tables, by one seek each.
+/// Finds the first task of each ready list in the tables, by one seek each.
 fn add_first(connection: &Connection, cache: &Cache, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
     let mut statement = connection.prepare_cached(include_str!("../sql/reads/next_ready_list.sql"))?;
     let mut last = -1;
@@ -136,7 +136,7 @@ fn add_first(connection: &Connection, cache: &Cache, queues: &mut BTreeMap<i64, 
     Ok(())
 }
 
-/// Adds the counts of ended tasks that are still stored.
+/// Adds the numbers of ended tasks in history.
 fn add_ended(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "SELECT n.queue, s.state, s.in_history FROM statistics s JOIN sub_queue n ON n.id = s.sub_queue",

@@ -26,11 +26,11 @@ pub(in crate::sqlite) const ENDED: &str = "t.id, t.sub_queue, t.state, t.priorit
     t.attempts, t.started_at, t.finished_at, NULL, \
     t.cancel_requested > 0, t.options";
 
-/// Live tasks with what they are joined to.
+/// The source of live tasks, joined with the row of `lease` that covers each.
 pub(super) const FROM_LIVE: &str = "task t LEFT JOIN lease l ON l.first = (SELECT max(first) FROM lease WHERE first <= t.id) \
     AND l.last >= t.id";
 
-/// Ended tasks.
+/// The source of ended tasks.
 pub(super) const FROM_ENDED: &str = "history t";
 
 /// Reads a record without its errors and progress. Payload and result are the last two columns, if
@@ -110,7 +110,7 @@ pub(in crate::sqlite) fn complete(connection: &Connection, records: &mut [TaskRe
     if batches.is_empty() { Ok(()) } else { add_results_of_batches(connection, records) }
 }
 
-/// Adds the result of its batch to each completed item, while the batch is kept.
+/// Adds to each completed item the result of its batch, if the batch is still in history.
 fn add_results_of_batches(connection: &Connection, records: &mut [TaskRecord]) -> Result<()> {
     let mut results: HashMap<TaskId, Option<Bytes>> = HashMap::new();
     let completed = |record: &&mut TaskRecord| record.state == TaskState::Completed && record.payload.is_some();
@@ -133,7 +133,7 @@ fn result_of(connection: &Connection, ended: TaskId) -> Result<Option<Bytes>> {
     Ok(result.flatten().map(Bytes::from))
 }
 
-/// Returns the batches of the records that are or were batch items.
+/// Returns the batches of which the records are or were items.
 fn batches_of(connection: &Connection, records: &[TaskRecord]) -> Result<HashMap<TaskId, TaskId>> {
     let aggregated = records.iter().filter(|record| record.aggregate.is_some());
     let ids = id_values(aggregated.map(|record| record.id));
@@ -150,7 +150,7 @@ fn batches_of(connection: &Connection, records: &[TaskRecord]) -> Result<HashMap
     Ok(batches)
 }
 
-/// Returns the tasks for which the blocked ones among the records wait.
+/// Returns the tasks for which each blocked record waits.
 fn open_dependencies(connection: &Connection, records: &[TaskRecord]) -> Result<HashMap<TaskId, Vec<TaskId>>> {
     let blocked = records.iter().filter(|record| record.state == TaskState::Blocked);
     let ids = id_values(blocked.map(|record| record.id));

@@ -24,8 +24,8 @@ pub(in crate::sqlite) fn sessions(connection: &Connection, ended: &BTreeSet<Stri
     Ok(workers(connection, ended, Duration::ZERO)?.into_iter().map(|worker| worker.record).collect())
 }
 
-/// Returns the same sessions, and for how long their leases have been over at a moment of steady
-/// time.
+/// Returns the same sessions, with the time since which each lease has been over at `now`, in
+/// steady time.
 pub(in crate::sqlite) fn workers(
     connection: &Connection,
     ended: &BTreeSet<String>,

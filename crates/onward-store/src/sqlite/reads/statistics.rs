@@ -11,7 +11,7 @@ use crate::api::name::Name;
 use crate::api::store::{EndedCounts, KindStatistics};
 use crate::api::task::TaskState;
 
-/// Returns the statistics of each kind, summed up over its queues.
+/// Returns the statistics of each kind, as sums over its queues.
 pub(in crate::sqlite) fn statistics(connection: &Connection) -> Result<Vec<KindStatistics>> {
     let mut statement = connection.prepare_cached(include_str!("../sql/reads/statistics.sql"))?;
     let mut rows = statement.query([])?;
@@ -39,7 +39,7 @@ pub(in crate::sqlite) fn statistics(connection: &Connection) -> Result<Vec<KindS
     Ok(kinds.into_values().collect())
 }
 
-/// Adds the sums of I/O.
+/// Adds the I/O of each kind.
 fn add_io(connection: &Connection, kinds: &mut BTreeMap<Name, KindStatistics>) -> Result<()> {
     let mut statement =
         connection.prepare_cached("SELECT k.name, i.totals FROM kind_io i JOIN kind k ON k.id = i.kind")?;

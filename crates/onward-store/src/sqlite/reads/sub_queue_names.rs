@@ -1,4 +1,4 @@
-//! The names that belong to the number of a sub-queue.
+//! The names of a sub-queue's queue, kind and group.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,15 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::api::error::{Error, Result};
 use crate::api::name::Name;
 
-/// The names of each sub-queue that a read comes across, looked up once. A sub-queue never changes.
+/// A cache of the names that a read needs. It looks each sub-queue up once, because sub-queues
+/// never change.
 #[derive(Debug)]
 pub(in crate::sqlite) struct SubQueueNames<'c> {
     /// The connection.
     connection: &'c Connection,
     /// The names found so far.
     known: HashMap<i64, NamesOfSubQueue>,
-    /// Neighbouring rows are often of one sub-queue.
+    /// The last lookup, because consecutive rows are often of one sub-queue.
     last: Option<(i64, NamesOfSubQueue)>,
 }
 
@@ -45,7 +46,7 @@ impl<'c> SubQueueNames<'c> {
         Ok(names)
     }
 
-    /// Looks names up in the cache, or else in the tables.
+    /// Returns names from the cache or the tables.
     fn look_up(&mut self, sub_queue: i64) -> Result<NamesOfSubQueue> {
         if let Some(names) = self.known.get(&sub_queue) {
             return Ok(names.clone());

@@ -37,7 +37,7 @@ pub(in crate::sqlite) fn tag_values(
     Ok(TagValuePage::of(values, limit))
 }
 
-/// Returns how many of the tasks that a filter selects have this tag too.
+/// Returns the number of tasks that a filter selects and that have this tag.
 fn count_with(connection: &Connection, filter: &TaskFilter, key: &str, value: &str) -> Result<u64> {
     if filter.tags.get(key).is_some_and(|wanted| wanted != value) {
         return Ok(0);
@@ -47,7 +47,7 @@ fn count_with(connection: &Connection, filter: &TaskFilter, key: &str, value: &s
     count(connection, &filter)
 }
 
-/// Returns a page of the keys that begin with a text.
+/// Returns a page of the keys with a prefix.
 pub(in crate::sqlite) fn tag_keys(connection: &Connection, prefix: &str, page: &TagPage) -> Result<TagKeyPage> {
     let limit = page.limit.clamp(1, bounds::PAGE);
     let mut keys: Vec<String> = Vec::new();
@@ -65,13 +65,13 @@ pub(in crate::sqlite) fn tag_keys(connection: &Connection, prefix: &str, page: &
     Ok(TagKeyPage::of(keys, limit))
 }
 
-/// Returns the first tag key that is not before a text.
+/// Returns the first tag key that is not before `text`.
 fn first_key_from(connection: &Connection, text: &str) -> Result<Option<String>> {
     let mut statement = connection.prepare_cached("SELECT key FROM tag WHERE key >= ? ORDER BY key LIMIT 1")?;
     Ok(statement.query_row([text], |row| row.get(0)).optional()?)
 }
 
-/// Returns the next key, found by one seek regardless of how many values it has.
+/// Returns the next key. It costs one seek, however many values the key has.
 fn key_behind(connection: &Connection, key: &str) -> Result<Option<String>> {
     let mut statement = connection.prepare_cached("SELECT key FROM tag WHERE key > ? ORDER BY key LIMIT 1")?;
     Ok(statement.query_row([key], |row| row.get(0)).optional()?)

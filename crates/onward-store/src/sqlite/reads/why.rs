@@ -1,4 +1,4 @@
-//! Why a task does not run.
+//! The reasons why a task does not run.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -24,8 +24,7 @@ use crate::sqlite::limits::limit_usage::{ScopeNumber, Usage};
 use crate::sqlite::reads::sessions;
 use crate::sqlite::reads::task::task;
 
-/// Returns the reasons why a task waits. `ended` names processes that have ended and still have
-/// sessions.
+/// Returns the reasons why a task waits. `ended` has the ended processes that still have sessions.
 pub(in crate::sqlite) fn why(
     connection: &Database<'_>,
     cache: &mut Cache,
@@ -56,7 +55,7 @@ pub(in crate::sqlite) fn why(
     Ok(Some(reasons(&facts, now, steady)))
 }
 
-/// Returns the claim that awaits an external completion, and the time by which it must come.
+/// Returns the number of the claim that awaits an external completion, and its latest time.
 fn awaited(connection: &Database<'_>, task: TaskId) -> Result<Option<(u32, Option<Timestamp>)>> {
     let mut statement = connection.prepare_cached("SELECT claim, until FROM awaited_completion WHERE task = ?")?;
     let row =
@@ -64,7 +63,7 @@ fn awaited(connection: &Database<'_>, task: TaskId) -> Result<Option<(u32, Optio
     Ok(statement.query_row([task.0], row).optional()?)
 }
 
-/// Returns the state of an orchestration.
+/// Returns the state of a live orchestration.
 fn orchestration(connection: &Database<'_>, record: &TaskRecord) -> Result<Option<OrchestrationFacts>> {
     if !record.orchestration || record.state.is_ended() {
         return Ok(None);
@@ -101,7 +100,7 @@ fn awaited_tasks(connection: &Database<'_>, parent: TaskId) -> Result<Vec<TaskId
     Ok(tasks.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Returns why an item waits: it is in a pending batch, or in a batch that has not ended.
+/// Returns the reason why an item waits: it is in a pending batch, or its batch has not ended.
 fn why_aggregated(connection: &Database<'_>, record: &TaskRecord) -> Result<Option<WaitReason>> {
     if record.aggregate.is_none() || record.state != TaskState::Blocked {
         return Ok(None);
@@ -147,7 +146,7 @@ fn limit_uses(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecord)
     Ok(uses)
 }
 
-/// Returns the use of a queue's concurrency, which is stored apart from its rate.
+/// Returns the use of a queue's limits. Its concurrency is stored apart from its rate.
 fn queue_use(cache: &Cache, record: &TaskRecord) -> Option<LimitUse> {
     let queue = cache.names.queue(&record.queue)?;
     let usage = cache.limits.usage(ScopeNumber::Queue(queue));
@@ -170,7 +169,7 @@ fn sub_queue_of(connection: &Database<'_>, task: TaskId) -> Result<Option<i64>> 
     Ok(statement.query_row(params![task.0], |row| row.get(0)).optional()?)
 }
 
-/// Returns how many groups of its queue and kind come before its own.
+/// Returns the number of groups of its queue and kind that go before its own.
 fn groups_ahead(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecord, steady: Duration) -> Result<u64> {
     if record.state != TaskState::Waiting || !cache.limits.fair_shares.are_shared() {
         return Ok(0);
@@ -188,7 +187,7 @@ fn groups_ahead(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecor
     Ok(groups.min(bounds::AHEAD))
 }
 
-/// Returns the session for which the list of a task is reserved, and until when.
+/// Returns the session for which the list of a task is reserved, and the end of the reservation.
 pub(in crate::sqlite) fn reserved(
     connection: &Database<'_>,
     cache: &mut Cache,
@@ -203,7 +202,8 @@ pub(in crate::sqlite) fn reserved(
     cache.reservation(connection, list, now)
 }
 
-/// Returns the number of tasks ahead in the task's list, up to a bound that keeps this cheap.
+/// Returns the number of tasks before this one in its list, at most [`bounds::AHEAD`], which keeps
+/// it cheap.
 fn ahead(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecord) -> Result<u64> {
     let Some(sub_queue) = sub_queue_of(connection, record.id)? else { return Ok(0) };
     let own: SortKey = order::sort_key(record.priority, record.run_at, record.id);

@@ -1,7 +1,8 @@
 //! Affinity keys, and the session that each prefers.
 //!
-//! The data of an affinity key are in `affinity`. Its lists, and the sessions for which they are
-//! reserved, are in `affinity_list`. Neither is read while no task has an affinity key.
+//! The table `affinity` has a row for each key: its name, its preferred session and the time of its
+//! last start. The table `affinity_list` has the ready lists of the keys, and the session for which
+//! each list is reserved. Neither is read while no task has an affinity key.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,25 +22,26 @@ use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::AFFINITY_SHIFT;
 use crate::sqlite::commit::transaction::{Transaction, VerbResult};
 
-/// The highest number of an affinity key. The bits beside those of a sub-queue limit it, less one
-/// number with a special meaning.
+/// The highest number of an affinity key. A list number has 62 bits, of which the sub-queue needs
+/// the lowest 34; one value is reserved.
 const LAST_NUMBER: i64 = (1 << (62 - AFFINITY_SHIFT)) - 1;
 
 /// The cached state of affinity keys.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct AffinityKeys {
-    /// True if there are affinity keys. Otherwise no table of theirs is read.
+    /// True if there are affinity keys. If not, neither table is read.
     any: bool,
-    /// Affinity keys that have changed, so that their lists may have to be reserved for other
-    /// sessions.
+    /// Affinity keys whose lists must be checked again: they may have to be reserved for another
+    /// session.
     pub(in crate::sqlite) changed: BTreeSet<i64>,
-    /// The time at which the next reservation ends, if it is known.
+    /// The time at which the next reservation ends: `None` if it must be read, `Some(None)` if no
+    /// list is reserved.
     pub(in crate::sqlite) next_release: Option<Option<i64>>,
     /// The earliest time at which the preferred session of an affinity key may be dropped.
     next_forgotten: i64,
-    /// The time at which lists were last checked; `None` before that.
+    /// The time at which reservations were last checked; `None` before the first check.
     pub(in crate::sqlite) looked_at: Option<i64>,
-    /// The latest moment by which any process found a reservation ended.
+    /// The latest time at which any process ended a reservation.
     pub(super) released_at: i64,
 }
 
@@ -57,7 +59,7 @@ impl AffinityKeys {
     }
 }
 
-/// Returns the number of an affinity key, if it has one now.
+/// Returns the number of an affinity key, if the key is in the table.
 pub(super) fn number_of(connection: &Database<'_>, name: &Name) -> Result<Option<i64>> {
     let mut statement = connection.prepare_cached("SELECT id FROM affinity WHERE name = ?")?;
     Ok(statement.query_row([name.as_str()], |row| row.get(0)).optional()?)
@@ -70,7 +72,7 @@ pub(super) fn preferred(connection: &Database<'_>, affinity_key: i64) -> Result<
 }
 
 impl Transaction<'_> {
-    /// Returns the number of an affinity key, which is added where it is new.
+    /// Returns the number of an affinity key, and adds the key if it is missing.
     pub(super) fn ensure_affinity_key(&mut self, name: &Name) -> Result<i64> {
         if let Some(number) = number_of(self.connection, name)? {
             return Ok(number);
@@ -83,7 +85,8 @@ impl Transaction<'_> {
         Ok(number)
     }
 
-    /// Returns a number for a new affinity key: the next one, or a gap once the range is used up.
+    /// Returns a number for a new affinity key: the next one, or an unused one once the range is
+    /// used up.
     fn free_number(&self) -> Result<i64> {
         let behind_last: i64 = self
             .connection
@@ -123,7 +126,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Ends a session's claim to the affinity keys that prefer it, before the session closes.
+    /// Removes the preference of all affinity keys for a session that is about to close.
     pub(in crate::sqlite) fn retire(&mut self, session: SessionId) -> VerbResult<Outcome> {
         self.check_session(session)?;
         self.prefer_no_longer(session.0)?;
@@ -146,7 +149,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Drops the preferred sessions of affinity keys without a recent start.
+    /// Removes the preference of affinity keys without a start within [`bounds::AFFINITY_KEPT`].
     pub(in crate::sqlite) fn forget_unused_affinity_keys(&mut self) -> Result<()> {
         let now = self.now.as_microseconds();
         if !self.cache.affinity.any || now < self.cache.affinity.next_forgotten {

@@ -1,10 +1,14 @@
 //! Ready lists of tasks that have an affinity key.
 //!
-//! The first task of such a list is among the [heads](crate::sqlite::ready::claimable_heads) of its
-//! sub-queue without a group, for all sessions, or among those of the session for which it is
-//! **reserved**. So a claim examines no list that is reserved for another session, however many
-//! there are. Entries and exits leave a list where it is. At the end of a write, the effects of
-//! those, of a start, of the end of a session and of time are **settled**, so that a claim does not
+//! A list can be **reserved** for the session that its key prefers. The first task of an unreserved
+//! list is in the [head list](crate::sqlite::ready::claimable_heads) of its queue and kind, from
+//! which every session claims. The first task of a reserved list is in a head list of its session.
+//! So a claim examines no list that is reserved for another session, however many there are.
+//!
+//! A reservation changes when a task enters or leaves the list, when a task of the key starts, when
+//! a session ends, and with time. A write only marks the key as changed.
+//! [`refresh_affinity_lists`](Transaction::refresh_affinity_lists) computes the reservations at the
+//! end of the write, so that a claim does not see its own changes.
 //! see its own changes.
 
 use rusqlite::{OptionalExtension, params};
@@ -40,27 +44,27 @@ impl AffinityList {
         Ok(Self { list: row.get(0)?, reserved: session.zip(until) })
     }
 
-    /// Returns the head list in which the list's first task is found: of everyone, or of the
-    /// session for which it is reserved.
+    /// Returns the head list that has the list's first task: the common one, or that of the session
+    /// for which the list is reserved.
     fn head_list(&self, names: &Names) -> i64 {
         reserved_head_list(names.ungrouped_of(self.list), self.reserved.map_or(0, |(session, _)| session))
     }
 }
 
-/// Returns the head list for the heads of a head list that are reserved for a session; 0 stands for
-/// those without a reservation.
+/// Returns the number of a session's head list beside a common one. Session 0 stands for the common
+/// one itself.
 pub(in crate::sqlite) fn reserved_head_list(head_list: i64, session: i64) -> i64 {
     session << AFFINITY_SHIFT | head_list
 }
 
-/// Returns a list as the table has it; one without a row is not reserved.
+/// Reads a list's row. A list without a row is not reserved.
 fn read(connection: &Database<'_>, list: i64) -> Result<AffinityList> {
     let mut statement = connection.prepare_cached("SELECT list, session, until FROM affinity_list WHERE list = ?")?;
     let found = statement.query_row([list], AffinityList::from_row).optional()?;
     Ok(found.unwrap_or(AffinityList { list, reserved: None }))
 }
 
-/// Returns the head list of a list of any kind.
+/// Returns the head list of a ready list of any kind.
 pub(in crate::sqlite) fn head_list_of(connection: &Database<'_>, names: &Names, list: i64) -> Result<i64> {
     if list < FIRST_WITH_AFFINITY {
         return Ok(names.ungrouped_of(list));
@@ -69,8 +73,8 @@ pub(in crate::sqlite) fn head_list_of(connection: &Database<'_>, names: &Names, 
 }
 
 impl Cache {
-    /// Returns the ready list of a task in a sub-queue: that of its affinity key, if it has one and
-    /// tasks of the key wait.
+    /// Returns the ready list of a task in a sub-queue: the list of its affinity key, if the table
+    /// has the key.
     pub(in crate::sqlite) fn list_of(
         &self,
         connection: &Database<'_>,
@@ -81,8 +85,8 @@ impl Cache {
         Ok(number_of(connection, affinity_key)?.map_or(sub_queue, |number| number << AFFINITY_SHIFT | sub_queue))
     }
 
-    /// Returns the session for which a list of an affinity key is to be reserved at a moment, and
-    /// until when.
+    /// Returns the session for which a list is to be reserved at `now`, and the end of the
+    /// reservation.
     pub(in crate::sqlite) fn reservation(
         &mut self,
         connection: &Database<'_>,
@@ -106,8 +110,8 @@ impl Cache {
 }
 
 impl Transaction<'_> {
-    /// Adds a task with an affinity key to its list, or to the list of times if it is not due. A
-    /// list that was empty gets its reservation now, because it counts from the first task.
+    /// Adds a task with an affinity key to its list, or to `scheduled` if it is not due. An empty
+    /// list gets its reservation with its first task, from whose due time it counts.
     pub(in crate::sqlite) fn enter_affinity_list(&mut self, entry: &Entry<'_>, affinity_key: &Name) -> Result<()> {
         if !entry.is_ready() {
             let list = if entry.scheduled { entry.list | HAS_AFFINITY } else { entry.list };
@@ -130,7 +134,7 @@ impl Transaction<'_> {
         self.note_entry_to_affinity_list(list, sort_key, first)
     }
 
-    /// Removes a task from its list, and the list's row with the last task.
+    /// Removes a task from its list, and the list's row after its last task.
     pub(super) fn leave_affinity_list(&mut self, entry: &Entry<'_>, affinity_key: &Name) -> Result<()> {
         let list = self.cache.list_of(self.connection, entry.list, Some(affinity_key))?;
         self.cache.index.remove(self.connection, &Entry { list, ..entry.clone() })?;
@@ -138,8 +142,8 @@ impl Transaction<'_> {
         self.refresh_group_of(list)
     }
 
-    /// Updates the reservation and the head list after an entry, if the entry is the list's first
-    /// task now.
+    /// Updates the reservation and the head list after a task has entered, if it is the list's
+    /// first task now. `first` is the first task before.
     fn note_entry_to_affinity_list(&mut self, list: i64, sort_key: SortKey, first: Option<SortKey>) -> Result<()> {
         if first.is_none() {
             self.connection
@@ -217,8 +221,8 @@ impl Transaction<'_> {
         Ok(lists)
     }
 
-    /// Returns whether any list is reserved, for any session, in the same queue and kind as one of
-    /// these lists.
+    /// Returns true if a list in the same queue and kind as one of these is reserved for any
+    /// session.
     pub(in crate::sqlite) fn any_reserved(&self, sub_queues: &[i64]) -> Result<bool> {
         if !self.cache.affinity.any() {
             return Ok(false);
@@ -233,7 +237,7 @@ impl Transaction<'_> {
         Ok(false)
     }
 
-    /// Takes the heads of a group's lists away, or puts them back.
+    /// Removes the heads of a group's lists when the group is blocked, or restores them.
     pub(in crate::sqlite) fn move_affinity_heads(&mut self, group: i64, blocked: bool) -> Result<()> {
         for list in self.affinity_lists_of_group(group)? {
             let Some(sort_key) = self.cache.index.first_ready(self.connection, list)? else { continue };
@@ -251,8 +255,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Writes a changed reservation, and moves the list's head to the head list that it now belongs
-    /// to.
+    /// Writes a changed reservation.
     fn reserve(&mut self, known: AffinityList, reserved: Option<(i64, i64)>) -> Result<()> {
         if known.reserved == reserved {
             return Ok(());
@@ -262,15 +265,15 @@ impl Transaction<'_> {
         self.connection
             .prepare_cached("UPDATE affinity_list SET session = ?, until = ? WHERE list = ?")?
             .execute(params![session, until, known.list])?;
-        // Wakes the engine, which has an earlier moment to wake at.
+        // The engine sleeps until the next reservation ends, so an earlier end must wake it.
         let is_next = until.is_some_and(|until| before.is_none_or(|next| until < next));
         self.hint.work += u64::from(is_next);
         self.cache.affinity.next_release = None;
         Ok(())
     }
 
-    /// Ends the reservations whose time is over. If the clock was set back, or no process has
-    /// checked so far, every list is checked.
+    /// Ends the reservations whose time is over. Checks every list if the clock was set back, or if
+    /// no process has checked yet.
     pub(in crate::sqlite) fn release_reservations(&mut self) -> Result<()> {
         if !self.cache.affinity.any() {
             return Ok(());
@@ -287,7 +290,7 @@ impl Transaction<'_> {
         self.refresh_affinity_lists()
     }
 
-    /// Records up to which time reservations were released, so that a restart neither repeats nor
+    /// Records the time up to which reservations have ended, so that a restart neither repeats nor
     /// omits one.
     fn note_release(&mut self, now: i64) -> Result<()> {
         self.cache.affinity.released_at = now;
@@ -297,7 +300,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Returns the lists whose reservation ended before a sweep.
+    /// Returns the lists whose reservation is over but not yet ended by a sweep.
     pub(in crate::sqlite) fn expired_reservations(&self) -> Result<Vec<i64>> {
         if !self.cache.affinity.any() {
             return Ok(Vec::new());
@@ -316,7 +319,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Marks every list of a queue to be checked again.
+    /// Marks the affinity keys of every list of a queue.
     pub(in crate::sqlite) fn mark_queue_changed(&mut self, queue: i64) -> Result<()> {
         if !self.cache.affinity.any() {
             return Ok(());
@@ -331,7 +334,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Reserves the lists of changed affinity keys for the sessions that these prefer now.
+    /// Reserves the lists of changed affinity keys for the sessions that the keys prefer now.
     pub(in crate::sqlite) fn refresh_affinity_lists(&mut self) -> Result<()> {
         while let Some(affinity_key) = self.cache.affinity.changed.pop_first() {
             let range = [affinity_key << AFFINITY_SHIFT, (affinity_key + 1) << AFFINITY_SHIFT];
@@ -348,8 +351,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Computes a list's reservation again. A list of a group at its limit is left, because it has
-    /// no head until the group has room.
+    /// Computes a list's reservation again. Skips a list whose group is at its limit: it has no
+    /// head until the group has room, and is marked then.
     fn refresh_affinity_list(&mut self, known: AffinityList) -> Result<()> {
         if let Some(group) = self.cache.names.group_of(known.list)
             && self.cache.limits.group(self.connection, group)?.blocked

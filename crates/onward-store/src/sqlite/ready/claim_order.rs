@@ -1,4 +1,5 @@
-//! Orders the first tasks of the sources that a claim may take from.
+//! The order of a claim: which of its sources gives the next task. A source is a ready list without
+//! a group, or a head list.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -9,33 +10,33 @@ use crate::rules::choice::{Chooser, QueueCandidate};
 use crate::rules::order::SortKey;
 use crate::rules::share::FairShareTag;
 
-/// A source as the choice sees it.
+/// A source's queue, with what decides its turn.
 pub(in crate::sqlite) struct QueueOfSource<'n> {
     pub(in crate::sqlite) queue: i64,
     pub(in crate::sqlite) name: &'n Name,
     pub(in crate::sqlite) weight: u32,
 }
 
-/// The order of a head: its fair-share tag, then its sort key among those of the same tag.
+/// The position of a head in its queue: first the fair-share tag, then the sort key.
 type HeadKey = (FairShareTag, SortKey);
 
 /// The heads of a queue.
 type QueueHeads = BinaryHeap<Reverse<(HeadKey, usize)>>;
 
-/// Heads of sources, which are named by their index.
+/// The first task of each source, in the order of the store's mode. A source is named by its index.
 pub(in crate::sqlite) enum ClaimOrder {
-    /// All queues of one weight are one list, which needs no choosing.
+    /// Strict mode without shares: one heap by weight, then sort key.
     Strict { heads: BinaryHeap<(u32, Reverse<(SortKey, usize)>)>, weights: Vec<u32> },
-    /// Queues take turns.
+    /// Modes `lenient` and `interleaved`: the chooser picks a queue for each task.
     InTurn { chooser: Chooser, queues: Vec<QueueHeads>, queue_of: Vec<usize> },
-    /// As `Strict`, but in each queue groups take turns. Of queues of one weight the one whose next
-    /// task comes first is taken.
+    /// Strict mode in which groups share queues: groups take turns within a queue. Among queues of
+    /// one weight, the queue whose next task is first goes first.
     StrictShared { weights: Vec<u32>, queues: Vec<QueueHeads>, queue_of: Vec<usize> },
 }
 
 impl ClaimOrder {
-    /// Returns an empty order for a mode. Shares are ordered within each queue, so strict mode with
-    /// shares needs an order of its own.
+    /// Returns an empty order for a mode. Fair-share tags of different queues cannot be compared,
+    /// so strict mode with shares needs a heap for each queue.
     pub(in crate::sqlite) fn new(
         mode: QueueMode,
         choice: &QueueChoice,
@@ -61,7 +62,7 @@ impl ClaimOrder {
         Self::InTurn { chooser, queues: vec![BinaryHeap::new(); numbers.len()], queue_of }
     }
 
-    /// Returns the order of strict mode among queues that groups share.
+    /// Returns the order of strict mode in which groups share queues.
     fn strict_shared(sources: &[QueueOfSource<'_>]) -> Self {
         let (mut numbers, mut weights) = (HashMap::new(), Vec::new());
         let queue_of = sources.iter().map(|source| {
@@ -85,8 +86,8 @@ impl ClaimOrder {
         }
     }
 
-    /// Takes the next head. The caller must push the source's following head, if it has one, before
-    /// it calls [`restore_order`](Self::restore_order).
+    /// Takes the next head. The caller then pushes the source's following head, if it has one, and
+    /// calls [`restore_order`](Self::restore_order).
     pub(in crate::sqlite) fn pop(&mut self) -> Option<(SortKey, usize)> {
         let Reverse(((_, sort_key), source)) = match self {
             Self::Strict { heads, .. } => {
@@ -102,7 +103,7 @@ impl ClaimOrder {
         Some((sort_key, source))
     }
 
-    /// Removes a source's head, if it has one here; the caller must then call
+    /// Removes a source's head, if there is one. The caller then calls
     /// [`restore_order`](Self::restore_order).
     pub(in crate::sqlite) fn remove(&mut self, source: usize) {
         match self {
@@ -113,7 +114,7 @@ impl ClaimOrder {
         }
     }
 
-    /// Records that a source's next head was pushed, if it has one.
+    /// Ends the turns of a source's queue if no head of it is left.
     pub(in crate::sqlite) fn restore_order(&mut self, source: usize) {
         if let Self::InTurn { chooser, queues, queue_of } = self
             && queues[queue_of[source]].is_empty()
@@ -129,7 +130,7 @@ impl ClaimOrder {
         }
     }
 
-    /// Drops the remaining heads of a source's queue.
+    /// Drops the remaining heads of a source's queue, which has reached its limit.
     pub(in crate::sqlite) fn close(&mut self, source: usize) {
         match self {
             Self::Strict { .. } => {}
@@ -141,7 +142,8 @@ impl ClaimOrder {
         }
     }
 
-    /// Returns where the next claim is to continue; `before` is what this claim was given.
+    /// Returns the state from which the next claim continues; `before` is the state that this claim
+    /// began with.
     pub(in crate::sqlite) fn choice(&self, before: &QueueChoice) -> QueueChoice {
         match self {
             Self::Strict { .. } | Self::StrictShared { .. } => before.clone(),
@@ -150,8 +152,8 @@ impl ClaimOrder {
     }
 }
 
-/// Returns the queue whose head comes first, among the queues of the greatest weight that have a
-/// head: one of a group below its minimum, else the first due.
+/// Returns the queue whose head goes first among the queues of the greatest weight: a head of a
+/// group below its minimum, else the head with the smallest sort key.
 fn first_queue(weights: &[u32], queues: &[QueueHeads]) -> Option<usize> {
     let key = |queue: &QueueHeads| {
         queue.peek().map(|Reverse(((share_tag, sort_key), _))| (!share_tag.is_guaranteed(), *sort_key))

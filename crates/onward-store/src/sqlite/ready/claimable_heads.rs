@@ -1,8 +1,9 @@
-//! Claimable heads: the first due task of each list of a group that is not held back.
+//! Claimable heads: the first due task of each ready list of a group or an affinity key, unless a
+//! limit or a pause of the group stops the list.
 //!
-//! So a claim examines no list that is held back, however many there are: such a list has no head
-//! here, and gets one again when it is released. While a process is alone it keeps the heads in
-//! memory; several processes keep them in the tables.
+//! A list whose group is stopped has no head here, and gets one again when the group has room. So a
+//! claim examines no such list, however many there are. A process that is alone has the heads in
+//! memory; several processes have them in the tables.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +18,8 @@ use crate::rules::share::FairShareTag;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::FIRST_WITH_AFFINITY;
 
-/// The first task of a group's list. Heads of groups that share their queue are ordered by
-/// fair-share tag, all others by sort key.
+/// The first task of a list. The fair-share tag comes first in the order of heads; all tags are
+/// equal if groups do not share their queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::sqlite) struct ClaimableHead {
     /// The fair-share tag; the default if groups do not share.
@@ -37,13 +38,12 @@ impl ClaimableHead {
     }
 }
 
-/// The heads by the list without a group of the same queue and kind, and the times at which groups
-/// get their next token.
+/// The claimable heads by head list, and the times at which groups get their next token.
 #[derive(Debug)]
 pub(in crate::sqlite) enum ClaimableHeads {
-    /// This process is alone: heads by list without a group, and times by group.
+    /// This process is alone: heads by head list; times, each with its group.
     Memory { heads: FxHashMap<i64, BTreeSet<ClaimableHead>>, tokens_due: BTreeSet<(i64, i64)> },
-    /// Several processes share the file: everything is in the tables.
+    /// Several processes share the file: both are in the tables.
     Tables,
 }
 
@@ -76,7 +76,7 @@ impl ClaimableHeads {
         Ok(())
     }
 
-    /// Removes a head. Returns true if it was one.
+    /// Removes a head. Returns true if it was there.
     pub(in crate::sqlite) fn remove(
         &mut self,
         connection: &Database<'_>,
@@ -109,7 +109,7 @@ impl ClaimableHeads {
         }
     }
 
-    /// Returns the number of heads in a head list with a smaller fair-share tag, without those of
+    /// Returns the number of heads with a smaller fair-share tag in a head list, without those of
     /// affinity keys; at most [`bounds::AHEAD`].
     pub(in crate::sqlite) fn count_before(
         &self,
@@ -134,7 +134,7 @@ impl ClaimableHeads {
         }
     }
 
-    /// Returns a base's heads up to the first for which the condition holds.
+    /// Returns the heads of a head list up to and including the first for which `is_last` holds.
     pub(in crate::sqlite) fn up_to(
         &self,
         connection: &Database<'_>,
@@ -196,7 +196,8 @@ impl ClaimableHeads {
         Ok(())
     }
 
-    /// Returns when groups were to get a token up to `now`, and which groups; at most `limit`.
+    /// Returns the times up to `now` at which groups get a token, each with its group; at most
+    /// `limit`.
     pub(in crate::sqlite) fn tokens_due(
         &self,
         connection: &Database<'_>,
@@ -216,7 +217,7 @@ impl ClaimableHeads {
         }
     }
 
-    /// Orders all heads by their sort keys alone.
+    /// Sets all fair-share tags to the default, so that sort keys alone order the heads.
     pub(in crate::sqlite) fn reset_share_tags(&mut self, connection: &Database<'_>) -> Result<()> {
         match self {
             Self::Memory { heads, .. } => {
@@ -236,12 +237,12 @@ impl ClaimableHeads {
         Ok(())
     }
 
-    /// Moves everything to memory, or to the tables.
+    /// Moves everything to memory if `memory` is true, else to the tables.
     pub(in crate::sqlite) fn move_to(&mut self, connection: &Database<'_>, memory: bool) -> Result<()> {
         if memory { self.move_to_memory(connection) } else { self.move_to_tables(connection) }
     }
 
-    /// Moves the heads to the tables, when another process comes.
+    /// Moves the heads to the tables, because another process has opened the file.
     fn move_to_tables(&mut self, connection: &Database<'_>) -> Result<()> {
         let Self::Memory { heads, tokens_due } = std::mem::replace(self, Self::Tables) else { return Ok(()) };
         for (head_list, heads) in heads {
@@ -255,7 +256,7 @@ impl ClaimableHeads {
         Ok(())
     }
 
-    /// Moves the heads to memory, when this process is alone again.
+    /// Moves the heads to memory, because this process is alone again.
     fn move_to_memory(&mut self, connection: &Database<'_>) -> Result<()> {
         if matches!(self, Self::Memory { .. }) {
             return Ok(());

@@ -1,8 +1,9 @@
-//! The order of groups that share a queue among the [heads](crate::sqlite::ready::claimable_heads).
+//! Fair-share tags: the order of groups that share a queue, among the
+//! [heads](crate::sqlite::ready::claimable_heads).
 //!
-//! The fair-share tag of a group in a queue follows from its virtual time and from the list that it
-//! is in. Both change only here, and the heads of its lists are moved along. So the first entry of
-//! an ordered index is always the group that has the next turn.
+//! A group's tag in a queue follows from its virtual time there, and from whether it runs fewer
+//! tasks than its minimum. Both change only here, and the heads of the group's lists move with
+//! them. So the first head of a head list always belongs to the group that has the next turn.
 
 use crate::api::error::Result;
 use crate::rules;
@@ -17,7 +18,7 @@ impl Transaction<'_> {
         self.cache.share_tag_of(self.connection, list)
     }
 
-    /// Charges the group of a list, or the tasks without one, for a task that is about to start.
+    /// Charges a start to the group of a list. All tasks without a group share one account.
     pub(in crate::sqlite) fn charge(&mut self, list: i64) -> Result<()> {
         let Some(queue) = self.cache.names.sub_queue(list).map(|list| list.queue) else { return Ok(()) };
         let (connection, group) = (self.connection, self.cache.names.group_of(list));
@@ -41,7 +42,7 @@ impl Transaction<'_> {
         })
     }
 
-    /// Moves a group into or out of the list of groups below their minimum.
+    /// Updates whether a group is below its minimum, and moves its heads.
     pub(in crate::sqlite) fn refresh_minimum(&mut self, group: i64) -> Result<()> {
         let state = self.cache.limits.group(self.connection, group)?;
         let is_below_minimum = state.is_to_be_below_minimum();
@@ -56,7 +57,8 @@ impl Transaction<'_> {
         })
     }
 
-    /// Removes heads from their order, runs a change, and puts them back where they belong then.
+    /// Removes heads from their head lists, makes a change, and inserts them with their new tags.
+    /// They are found by their old tags, so they must leave before the change.
     fn move_while(
         &mut self,
         heads: Vec<(i64, ClaimableHead)>,
@@ -73,7 +75,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Returns the heads of a group, of one queue or of all.
+    /// Returns the heads of a group in one queue, or in all.
     fn heads_of(&mut self, group: i64, queue: Option<i64>) -> Result<Vec<(i64, ClaimableHead)>> {
         if self.cache.limits.group(self.connection, group)?.blocked {
             return Ok(Vec::new());
@@ -97,7 +99,7 @@ impl Transaction<'_> {
         Ok(heads)
     }
 
-    /// Orders all heads by their sort keys alone, because no group has a weight or a minimum any
+    /// Sets all fair-share tags to the default, because no group has a weight or a minimum any
     /// more.
     pub(in crate::sqlite) fn reset_share_tags(&mut self) -> Result<()> {
         self.cache.heads.reset_share_tags(self.connection)

@@ -1,4 +1,4 @@
-//! Ready lists of groups: how tasks enter and leave them, and which task is the claimable head.
+//! Ready lists of groups: how tasks enter and leave them, and how their claimable heads follow.
 
 use crate::api::error::Result;
 use crate::api::task::SessionId;
@@ -9,7 +9,7 @@ use crate::sqlite::ready::claimable_heads::ClaimableHead;
 use crate::sqlite::ready::index::Entry;
 
 impl Transaction<'_> {
-    /// Adds a task that no session holds to its list; its key is taken separately.
+    /// Adds a task that no session holds to its list. The caller takes its key.
     pub(in crate::sqlite) fn enter_list(&mut self, entry: &Entry<'_>) -> Result<()> {
         if let Some(affinity_key) = entry.affinity_key {
             return self.enter_affinity_list(entry, affinity_key);
@@ -22,7 +22,7 @@ impl Transaction<'_> {
         self.note_entry(entry.list, entry.sort_key(), first)
     }
 
-    /// Adds a task that has become due to its list; `list` is the value that it has in `scheduled`.
+    /// Adds a task that has become due to its list. `list` is its list in `scheduled`.
     pub(in crate::sqlite) fn enter_list_when_due(&mut self, list: i64, sort_key: SortKey) -> Result<()> {
         if list < FIRST_GROUPED {
             return self.cache.index.add_ready(self.connection, list, sort_key);
@@ -35,7 +35,7 @@ impl Transaction<'_> {
         self.note_entry(list, sort_key, first)
     }
 
-    /// Removes a task that no session holds from its list; its key is freed separately.
+    /// Removes a task that no session holds from its list. The caller frees its key.
     pub(in crate::sqlite) fn leave_list(&mut self, entry: &Entry<'_>) -> Result<()> {
         if let Some(affinity_key) = entry.affinity_key.filter(|_| entry.is_ready()) {
             return self.leave_affinity_list(entry, affinity_key);
@@ -49,8 +49,8 @@ impl Transaction<'_> {
     }
 
     /// Removes a task from a list of a group or an affinity key because a session is about to start
-    /// it, and counts the start. Returns whether that holds the group back. The cached row of the
-    /// task is kept for the start.
+    /// it, and counts the start. Returns true if the group is at its limit now. The task's cached
+    /// row stays, because the start needs it.
     pub(in crate::sqlite) fn start_from_list(
         &mut self,
         session: SessionId,
@@ -71,8 +71,8 @@ impl Transaction<'_> {
         Ok(self.cache.limits.group(self.connection, group)?.blocked)
     }
 
-    /// Updates the heads after an entry. Only a new first task of a list that is not held back
-    /// changes them.
+    /// Updates the heads after a task has entered a list. Nothing changes unless it is the first
+    /// task now, and its group is not at its limit.
     fn note_entry(&mut self, list: i64, sort_key: SortKey, first: Option<SortKey>) -> Result<()> {
         let Some(group) = self.cache.names.group_of(list) else { return Ok(()) };
         if self.cache.limits.group(self.connection, group)?.blocked {
@@ -86,7 +86,7 @@ impl Transaction<'_> {
             self.cache.heads.remove(self.connection, head_list, ClaimableHead { share_tag, sort_key: first, list })?;
         }
         self.cache.heads.insert(self.connection, head_list, ClaimableHead { share_tag, sort_key, list })?;
-        // A new group is below its minimum from the start.
+        // A new group may be below its minimum from the start.
         if self.cache.limits.fair_shares.are_shared() { self.refresh_minimum(group) } else { Ok(()) }
     }
 

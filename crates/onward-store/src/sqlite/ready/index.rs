@@ -1,11 +1,14 @@
-//! The index of tasks: the lists of due tasks, the times of other tasks, and the keys.
+//! The index of live tasks: ready lists of due tasks, due times of scheduled tasks, expiry times,
+//! and unique keys.
 //!
-//! Two tiers. Tasks up to the **index watermark** are in the tables `ready`, `scheduled`, `expiry`
-//! and `active_key`; those above it are in memory, and can be read again from their rows in `task`.
-//! A task that is submitted, claimed and done soon never touches an index table, which makes a lone
-//! submit write one page and saves a third of a task's cost; a backlog moves to the tables in bulk,
-//! so memory is bounded. A process that shares the file keeps everything in the tables (the index
-//! watermark is then [`ALL_IN_TABLES`]).
+//! It has two tiers. Tasks up to the **index watermark** are in the tables `ready`, `scheduled`,
+//! `expiry` and `active_key`. Tasks above it are in memory, and are read from their rows in `task`
+//! after a restart. A task that ends soon after its submit never touches an index table. So a lone
+//! submit writes one page, and a task costs a third less. A backlog moves to the tables in bulk, so
+//! memory is bounded.
+//!
+//! If several processes share the file, all tasks are in the tables. The index watermark is then
+//! [`ALL_IN_TABLES`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -26,16 +29,16 @@ use crate::sqlite::ready::queue_sizes::SizeChanges;
 use crate::sqlite::row_cache::idle_orchestrations::IdleOrchestrations;
 use crate::sqlite::row_cache::waiting_tasks::{PlainTask, WaitingTask, WaitingTasks};
 
-/// The index watermark of a file that several processes have open: nothing is above it.
+/// The index watermark of a file that several processes share: no task is above it.
 pub(in crate::sqlite) const ALL_IN_TABLES: i64 = i64::MAX;
 
 /// The numbers of tasks that may wait in memory before they move to the tables.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct MemoryTasks {
-    /// The bound if the tables have no due tasks: a backlog that comes and goes never touches them.
-    /// Moving that many takes a tenth of a second.
+    /// The limit if the tables have no due tasks, so that a backlog that comes and goes never
+    /// touches them. Moving this many takes a tenth of a second.
     pub(in crate::sqlite) alone: usize,
-    /// The bound where the tables have due tasks, so that submitters do not wait long for a move.
+    /// The limit if the tables have due tasks, so that submitters do not wait long for a move.
     pub(in crate::sqlite) beside_tables: usize,
 }
 
@@ -56,27 +59,27 @@ pub(in crate::sqlite) struct Entry<'a> {
     pub(in crate::sqlite) priority: Priority,
     /// True if the task is not due yet.
     pub(in crate::sqlite) scheduled: bool,
-    /// True if the task waits for other tasks: then it is in no list.
+    /// True if the task waits for other tasks. It is then in no list.
     pub(in crate::sqlite) blocked: bool,
     /// The due time.
     pub(in crate::sqlite) run_at: i64,
     /// The time at which the task expires.
     pub(in crate::sqlite) expires_at: Option<i64>,
-    /// The number of its kind, and its key, if the task owns the key.
+    /// The number of its kind and its key, if the task owns the key.
     pub(in crate::sqlite) key: Option<(i64, &'a str)>,
     /// Its affinity key.
     pub(in crate::sqlite) affinity_key: Option<&'a Name>,
 }
 
 impl Entry<'_> {
-    /// Returns the entry of a task that is only to run now.
+    /// Returns the entry of a task without options that is due at `now`.
     pub(in crate::sqlite) fn plain(id: TaskId, list: i64, priority: Priority, now: Timestamp) -> Self {
         let (scheduled, blocked) = (false, false);
         let run_at = now.as_microseconds();
         Self { id: id.0, list, priority, scheduled, blocked, run_at, expires_at: None, key: None, affinity_key: None }
     }
 
-    /// Returns true if the task is in a list already, and is not waiting to be put there.
+    /// Returns true if the task is due and belongs in a ready list.
     pub(super) fn is_ready(&self) -> bool {
         !self.scheduled && !self.blocked
     }
@@ -87,7 +90,7 @@ impl Entry<'_> {
     }
 }
 
-/// The number of lists in memory that may be empty before they are dropped.
+/// The number of lists in memory beyond which empty ones are dropped.
 const EMPTY_LISTS: usize = 4096;
 
 /// Adds a task to a list in the tables.
@@ -102,7 +105,7 @@ pub(in crate::sqlite) struct Index {
     ready: FxHashMap<i64, BTreeSet<SortKey>>,
     /// The number of tasks in `ready`.
     ready_tasks: usize,
-    /// The number of waiting tasks that were read when this was loaded, and were not moved since.
+    /// The number of waiting tasks that were read at load and have not moved to the tables since.
     loaded: usize,
     /// Cached rows of tasks in `ready`.
     waiting_rows: WaitingTasks,
@@ -110,14 +113,14 @@ pub(in crate::sqlite) struct Index {
     idle_rows: IdleOrchestrations,
     /// The scheduled tasks in memory: due time and number, with their list.
     scheduled: BTreeMap<(i64, i64), i64>,
-    /// The number of tasks that became blocked since the index watermark last moved. A process that
-    /// loads the index reads them too.
+    /// The number of tasks that became blocked since the index watermark last moved. They are in no
+    /// list, but the next load reads their rows too.
     blocked: usize,
     /// The times at which tasks in memory expire.
     expiry: BTreeSet<(i64, i64)>,
     /// The unique keys of tasks in memory, by kind.
     keys: FxHashMap<i64, foldhash::HashMap<Box<str>, i64>>,
-    /// Lists that may have rows in the table.
+    /// The lists that may have rows in the table `ready`.
     table_lists: BTreeSet<i64>,
     /// True if the tables may have keys.
     table_keys: bool,
@@ -156,7 +159,7 @@ impl Index {
         if index_watermark != ALL_IN_TABLES {
             index.load_tasks(connection)?;
             index.loaded = index.in_memory();
-            // Blocked tasks were counted when they came.
+            // Blocked tasks were counted in the table when they became blocked.
             index.sizes = SizeChanges::default();
         }
         Ok(index)
@@ -193,13 +196,13 @@ impl Index {
         Ok(())
     }
 
-    /// Returns the number of tasks in memory that the next start would have to read.
+    /// Returns the number of tasks above the watermark, which the next load has to read.
     fn in_memory(&self) -> usize {
         self.ready_tasks + self.scheduled.len() + self.blocked
     }
 
-    /// Returns true if more tasks wait in memory than may. Tasks that were read when the index was
-    /// loaded have the bound `beside_tables`, so that they are not read again and again.
+    /// Returns true if more tasks are in memory than may be. Tasks that were read at load have the
+    /// lower limit, so that not every open reads them again.
     pub(in crate::sqlite) fn is_full(&self, may: MemoryTasks) -> bool {
         let limit = if self.table_lists.is_empty() { may.alone } else { may.beside_tables };
         self.in_memory() > limit || self.loaded > may.beside_tables
@@ -215,7 +218,7 @@ impl Index {
         self.scheduled.values().copied()
     }
 
-    /// Moves everything to the tables and sets the index watermark.
+    /// Moves all tasks in memory to the tables, and sets the index watermark.
     pub(in crate::sqlite) fn flush(&mut self, connection: &Database<'_>, index_watermark: i64) -> Result<()> {
         let ready = std::mem::take(&mut self.ready);
         self.ready_tasks = 0;
@@ -259,7 +262,7 @@ impl Index {
         Ok(())
     }
 
-    /// Adds a task that no session holds; its key is taken separately.
+    /// Adds a task that no session holds. The caller takes its key.
     pub(in crate::sqlite) fn add(&mut self, connection: &Database<'_>, entry: &Entry<'_>) -> Result<()> {
         if entry.blocked {
             self.blocked += usize::from(entry.id > self.index_watermark);
@@ -272,7 +275,7 @@ impl Index {
         entry.expires_at.map_or(Ok(()), |at| self.add_expiry(connection, at, entry.id))
     }
 
-    /// Removes a task that no session holds; its key is freed separately.
+    /// Removes a task that no session holds. The caller frees its key.
     pub(in crate::sqlite) fn remove(&mut self, connection: &Database<'_>, entry: &Entry<'_>) -> Result<()> {
         self.idle_rows.remove(entry.id);
         if entry.blocked {
@@ -298,14 +301,15 @@ impl Index {
         Ok(())
     }
 
-    /// Removes a due task from its list, and forgets its cached row.
+    /// Removes a due task from its list, and drops its cached row.
     fn remove_ready(&mut self, connection: &Database<'_>, list: i64, sort_key: SortKey) -> Result<()> {
         self.waiting_rows.forget(sort_key.task.0);
         self.idle_rows.remove(sort_key.task.0);
         self.remove_ready_to_start(connection, list, sort_key)
     }
 
-    /// Removes a task that is about to start, and takes its cached row.
+    /// Removes a task that is about to start. Its cached row stays, because the claim takes it
+    /// next.
     pub(in crate::sqlite) fn remove_ready_to_start(
         &mut self,
         connection: &Database<'_>,
@@ -323,8 +327,8 @@ impl Index {
         Ok(())
     }
 
-    /// Does nothing for lists of groups in a shared file: they may be very many, and other
-    /// processes add to them.
+    /// Records that a list has rows in the table. Skips lists of groups in a shared file: they may
+    /// be very many, and other processes add to them.
     fn note_table_list(&mut self, list: i64) {
         if list < FIRST_GROUPED || self.index_watermark != ALL_IN_TABLES {
             self.table_lists.insert(list);
@@ -335,20 +339,21 @@ impl Index {
     fn remove_ready_in_memory(&mut self, list: i64, sort_key: SortKey) {
         let Some(sort_keys) = self.ready.get_mut(&list) else { return };
         self.ready_tasks -= usize::from(sort_keys.remove(&sort_key));
-        // There may be very many lists of groups; where they are few, they are soon filled again.
+        // Groups may be many, and most stay empty. A few empty lists are left, because they fill
+        // again soon.
         if sort_keys.is_empty() && list >= FIRST_GROUPED && self.ready.len() > EMPTY_LISTS {
             self.ready.remove(&list);
         }
     }
 
-    /// Caches the row of a due task for its claim, unless another process might claim it.
+    /// Caches the row of a due task for its claim, unless another process might claim it first.
     pub(in crate::sqlite) fn cache_waiting(&mut self, task: WaitingTask) {
         if self.index_watermark != ALL_IN_TABLES && !task.task.scheduled {
             self.waiting_rows.insert(task);
         }
     }
 
-    /// Caches the row of a task that was only to run now, under the same condition.
+    /// Caches the row of a task without options, under the same condition.
     pub(in crate::sqlite) fn cache_plain(&mut self, id: i64, task: PlainTask) {
         if self.index_watermark != ALL_IN_TABLES {
             self.waiting_rows.insert_plain(id, task);
@@ -365,12 +370,12 @@ impl Index {
         self.waiting_rows.get(task.0)
     }
 
-    /// Returns the cached row of a due or blocked task, to be changed as its row is.
+    /// Returns the cached row of a due or blocked task, for a change that is also made to its row.
     pub(in crate::sqlite) fn waiting_row_mut(&mut self, task: TaskId) -> Option<&mut LiveTask> {
         self.waiting_rows.get_mut(task.0)
     }
 
-    /// Puts a task that was blocked into its list; its expiry stays where it is.
+    /// Updates the index for a task that is no longer blocked. Its expiry stays as it is.
     pub(in crate::sqlite) fn unblock(&mut self, connection: &Database<'_>, task: &LiveTask) -> Result<()> {
         self.sizes.blocked(task.sub_queue, -1);
         self.idle_rows.remove(task.id.0);
@@ -384,7 +389,8 @@ impl Index {
         Ok(())
     }
 
-    /// Caches the row of an orchestration that is in its list, or waits for a message.
+    /// Caches the row of an orchestration that no session holds: it is ready, or waits for a
+    /// message.
     pub(in crate::sqlite) fn cache_idle(&mut self, task: &LiveTask) {
         self.idle_rows.insert(task);
     }
@@ -394,18 +400,18 @@ impl Index {
         self.idle_rows.get(task.0)
     }
 
-    /// Returns the same row, to be changed as the row in the table is.
+    /// Returns the same cached row, for a change that is also made to the row in the table.
     pub(in crate::sqlite) fn idle_row_mut(&mut self, task: TaskId) -> Option<&mut LiveTask> {
         self.idle_rows.get_mut(task.0)
     }
 
-    /// Takes the cached row of a due task out of the cache.
+    /// Takes the cached row of a due task.
     pub(in crate::sqlite) fn take_waiting_row(&mut self, task: TaskId) -> Option<WaitingTask> {
         self.idle_rows.remove(task.0);
         self.waiting_rows.take(task.0)
     }
 
-    /// Removes every due task of a list up to a sort key; their cached rows were taken before.
+    /// Removes every due task of a list up to a sort key. The caller has taken their cached rows.
     pub(in crate::sqlite) fn remove_ready_up_to(
         &mut self,
         connection: &Database<'_>,
@@ -427,7 +433,7 @@ impl Index {
         Ok(())
     }
 
-    /// Returns the next due tasks of a list behind `after`, at most `limit`.
+    /// Returns the next due tasks of a list after `after`, at most `limit`.
     pub(in crate::sqlite) fn next_ready(
         &mut self,
         connection: &Database<'_>,
@@ -472,7 +478,7 @@ impl Index {
         Ok(self.ready.get(&list).and_then(|sort_keys| sort_keys.first().copied()))
     }
 
-    /// Returns the lists with a group that may have due tasks; in a shared file all that have.
+    /// Returns the lists of groups and affinity keys that may have due tasks.
     pub(in crate::sqlite) fn grouped_lists(&self) -> Vec<i64> {
         let in_memory = self.ready.keys().copied().filter(|list| *list >= FIRST_GROUPED);
         let mut lists: Vec<i64> = in_memory.chain(self.table_lists.range(FIRST_GROUPED..).copied()).collect();
@@ -518,7 +524,7 @@ impl Index {
         Ok(())
     }
 
-    /// Writes how many tasks entered and left the tables.
+    /// Writes the changes of the index tables' sizes.
     pub(in crate::sqlite) fn save_sizes(&mut self, connection: &Database<'_>, names: &Names) -> Result<()> {
         self.sizes.save(connection, names)
     }
@@ -595,7 +601,7 @@ impl Index {
         Ok(expired.into_iter().map(|(_, task)| task).collect())
     }
 
-    /// Returns when the next scheduled task is due or the next waiting one expires.
+    /// Returns the earliest time at which a scheduled task is due or a task expires.
     pub(in crate::sqlite) fn next_time(&self, connection: &Database<'_>) -> Result<Option<i64>> {
         let first = |may_be: bool, sql| -> Result<Option<i64>> {
             if !may_be {
@@ -624,7 +630,7 @@ impl Index {
         Ok(statement.query_row(params![kind, key], |row| row.get(0)).optional()?)
     }
 
-    /// Gives a key to a task; it must be free.
+    /// Gives a free key to a task.
     pub(in crate::sqlite) fn take_key(
         &mut self,
         connection: &Database<'_>,
@@ -666,7 +672,8 @@ impl Index {
     }
 }
 
-/// Returns the list of a task: if the task is ready and has an affinity key, that of the key.
+/// Returns the list number of a task as the index has it: with its affinity key if it is ready,
+/// with [`HAS_AFFINITY`] if it is not.
 fn list(list: i64, has_affinity_keys: bool, affinity_key: Option<i64>, is_ready: bool) -> Result<i64> {
     match affinity_key {
         _ if !has_affinity_keys => Ok(list),
@@ -676,7 +683,8 @@ fn list(list: i64, has_affinity_keys: bool, affinity_key: Option<i64>, is_ready:
     }
 }
 
-/// Returns the lists below a number that have due tasks in the table, found by one seek each.
+/// Returns the lists below a number that have due tasks in the table. Each list costs one seek,
+/// however many tasks it has.
 fn table_lists(connection: &Database<'_>, below: i64) -> Result<BTreeSet<i64>> {
     let mut statement =
         connection.prepare_cached("SELECT list FROM ready WHERE list > ? AND list < ? ORDER BY list LIMIT 1")?;

@@ -7,7 +7,8 @@ use crate::rules::order::SortKey;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::ready::index::Index;
 
-/// Due tasks of one list, read in pieces, so that a claim over many lists reads little of each.
+/// A cursor over the due tasks of one list. It reads them in pieces, so that a claim over many
+/// lists reads little of each.
 #[derive(Debug)]
 pub(in crate::sqlite) struct ListCursor {
     pub(in crate::sqlite) list: i64,
@@ -17,12 +18,13 @@ pub(in crate::sqlite) struct ListCursor {
 }
 
 impl ListCursor {
-    /// Returns the cursor of the tasks of a list behind a sort key, or of all.
+    /// Returns a cursor that begins after a sort key, or at the first task.
     pub(in crate::sqlite) fn behind(list: i64, sort_key: Option<SortKey>) -> Self {
         Self { list, buffered: VecDeque::new(), last: sort_key, exhausted: false }
     }
 
-    /// Returns the list's next task, which stays in the list.
+    /// Returns the next task without removing it from the list. Reads up to `want` tasks if none is
+    /// buffered.
     pub(in crate::sqlite) fn peek(
         &mut self,
         connection: &Database<'_>,
@@ -38,7 +40,7 @@ impl ListCursor {
         Ok(self.buffered.front().copied())
     }
 
-    /// Steps behind the head that `peek` returned.
+    /// Moves past the task that `peek` returned.
     pub(in crate::sqlite) fn advance(&mut self) {
         self.buffered.pop_front();
     }

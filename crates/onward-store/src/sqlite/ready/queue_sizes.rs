@@ -1,9 +1,9 @@
-//! The numbers of tasks of each queue in the index tables, and of blocked tasks. They are counted
-//! as tasks enter and leave, so that no read has to count.
+//! The sizes of queues: how many tasks of each queue are in the index tables, and how many are
+//! blocked. They are updated as tasks enter and leave, so no read has to count.
 //!
-//! Tasks in the writer's memory are not counted here, because they are counted in memory. So a task
-//! that enters and leaves without touching an index table costs nothing for this. A commit that
-//! changes the tables writes one row for each queue in which it does.
+//! Tasks in the writer's memory are counted there and not here. So a task that never touches an
+//! index table costs nothing. A commit that changes the tables writes one row for each queue
+//! concerned.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ struct Sizes {
     pub(in crate::sqlite) waiting: i64,
     /// Scheduled tasks in the tables.
     pub(in crate::sqlite) scheduled: i64,
-    /// Blocked tasks, which are always counted.
+    /// Blocked tasks, which are counted here wherever they are.
     pub(in crate::sqlite) blocked: i64,
 }
 
@@ -34,7 +34,7 @@ impl Sizes {
     }
 }
 
-/// The changes of a transaction, by list.
+/// The changes of one transaction, by list.
 #[derive(Debug, Default)]
 pub(super) struct SizeChanges {
     /// The changes so far.
@@ -57,7 +57,7 @@ impl SizeChanges {
         self.by_list.entry(list).or_default().blocked += change;
     }
 
-    /// Writes what has changed.
+    /// Writes the changes, one row for each queue.
     pub(in crate::sqlite) fn save(&mut self, connection: &Database<'_>, names: &Names) -> Result<()> {
         if self.by_list.is_empty() {
             return Ok(());

@@ -1,21 +1,20 @@
-//! Cached rows of orchestrations between two turns, so that a message to one needs no read of its
-//! row.
+//! Cached rows of orchestrations between two turns, so that a message need not read the row.
 
 use crate::number_map::NumberMap;
 use crate::sqlite::commit::transaction::LiveTask;
 
-/// The number of cached rows; for other orchestrations the rows are read.
+/// The number of cached rows. Rows of further orchestrations are read.
 const MAX_ROWS: usize = 4096;
 
-/// A cache of rows, never the truth. It belongs to the index, which removes a row here when its
-/// orchestration leaves its list: every change of a task that no session holds takes it out of its
-/// list first.
+/// A cache of rows. It belongs to the index, which removes a row when its orchestration leaves its
+/// list. Every change of a task that no session holds removes it from its list first, so a cached
+/// row is current.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct IdleOrchestrations(NumberMap<i64, Box<LiveTask>>);
 
 impl IdleOrchestrations {
-    /// Caches an orchestration that is not scheduled; a scheduled one is moved when it is due,
-    /// without the cache. All are dropped when there are too many: those that often receive
+    /// Caches an orchestration, unless it is scheduled: a scheduled one changes when it is due,
+    /// without this cache. Drops all rows if there are too many; orchestrations that often receive
     /// messages are soon cached again.
     pub(in crate::sqlite) fn insert(&mut self, task: &LiveTask) {
         if task.scheduled {
@@ -32,12 +31,12 @@ impl IdleOrchestrations {
         self.0.get(&task).map(Box::as_ref)
     }
 
-    /// Returns the row of an orchestration for a change that is also written.
+    /// Returns the cached row, for a change that is also made in the table.
     pub(in crate::sqlite) fn get_mut(&mut self, task: i64) -> Option<&mut LiveTask> {
         self.0.get_mut(&task).map(Box::as_mut)
     }
 
-    /// Forgets an orchestration.
+    /// Drops the row of an orchestration.
     pub(in crate::sqlite) fn remove(&mut self, task: i64) {
         if !self.0.is_empty() {
             self.0.remove(&task);

@@ -1,5 +1,5 @@
-//! Cached rows of tasks that this process has submitted and that wait for a claim, so that claiming
-//! them needs no read of their rows.
+//! Cached rows of waiting tasks that this process has submitted, so that their claims need not read
+//! them.
 
 use bytes::Bytes;
 
@@ -9,10 +9,10 @@ use crate::number_map::NumberMap;
 use crate::sqlite::commit::transaction::LiveTask;
 use crate::sqlite::ready::index::Entry;
 
-/// The most bytes that are cached; for tasks beyond that the rows are read.
+/// The most bytes that are cached. Rows of further tasks are read.
 const MAX_BYTES: usize = 48 * 1024 * 1024;
 
-/// The approximate size of a plain task without a payload: its place in the map, and the overhead
+/// The approximate size of a plain task without its payload: its entry in the map, and the overhead
 /// of an allocation.
 const PLAIN_BYTES: usize = 2 * size_of::<(i64, CachedTask)>() + 32;
 
@@ -30,7 +30,7 @@ pub(in crate::sqlite) struct WaitingTask {
     pub(in crate::sqlite) payload: Bytes,
 }
 
-/// One of which nothing was asked but to run now, as of most.
+/// A task without options that was due at its submission, as most tasks are.
 #[derive(Debug)]
 pub(in crate::sqlite) struct PlainTask {
     /// The sub-queue's number.
@@ -44,25 +44,25 @@ pub(in crate::sqlite) struct PlainTask {
 }
 
 impl PlainTask {
-    /// Returns the whole row, in which all else has its default.
+    /// Returns the whole row, with defaults in all other columns.
     fn into_task(self, id: i64) -> WaitingTask {
         let entry = Entry::plain(TaskId(id), self.sub_queue, self.priority, self.submitted_at);
         WaitingTask { task: Box::new(LiveTask::new(&entry)), submitted_at: self.submitted_at, payload: self.payload }
     }
 }
 
-/// A hundred thousand tasks may wait, and all that is kept of one has left the processor's caches
-/// when its turn comes: so it is little.
+/// A cached task. It is small, because a hundred thousand may be cached, and each has left the
+/// processor's caches when it is claimed.
 #[derive(Debug)]
 enum CachedTask {
-    /// A task with defaults only.
+    /// A task without options.
     Plain(PlainTask),
     /// Any other task.
     Other(Box<WaitingTask>),
 }
 
 impl CachedTask {
-    /// Returns the memory that the task takes, about.
+    /// Returns the approximate memory of the task, in bytes.
     fn bytes(&self) -> usize {
         match self {
             Self::Plain(plain) => PLAIN_BYTES + plain.payload.len(),
@@ -79,24 +79,23 @@ impl CachedTask {
     }
 }
 
-/// A cache of rows, never the truth. It belongs to the index, which drops a task here when the task
-/// leaves its list, in memory or in the table. A change of a waiting task removes it from its list
-/// first.
+/// A cache of rows. It belongs to the index, which drops a row when its task leaves its list. A
+/// change of a waiting task removes it from its list first, so a cached row is current.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct WaitingTasks {
     /// The tasks by number.
     tasks: NumberMap<i64, CachedTask>,
-    /// The memory that they take, about.
+    /// The approximate memory of the tasks, in bytes.
     bytes: usize,
 }
 
 impl WaitingTasks {
-    /// Adds a task, unless too much memory is in use.
+    /// Adds a task, unless the cache is full.
     pub(in crate::sqlite) fn insert(&mut self, task: WaitingTask) {
         self.store(task.task.id.0, CachedTask::Other(Box::new(task)));
     }
 
-    /// Adds a task with defaults only, unless too much memory is in use.
+    /// Adds a task without options, unless the cache is full.
     pub(in crate::sqlite) fn insert_plain(&mut self, id: i64, task: PlainTask) {
         self.store(id, CachedTask::Plain(task));
     }
@@ -110,7 +109,7 @@ impl WaitingTasks {
         }
     }
 
-    /// Returns true if a task's row is known.
+    /// Returns true if a task's row is cached.
     pub(in crate::sqlite) fn has(&self, task: i64) -> bool {
         self.tasks.contains_key(&task)
     }
@@ -123,8 +122,8 @@ impl WaitingTasks {
         }
     }
 
-    /// Returns the cached row of a task, to be changed as its row is. The task is then no longer
-    /// plain.
+    /// Returns the cached row of a task, for a change that is also made in the table. The task is
+    /// then no longer plain.
     pub(in crate::sqlite) fn get_mut(&mut self, task: i64) -> Option<&mut LiveTask> {
         if let Some(CachedTask::Plain(_)) = self.tasks.get(&task)
             && let Some(plain) = self.take(task)
@@ -137,21 +136,21 @@ impl WaitingTasks {
         }
     }
 
-    /// Takes a task that is claimed.
+    /// Removes and returns the row of a task that is claimed.
     pub(in crate::sqlite) fn take(&mut self, task: i64) -> Option<WaitingTask> {
         let cached = self.tasks.remove(&task)?;
         self.bytes -= cached.bytes();
         Some(cached.into_task(task))
     }
 
-    /// Forgets a task.
+    /// Drops the row of a task.
     pub(in crate::sqlite) fn forget(&mut self, task: i64) {
         if let Some(cached) = self.tasks.remove(&task) {
             self.bytes -= cached.bytes();
         }
     }
 
-    /// Forgets all tasks.
+    /// Drops all rows.
     pub(in crate::sqlite) fn clear(&mut self) {
         *self = Self::default();
     }

@@ -1,15 +1,14 @@
 //! Submits and completes tasks in the caller's transaction, on the caller's own connection to the
 //! store's file.
 //!
-//! Nothing here may wait for the store's writing connection. The caller's transaction may hold
-//! SQLite's write lock, and the thread that holds the [`Committer`] may wait for that lock. A
-//! caller that waited for the `Committer` would then wait until the thread's retry budget ends. So
-//! everything needed after the commit (hints, the peers' lock files, the trigger) is reached
-//! without it. Everything needed before (the index, the names) is read from the file, as in every
-//! process that finds the file changed.
+//! No code here may wait for the [`Committer`]. The caller's transaction may hold SQLite's write
+//! lock, and the thread that holds the `Committer` may wait for that lock. A caller that waited for
+//! the `Committer` would block both until the thread gives up. So everything needed after the
+//! commit is reached without it: hints, the peers' lock files, the trigger. Everything needed
+//! before, such as the index and the names, is read from the file.
 //!
-//! The store detects these writes like another process's commits: `PRAGMA data_version` differs,
-//! and the store reloads its cache.
+//! The store detects these writes like those of another process: `PRAGMA data_version` differs, and
+//! the store reloads its cache.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,17 +44,17 @@ pub(in crate::sqlite) struct CallerTransactions {
     pub(in crate::sqlite) path: PathBuf,
     /// The store's files, to check that the caller's connection is on them.
     paths: Option<Arc<FilePaths>>,
-    /// True if pages have checksums, so that the caller's connection must use the layer as well.
+    /// True if pages have checksums, so that the caller's connection must go through our layer.
     page_checksums: bool,
     /// The store's clock.
     clock: Arc<dyn Clock>,
     /// The largest payload or result, in bytes.
     payload_limit: usize,
-    /// Set by the first write of a caller; the writer then keeps its index in the tables.
+    /// Set by the first write of a caller. The store then moves its index to the tables.
     write: Arc<AtomicBool>,
-    /// The tasks of which waiters were notified.
+    /// The tasks of whose end waiters were notified.
     notified: Arc<NotificationWatermark>,
-    /// The log entries of which waiters were notified.
+    /// The log entries that waiters were notified of.
     notified_entries: Arc<NotificationWatermark>,
     /// The channel for hints.
     hints: watch::Sender<Hint>,
@@ -91,7 +90,7 @@ impl CallerTransactions {
         }
     }
 
-    /// Rejects a connection on which tasks would be lost, or would fail half-way.
+    /// Rejects a connection on which writes would be lost or would fail half-way.
     pub(in crate::sqlite) fn check(&self, connection: &Connection) -> Result<()> {
         if connection.is_autocommit() {
             return Err(Error::invalid(
@@ -126,7 +125,7 @@ impl CallerTransactions {
         check_names(connection)
     }
 
-    /// Runs `work` in the caller's transaction, and writes nothing outside the file.
+    /// Runs `work` in the caller's transaction. It changes nothing outside the file.
     pub(in crate::sqlite) fn work<T>(
         &self,
         connection: &Connection,
@@ -153,8 +152,8 @@ impl CallerTransactions {
             counters_are_read: false,
         };
         let done = work(&mut transaction)?;
-        // The store does not know yet that these tags exist, so it would not write them before a
-        // search by tags. Searches find them in the tables.
+        // Written at once: the store does not know of these tags, so a search by tags would not
+        // write them first.
         transaction.write_tags()?;
         transaction.finish()?;
         let ended = transaction.notifications.as_ref().is_some_and(|notifications| !notifications.is_empty());
@@ -167,8 +166,8 @@ impl CallerTransactions {
         self.notified.advance(written.tasks.0, written.tasks.1);
         self.notified_entries.advance(written.entries.0, written.entries.1);
         if written.ended {
-            // The individual tasks are not named: the store may have reported later commits in the
-            // meantime, and notifications are in the order of the commits.
+            // The ended tasks are not named. The store may have reported later commits already, and
+            // notifications must be in the order of commits.
             self.notifications.notify_missed();
         }
         if written.hint != Hint::default() {
@@ -177,9 +176,9 @@ impl CallerTransactions {
         }
     }
 
-    /// Records that callers write themselves. The store then keeps its index in the tables, so that
-    /// callers need not build it from the tasks each time. It also looks once a second for a commit
-    /// that a caller did not report.
+    /// Records that callers write on their own connections. The store then moves its index to the
+    /// tables, so that callers need not build it from the tasks each time. It also checks once a
+    /// second for a commit that a caller did not report.
     pub(in crate::sqlite) fn note(&self) {
         if !self.write.swap(true, Ordering::AcqRel) {
             self.checkpoint_trigger.fire();
@@ -187,7 +186,7 @@ impl CallerTransactions {
     }
 }
 
-/// The waiters that a transaction's writes concern, once it is committed.
+/// The changes of a caller's transaction, for the notifications after its commit.
 #[derive(Debug)]
 pub(in crate::sqlite) struct Written {
     /// The kinds of changes.
@@ -200,8 +199,8 @@ pub(in crate::sqlite) struct Written {
     entries: (i64, i64),
 }
 
-/// Rejects a temporary table with the name of one of ours. Our statements name their tables without
-/// a schema, and SQLite searches temporary tables first.
+/// Rejects a connection with a temporary table that hides one of the store's. SQLite searches
+/// temporary tables first, and our statements name no schema.
 fn check_names(connection: &Connection) -> Result<()> {
     let hidden: Option<String> = connection
         .prepare_cached(include_str!("../sql/store/hidden_table.sql"))?
@@ -215,7 +214,7 @@ fn check_names(connection: &Connection) -> Result<()> {
     }
 }
 
-/// Runs `work` in a transaction under way and undoes it if it fails, so that the transaction can
+/// Runs `work` in the caller's transaction, and undoes it if it fails, so that the transaction can
 /// continue.
 pub(super) fn in_savepoint<T>(connection: &Connection, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let execute = |sql| connection.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
@@ -225,7 +224,7 @@ pub(super) fn in_savepoint<T>(connection: &Connection, work: impl FnOnce() -> Re
             execute("RELEASE onward_write")?;
             Ok(done)
         }
-        // SQLite has ended the transaction by itself, as it does when the disk is full.
+        // SQLite has ended the transaction by itself, as it does if the disk is full.
         Err(error) if connection.is_autocommit() => Err(error.about("the transaction was rolled back as a whole")),
         Err(error) => {
             let undone = execute("ROLLBACK TO onward_write").and_then(|_| execute("RELEASE onward_write"));
@@ -242,17 +241,17 @@ pub(super) fn in_savepoint<T>(connection: &Connection, work: impl FnOnce() -> Re
 #[must_use = "workers sleep until `committed` is called after the commit"]
 #[derive(Debug)]
 pub struct SubmittedInTransaction<'s> {
-    /// The store's parts for callers.
+    /// The parts of the store that serve callers.
     callers: &'s CallerTransactions,
     /// The outcomes.
     submitted: Vec<Submitted>,
-    /// The waiters to notify.
+    /// The changes to notify of.
     written: Written,
 }
 
 impl SubmittedInTransaction<'_> {
-    /// Returns the result for each task, in their order. The numbers are theirs once the
-    /// transaction has committed; after a rollback other tasks may get them.
+    /// Returns the outcome of each task, in order. The task numbers are valid once the transaction
+    /// has committed. After a rollback other tasks may get them.
     #[must_use]
     pub fn submitted(&self) -> &[Submitted] {
         &self.submitted
@@ -261,9 +260,9 @@ impl SubmittedInTransaction<'_> {
     /// Wakes workers, in this process and in other processes. Call it when the transaction has
     /// committed. Returns the same as [`submitted`](Self::submitted).
     ///
-    /// If it is not called, is called too early, or the process dies before it, nothing is lost:
-    /// each process that has the store open detects new tasks by itself, about a second later. It
-    /// never waits for a transaction.
+    /// A missing or early call loses nothing, nor does a process that dies before it. Each process
+    /// that has the store open detects new tasks by itself, about a second later. The call never
+    /// waits for a transaction.
     pub fn committed(mut self) -> Vec<Submitted> {
         self.callers.notify(&self.written);
         std::mem::take(&mut self.submitted)
@@ -271,8 +270,8 @@ impl SubmittedInTransaction<'_> {
 }
 
 impl Drop for SubmittedInTransaction<'_> {
-    /// Runs when the value is dropped and not earlier, because it starts writes to the file, which
-    /// would wait for the caller's transaction.
+    /// Runs at the drop and not earlier: it makes the store write to the file, which would wait for
+    /// the caller's transaction.
     fn drop(&mut self) {
         self.callers.note();
     }
@@ -284,8 +283,8 @@ impl SqliteStore {
     /// system.
     ///
     /// `connection` is the caller's connection to the store's file, in a transaction. All tasks are
-    /// accepted, or none. They exist when the caller commits, as durably as the settings of its
-    /// connection say (by default they survive power loss).
+    /// accepted, or none. They exist when the caller commits, and are as durable as the
+    /// connection's settings make them. By default they survive power loss.
     ///
     /// ```
     /// use onward_store::rusqlite::{Connection, TransactionBehavior};
@@ -317,27 +316,26 @@ impl SqliteStore {
     /// * **Keep it short, and wait for nothing of this store within it.** While it writes, every
     ///   write to the store waits for it, up to 30 seconds. If the transaction waits for such a
     ///   write, both block until that time has passed.
-    /// * **Open the store first**: it creates the file. Names of tables that Onward uses are taken
-    ///   (`task`, `queue`, `history` and others), and a later version may use more: prefix your own
-    ///   names.
+    /// * **Open the store first**: it creates the file. Its tables have names such as `task`,
+    ///   `queue` and `history`, and a later version may add more. So give your own tables a prefix.
     /// * The connection's settings stay as they are. Its hooks see the rows of the tasks, and its
-    ///   last insert row id is one of theirs afterwards. Its statement cache is used: where this is
-    ///   called often, make room for 32 more statements.
+    ///   last insert row id changes. Its statement cache is used: if you call this often, make it
+    ///   32 statements larger.
     /// * It blocks, as SQLite does. On an async runtime use a thread that may block.
     ///
     /// Cost: beyond that of a [submit](crate::Write::Submit), it reads the names of queues and
-    /// kinds and the pauses, and the first times up to 131 072 waiting tasks. After the first call
-    /// the store keeps its index in tables until it is closed, as it does when several processes
-    /// have the file open. Its own writes then cost somewhat more.
+    /// kinds and the pauses. The first calls also read up to 131 072 waiting tasks. From then on
+    /// the store has its index in tables until it is closed, as with several processes. Its own
+    /// writes then cost somewhat more.
     ///
     /// # Errors
     /// The transaction is as it was and can continue, unless the disk is full or faulty. Then
-    /// SQLite itself rolls all of it back, and what the connection does afterwards is in no
-    /// transaction. The error says so, and so does [`is_autocommit`](Connection::is_autocommit).
+    /// SQLite rolls back the whole transaction, and later statements on the connection are in none.
+    /// The error says so, and so does [`is_autocommit`](Connection::is_autocommit).
     ///
-    /// [`is_invalid`](Error::is_invalid) if a task exceeds a bound, if more than 100 000 are given,
-    /// if no transaction has begun, or if the store is in memory. Also if the connection is on
-    /// another file or has a temporary table with the name of one of the file's.
+    /// [`is_invalid`](Error::is_invalid) if a task exceeds a bound, if there are more than 100 000
+    /// tasks, if no transaction has begun, or if the store is in memory. Also if the connection is
+    /// on another file, or has a temporary table with the name of one of the store's.
     ///
     /// [`is_read_only`](Error::is_read_only) if the connection only reads.
     ///
@@ -351,8 +349,8 @@ impl SqliteStore {
         Ok(SubmittedInTransaction { callers, submitted, written })
     }
 
-    /// Returns the parts that serve the caller of this connection, or an error if writes on it
-    /// would be lost.
+    /// Returns the parts of the store for the caller of this connection, or an error if writes on
+    /// it would be lost.
     pub(super) fn callers_of(&self, connection: &Connection) -> Result<&CallerTransactions> {
         let callers = self.callers().ok_or_else(|| {
             Error::invalid("the store is in memory, where nobody else can have a transaction; open one in a file")
@@ -371,7 +369,7 @@ mod tests {
     use crate::sqlite::columns::meta::meta;
     use crate::sqlite::ready::index::ALL_IN_TABLES;
 
-    /// A notification that nothing else causes.
+    /// A notification that no other code of the test sends.
     const LAST: TaskNotification = TaskNotification::Ended { task: TaskId(99) };
 
     /// Submits and commits, and leaves the call of `committed` to the test.

@@ -1,4 +1,4 @@
-//! Ends a task in the caller's own transaction, so that its effect and its end are atomic.
+//! Ends a task in the caller's own transaction, so that the task's effect and its end are atomic.
 
 use bytes::Bytes;
 use rusqlite::Connection;
@@ -12,7 +12,7 @@ use crate::sqlite::commit::transaction::Transaction;
 use crate::sqlite::store::caller_transaction::{CallerTransactions, Written, in_savepoint};
 use crate::sqlite::store::sqlite_store::SqliteStore;
 
-/// The number of statements that a connection keeps which [`SqliteStore::connect`] opens.
+/// The number of prepared statements that a connection of [`SqliteStore::connect`] caches.
 const STATEMENTS: usize = 64;
 
 /// Writes in a transaction of the caller, which take effect when that transaction commits.
@@ -34,13 +34,13 @@ impl AppliedInTransaction<'_> {
         &self.outcomes
     }
 
-    /// Notifies those who wait for a task and wakes workers, in this process and in other
+    /// Notifies callers that wait for a task and wakes workers, in this process and in other
     /// processes. Call it when the transaction has committed. Returns the same as
     /// [`outcomes`](Self::outcomes).
     ///
-    /// If it is not called, is called too early, or the process dies before it, nothing is lost:
-    /// each process that has the store open detects the change by itself, about a second later. It
-    /// never waits for a transaction.
+    /// A missing or early call loses nothing, nor does a process that dies before it. Each process
+    /// that has the store open detects the change by itself, about a second later. The call never
+    /// waits for a transaction.
     pub fn committed(mut self) -> Vec<Outcome> {
         self.callers.notify(&self.written);
         std::mem::take(&mut self.outcomes)
@@ -48,23 +48,23 @@ impl AppliedInTransaction<'_> {
 }
 
 impl Drop for AppliedInTransaction<'_> {
-    /// Runs when the value is dropped and not earlier, because it starts writes to the file, which
-    /// would wait for the caller's transaction.
+    /// Runs at the drop and not earlier: it makes the store write to the file, which would wait for
+    /// the caller's transaction.
     fn drop(&mut self) {
         self.callers.note();
     }
 }
 
-/// Ends of attempts in transactions of the caller. What a handler writes to its own tables in the
-/// store's file and the end of its task become durable together, or not at all, so that the effect
-/// happens exactly once. The conditions of [`submit_in`](SqliteStore::submit_in) on the connection
-/// hold here too.
+/// Ends of attempts in transactions of the caller. The rows that a handler writes to its own tables
+/// in the store's file become durable together with the end of its task, or neither does. So the
+/// effect happens exactly once. The connection must meet the conditions of
+/// [`submit_in`](SqliteStore::submit_in).
 impl SqliteStore {
-    /// Completes a task in the caller's own transaction, with all that follows from its end. The
-    /// task has ended when the caller commits.
+    /// Completes a task in the caller's own transaction, with all effects of its end. The task has
+    /// ended when the caller commits.
     ///
-    /// The lease is the fence: if it no longer holds, because the attempt was given up and perhaps
-    /// another runs, the call is rejected, and the caller must roll back.
+    /// The lease is the fence. If it no longer holds, because the attempt lost it and another may
+    /// run, the call is rejected, and the caller must roll back.
     ///
     /// ```
     /// use onward_store::rusqlite::TransactionBehavior;
@@ -107,10 +107,9 @@ impl SqliteStore {
         self.apply_in(connection, vec![Write::Complete { lease, result }])
     }
 
-    /// Ends an attempt with an error in the caller's own transaction;
-    /// [`outcomes`](AppliedInTransaction::outcomes) return the resulting state of the task. `hold`
-    /// is taken as false: a rollback would invalidate the next lease, so no worker may continue
-    /// with it.
+    /// Ends an attempt with an error in the caller's own transaction.
+    /// [`outcomes`](AppliedInTransaction::outcomes) then has the new state of the task. `hold` is
+    /// treated as false: a rollback would void the next lease, so no worker may continue with it.
     ///
     /// # Errors
     /// As [`apply_in`](Self::apply_in).
@@ -128,17 +127,17 @@ impl SqliteStore {
         self.apply_in(connection, vec![Write::Fail { lease, error: error.into(), next }])
     }
 
-    /// Applies writes in the caller's own transaction: all of them, or none. Each sees the effects
-    /// of those before it.
+    /// Applies writes in the caller's own transaction, all or none. Each write sees the effects of
+    /// the previous ones.
     ///
     /// # Errors
     /// The transaction is as it was, unless the disk is full or faulty (see
-    /// [`submit_in`](Self::submit_in)). A transaction whose lease no longer holds must be rolled
-    /// back anyway: its work belongs to another attempt by now.
+    /// [`submit_in`](Self::submit_in)). If the lease no longer holds, the caller must roll back
+    /// anyway, because another attempt does the same work by now.
     ///
-    /// [`refusal`](Error::refusal) names what was rejected and why; of several writes it is a
-    /// [`Refusal::InAll`](crate::Refusal::InAll). [`is_invalid`](Error::is_invalid) for a
-    /// [`Write::OpenSession`] or a [`Write::Claim`], whose outcomes would be of use only after the
+    /// [`refusal`](Error::refusal) has the rejected write and the reason; with several writes it is
+    /// a [`Refusal::InAll`](crate::Refusal::InAll). [`is_invalid`](Error::is_invalid) for a
+    /// [`Write::OpenSession`] or a [`Write::Claim`], whose outcomes are of use only after the
     /// commit. Otherwise as [`submit_in`](Self::submit_in).
     pub fn apply_in(&self, connection: &Connection, writes: Vec<Write>) -> Result<AppliedInTransaction<'_>> {
         check(&writes)?;
@@ -179,7 +178,7 @@ fn check(writes: &[Write]) -> Result<()> {
     Ok(())
 }
 
-/// Applies the writes. A single write is rejected with its own refusal, not as a `Refusal::InAll`.
+/// Applies the writes. A single write is not wrapped in an `All`, so that its refusal is its own.
 fn apply(transaction: &mut Transaction<'_>, mut writes: Vec<Write>) -> Result<Vec<Outcome>> {
     let single = if writes.len() == 1 { writes.pop() } else { None };
     match transaction.write(single.as_ref().unwrap_or(&Write::All(writes)))? {

@@ -1,4 +1,4 @@
-//! Connections to a store's file, and the checks of its path before anything is changed.
+//! Connections to a store's file, and the checks of its path before the file is changed.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,32 +14,33 @@ use crate::sqlite::file_layer::{self, CHECKSUM_BYTES};
 use crate::sqlite::processes::lock_wait::wait_for_locks;
 use crate::sqlite::processes::peers::check_peers;
 
-/// The longest wait for other processes where SQLite itself does not wait.
+/// The longest wait for other processes, for operations in which SQLite itself does not wait.
 const BUSY: Duration = Duration::from_secs(30);
 
-/// The pause between two attempts where SQLite itself does not wait.
+/// The pause between two attempts of such an operation.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
-/// Each connection is used by one thread at a time, which Rust sees to, so SQLite need not.
+/// The flags of a connection. Rust ensures that one thread at a time uses it, so SQLite need not
+/// lock.
 pub(super) const CONNECT: OpenFlags =
     OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_CREATE).union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
-/// The most symbolic links that are followed; the system follows as many.
+/// The most symbolic links that are followed, which is the system's own limit.
 const LINKS: usize = 40;
 
 /// The number of prepared statements that the writing connection caches. Its writes need fewer; a
 /// store in memory also reads with this connection.
 const STATEMENTS: usize = 384;
 
-/// Opens a connection without changing the file, through our layer on top of this VFS.
+/// Opens a connection through our layer on top of this VFS. Does not change the file.
 pub(in crate::sqlite) fn connect(path: &Path, vfs: Option<&str>) -> Result<Connection> {
     let mut connection = open_through(path, CONNECT, &file_layer::over(vfs)?)?;
     wait_for_locks(&mut connection, path)?;
     Ok(connection)
 }
 
-/// Opens the first connection to a file that need not be a store, need not be there, and may have
-/// been replaced under its users.
+/// Opens the first connection to a file. The file need not exist or be a store, and may have been
+/// replaced while processes had it open.
 pub(in crate::sqlite) fn connect_first(path: &Path, vfs: Option<&str>) -> Result<Connection> {
     let path = real_path(path);
     check_before_open(&path)?;
@@ -49,16 +50,15 @@ pub(in crate::sqlite) fn connect_first(path: &Path, vfs: Option<&str>) -> Result
     Ok(connection)
 }
 
-/// Refuses a path where a file is not to be opened or made, because another is in use under that
-/// name or has left its log there.
+/// Rejects a path if another file is in use under its name, or has left its log there.
 pub(in crate::sqlite) fn check_before_open(path: &Path) -> Result<()> {
     use std::os::unix::fs::MetadataExt as _;
     check_peers(path, std::fs::metadata(path).ok().map(|found| found.ino()))?;
     check_names(path)
 }
 
-/// Returns the path that SQLite would give the file, and its log its name from: without symbolic
-/// links, also where the file is missing.
+/// Returns the path without symbolic links, also for a missing file. SQLite derives the name of the
+/// log from it.
 pub(in crate::sqlite) fn real_path(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
@@ -80,28 +80,27 @@ pub(in crate::sqlite) fn real_path(path: &Path) -> PathBuf {
     path
 }
 
-/// Opens a connection through one of our layers, by its name.
+/// Opens a connection through the layer of this name.
 pub(super) fn open_through(path: &Path, flags: OpenFlags, layer: &str) -> Result<Connection> {
     file_layer::register()?;
     Ok(Connection::open_with_flags_and_vfs(path, flags, layer)?)
 }
 
-/// Returns whether a file has no page yet.
+/// Returns true if a file has no page yet.
 pub(super) fn is_empty(connection: &Connection) -> Result<bool> {
     Ok(connection.query_row("PRAGMA page_count", [], |row| row.get::<_, i64>(0))? == 0)
 }
 
-/// Returns whether the pages of a file have room for checksums.
+/// Returns true if the pages of a file have room for checksums.
 pub(super) fn has_page_checksums(connection: &Connection) -> Result<bool> {
     Ok(file_layer::reserved(connection)? == CHECKSUM_BYTES)
 }
 
-/// Sets what holds for every connection, and reads back what decides about durability.
+/// Applies the settings of every connection, and reads back those that decide about durability.
 pub(in crate::sqlite) fn prepare(connection: &Connection, durability: Durability) -> Result<()> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     rusqlite::vtab::array::load_module(connection)?;
-    // Without the planner's stability guarantee, a statement may be planned again for every new
-    // bound value.
+    // Without this setting, SQLite may plan a statement again for each new bound value.
     connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     let in_file = connection.path().is_some_and(|path| !path.is_empty());
     if in_file {
@@ -113,15 +112,15 @@ pub(in crate::sqlite) fn prepare(connection: &Connection, durability: Durability
         }
     }
     set_synchronous(connection, durability)?;
-    // In KiB. More is no help to a writer that appends, and SQLite walks all of it after a commit
-    // that moved pages.
+    // In KiB. A larger cache does not help a writer that appends, and SQLite walks all of it after
+    // a commit that moved pages.
     connection.pragma_update(None, "cache_size", -8_192)?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     Ok(())
 }
 
-/// Sets how far commits are synced, and checks that SQLite has accepted it.
+/// Sets how commits are synced, and checks that SQLite has accepted it.
 pub(super) fn set_synchronous(connection: &Connection, durability: Durability) -> Result<()> {
     let (synchronous, expected) = match durability {
         Durability::Full => ("FULL", 2),
@@ -136,9 +135,8 @@ pub(super) fn set_synchronous(connection: &Connection, durability: Durability) -
     Ok(())
 }
 
-/// Retries while other processes are in the way. If processes create one store at the same time,
-/// each needs exclusive access to change the journal. SQLite does not wait for that, because they
-/// could wait for each other.
+/// Retries while other processes prevent an operation. Processes that create one store at the same
+/// time need exclusive access to change the journal, and SQLite does not wait for that.
 fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     let mut waited = Duration::ZERO;
     loop {
@@ -152,7 +150,8 @@ fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Resu
     }
 }
 
-/// Refuses what would fail later or, worse, would not.
+/// Rejects a path at which opening the store would fail later, or would work on a file that is
+/// unsafe.
 pub(in crate::sqlite) fn check_place(path: &Path, create: bool) -> Result<()> {
     check_there(path, create)?;
     check_writable(path, directory_of(path))
@@ -166,7 +165,7 @@ fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Refuses a place where no store can be, or none is.
+/// Rejects a path at which no store can be, or none is although `create` is false.
 pub(super) fn check_there(path: &Path, create: bool) -> Result<()> {
     let directory = directory_of(path);
     if !directory.is_dir() {
@@ -188,8 +187,8 @@ pub(super) fn check_there(path: &Path, create: bool) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a file can be written. SQLite would open a read-only file for reading, and report a
-/// missing file on a read-only file system.
+/// Checks that a file can be written. SQLite would open a read-only file for reading only, and
+/// would report a missing file on a read-only file system.
 fn check_writable(path: &Path, directory: &Path) -> Result<()> {
     for place in [directory, path] {
         match rustix::fs::access(place, Access::WRITE_OK) {
@@ -204,8 +203,7 @@ fn check_writable(path: &Path, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the network file system on which a directory lies, by the magic numbers of Linux's
-/// statfs(2).
+/// Returns the network file system of a directory, by the magic numbers of Linux's statfs(2).
 #[cfg(target_os = "linux")]
 fn network_file_system(directory: &Path) -> Option<&'static str> {
     match rustix::fs::statfs(directory).ok()?.f_type as u64 & 0xffff_ffff {
@@ -218,7 +216,7 @@ fn network_file_system(directory: &Path) -> Option<&'static str> {
     }
 }
 
-/// Returns the name of the network file system of a directory; only Linux reports it.
+/// Returns `None`, because only Linux reports the file system of a directory.
 #[cfg(not(target_os = "linux"))]
 fn network_file_system(_directory: &Path) -> Option<&'static str> {
     None

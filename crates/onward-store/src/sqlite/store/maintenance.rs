@@ -19,7 +19,7 @@ use crate::sqlite::store::connect::{
 use crate::sqlite::store::sqlite_errors::in_file;
 use crate::sqlite::store::sqlite_store::SqliteStore;
 
-/// The number of pages that a backup copies between two reports of its progress.
+/// The number of pages that a backup copies between two reports of progress.
 const STEP: i32 = 1024;
 
 /// The findings of a check.
@@ -52,8 +52,8 @@ pub struct Compacted {
 
 impl SqliteStore {
     /// Copies the store as it is at one moment into a new file, while work continues, and checks
-    /// the copy. `progress` receives the pages copied and the pages in all. Cost: the store is read
-    /// once, and the copy once more.
+    /// the copy. `progress` receives the number of copied pages and of all pages. Cost: the store
+    /// is read once, and the copy once more.
     ///
     /// # Errors
     /// [`is_invalid`](Error::is_invalid) if `to` exists; [`is_corrupt`](Error::is_corrupt) if the
@@ -69,7 +69,8 @@ impl SqliteStore {
         })
     }
 
-    /// Puts a backup in the place of a store that no process has open. The backup is checked first.
+    /// Copies a backup to the path of a store that no process has open. The backup is checked
+    /// first.
     ///
     /// # Errors
     /// [`is_corrupt`](Error::is_corrupt) if `from` is damaged or no store;
@@ -83,11 +84,10 @@ impl SqliteStore {
         write_new(to.as_ref(), |partial| copy_pages(&source, partial, progress))
     }
 
-    /// Rewrites a store into another file, row by row, and ignores the checksums of pages. It is
-    /// for a file to which a program other than Onward has written, or one that is to get
-    /// checksums. With `page_checksums` the new file has them
-    /// ([`page_checksums`](crate::SqliteOptions::page_checksums)), otherwise if `from` has.
-    /// SQLite's own checks are made first.
+    /// Rewrites a store into another file, row by row, and ignores page checksums. It is for a file
+    /// to which another program has written, or that is to get checksums. The new file has them
+    /// with `page_checksums` ([`page_checksums`](crate::SqliteOptions::page_checksums)), or if
+    /// `from` has them. SQLite's own checks run first.
     ///
     /// # Errors
     /// [`is_corrupt`](Error::is_corrupt) if `from` is no store, or damaged so that SQLite detects
@@ -110,12 +110,12 @@ impl SqliteStore {
         })
     }
 
-    /// Returns the space of removed tasks to the file system. Writers wait in the meantime, for
-    /// about a second per 100 MB.
+    /// Returns the space of removed tasks to the file system. Writers wait during that time, about
+    /// a second per 100 MB.
     ///
     /// # Errors
-    /// [`is_full`](Error::is_full): the disk must have room for a second copy. Then nothing was
-    /// changed.
+    /// [`is_full`](Error::is_full) if the disk has no room for a second copy. The store is then
+    /// unchanged.
     #[expect(clippy::unused_async, reason = "compacting in steps will wait, and callers should not care")]
     pub async fn compact(&self) -> Result<Compacted> {
         let path = self.location_for_maintenance()?;
@@ -129,8 +129,8 @@ impl SqliteStore {
         Ok(Compacted { before, after: file_bytes(&path) })
     }
 
-    /// Reads the whole store and returns what is wrong with it. Cost: all of it is read, about a
-    /// second per 500 MB.
+    /// Checks the whole store, and returns its faults. Cost: all of it is read, about a second per
+    /// 500 MB.
     ///
     /// # Errors
     /// If the store could not be read at all.
@@ -140,19 +140,19 @@ impl SqliteStore {
         self.read(|connection| check_file(connection, &path))
     }
 
-    /// Returns the process that holds the write lock of a store at this moment, be it of Onward or
-    /// of another program. Returns `None` if no process does, or if the system does not report it;
-    /// only Linux does. Opens nothing.
+    /// Returns the process that holds the write lock of a store at this moment, of Onward or of
+    /// another program. Returns `None` if no process does, or if the system does not report it;
+    /// only Linux does. Opens no file.
     #[must_use]
     pub fn lock_holder(path: impl AsRef<Path>) -> Option<LockHolder> {
         WriteLock::of(&real_path(path.as_ref())).holder()
     }
 
-    /// Checks that the system can wake a process when other processes write to a store. Where it
-    /// cannot, a store works anyway, and looks once a second.
+    /// Checks that the system can wake a process when other processes write to a store. Without
+    /// that a store works, and checks once a second.
     ///
     /// # Errors
-    /// Names the system setting that allows more.
+    /// Names the system setting to raise.
     pub fn check_watch(path: impl AsRef<Path>) -> Result<()> {
         check_watch(path.as_ref())
     }
@@ -174,12 +174,13 @@ impl SqliteStore {
         migrate().map_err(|error| error.about(&path.display().to_string()))
     }
 
-    /// Returns the schema number of a file, which is not changed; zero for an empty one. It may be
-    /// older or newer than what this version writes.
+    /// Returns the schema number of a file, and does not change the file; zero for an empty file.
+    /// The number may be lower or higher than that of this version.
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found) without a file; [`is_version`](Error::is_version) if a
-    /// development version from before 0.1 made it; and if it cannot be read, or is no store.
+    /// development version from before 0.1 created it; another error if it cannot be read or is no
+    /// store.
     pub fn schema_of(path: impl AsRef<Path>) -> Result<u32> {
         let path = path.as_ref();
         let read = || {
@@ -197,7 +198,7 @@ impl SqliteStore {
         MIGRATIONS.newest()
     }
 
-    /// Returns the path of the store's file, after a check that it is still the one at the path.
+    /// Returns the path of the store's file, after a check that the file is still there.
     fn location_for_maintenance(&self) -> Result<PathBuf> {
         let mut committer = self.committer();
         committer.check_file()?;
@@ -213,7 +214,7 @@ pub(in crate::sqlite) fn check_file(connection: &Connection, path: &Path) -> Res
     let number = |sql| connection.query_row(sql, [], |row| row.get::<_, u64>(0));
     let integrity = integrity(connection)?;
     let consistency = match consistency(connection) {
-        // The integrity check has already reported what cannot be read.
+        // The integrity check has already reported the unreadable parts.
         Err(error) if error.is_corrupt() && !integrity.is_empty() => Vec::new(),
         consistency => consistency?,
     };
@@ -228,7 +229,7 @@ pub(in crate::sqlite) fn check_file(connection: &Connection, path: &Path) -> Res
     })
 }
 
-/// Opens a file for maintenance, without the checks and repairs of a store that is opened.
+/// Opens a file for maintenance, without the checks and repairs of an ordinary open.
 fn open_to_read(path: &Path, layer: &str) -> Result<Connection> {
     if !path.exists() {
         return Err(Error::not_found("there is no such file"));
@@ -251,7 +252,7 @@ fn check_backup(source: &Connection) -> Result<()> {
     }
 }
 
-/// Returns an error if a copy is damaged. Such a copy has its damage from the store.
+/// Returns an error if a copy is damaged. The damage then comes from the store.
 fn check_copy(copy: &Path) -> Result<()> {
     match integrity(&open_to_read(copy, NAME)?)?.first() {
         Some(finding) => Err(Error::corrupt(format!(
@@ -262,13 +263,13 @@ fn check_copy(copy: &Path) -> Result<()> {
     }
 }
 
-/// Writes a new file under a temporary name, and renames it when it is whole and on disk.
+/// Writes a new file under a temporary name, and renames it when it is complete and on disk.
 fn write_new(to: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let name = to.display().to_string();
     if to.exists() {
         return Err(Error::invalid("the file exists; name one that does not, or move it away").about(&name));
     }
-    // Checked first, because the new file would get the log of the file that was there.
+    // Checked first, because SQLite would apply a log that lies there to the new file.
     check_before_open(&real_path(to)).map_err(|error| error.about(&name))?;
     let mut partial = to.as_os_str().to_owned();
     partial.push(".partial");
@@ -276,7 +277,7 @@ fn write_new(to: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let outcome = write(&partial)
         .and_then(|()| std::fs::rename(&partial, to).map_err(|error| Error::io(error.to_string()).caused_by(error)));
     if outcome.is_err() {
-        // The error under way matters more than a failure to remove the partial file.
+        // The error of the copy matters more than a failure to remove the partial file.
         let _ = std::fs::remove_file(&partial);
     }
     outcome.map_err(|error| error.about(&name))
@@ -294,7 +295,7 @@ fn copy_pages(source: &Connection, to: &Path, mut progress: impl FnMut(u64, u64)
         let state = backup.progress();
         progress(pages(state.pagecount), pages(state.pagecount));
     }
-    // No process owns a backup: its running tasks are requeued when it is opened.
+    // No process owns a backup: its running tasks wait again when it is opened.
     target.pragma_update(None, "journal_mode", "DELETE")?;
     target.close().map_err(|(_, failure)| failure)?;
     sync(to)
@@ -306,12 +307,13 @@ fn sync(path: &Path) -> Result<()> {
     file.map_err(|error| Error::io(format!("the copy could not be synced: {error}")).caused_by(error))
 }
 
-/// Returns a number of pages for the progress.
+/// Returns a number of pages for `progress`.
 fn pages(count: i32) -> u64 {
     u64::try_from(count).unwrap_or(0)
 }
 
-/// Renames a whole file to its final name, so that a power failure leaves the whole file or none.
+/// Renames a complete file to its final name, so that a power failure leaves the whole file or
+/// none.
 #[cfg(feature = "postgres")]
 pub(in crate::sqlite) fn put_in_place(partial: &Path, to: &Path) -> Result<()> {
     let place = || {
@@ -328,7 +330,7 @@ fn file_bytes(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
-/// Runs SQLite's integrity check, and returns up to a hundred findings.
+/// Runs SQLite's integrity check, and returns at most a hundred findings.
 fn integrity(connection: &Connection) -> Result<Vec<String>> {
     let mut statement = connection.prepare("PRAGMA integrity_check(100)")?;
     let mut findings = Vec::new();
@@ -347,7 +349,7 @@ fn integrity(connection: &Connection) -> Result<Vec<String>> {
     Ok(findings)
 }
 
-/// Rules that hold between our tables, each with the query that finds its violations.
+/// Rules between our tables, each with the query that finds its violations.
 const CONSISTENCY: &[(&str, &str)] = &[
     (
         "a lease is on no task that exists",
@@ -498,11 +500,11 @@ const CONSISTENCY: &[(&str, &str)] = &[
     ),
 ];
 
-/// The numbers that these queries name.
+/// The named numbers in these queries.
 const NUMBERS: [(&str, i64); 3] =
     [(":guaranteed", share::GUARANTEED), (":cost", share::COST), (":sub_queue_bits", FIRST_WITH_AFFINITY - 1)];
 
-/// Checks each of the store's rules, and returns those that are broken with examples.
+/// Checks each rule, and returns the broken ones with examples.
 fn consistency(connection: &Connection) -> Result<Vec<String>> {
     let mut findings = Vec::new();
     for (rule, sql) in CONSISTENCY {

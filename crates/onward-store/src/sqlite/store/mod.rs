@@ -1,5 +1,5 @@
-//! The store as callers see it: opening, its methods, maintenance, and writes in transactions of
-//! the caller.
+//! The interface of the store: opening, its methods, maintenance, and writes in transactions of the
+//! caller.
 
 pub(super) mod caller_transaction;
 pub(super) mod caller_writes;

@@ -1,4 +1,4 @@
-//! Opens a store: the options, the checks before anything is changed, and the assembly of the
+//! Opens a store: the options, the checks before the file is changed, and the assembly of the
 //! parts.
 
 use std::path::Path;
@@ -59,7 +59,7 @@ pub struct SqliteOptions {
     page_checksums: bool,
     /// The VFS below the layer; `None` for the system's.
     vfs: Option<String>,
-    /// The number of pages from which on a log is long.
+    /// The number of pages at which a log is long.
     long_log: i32,
     /// The number of tasks that may wait in memory.
     memory_tasks: MemoryTasks,
@@ -69,8 +69,8 @@ pub struct SqliteOptions {
     brief: bool,
 }
 
-/// The tasks that a brief process leaves for the next one to read before it moves them to the
-/// tables.
+/// The limits of a brief process. It leaves at most this many tasks above the index watermark,
+/// because the next process has to read them.
 const BRIEF_TASKS: MemoryTasks = MemoryTasks { alone: 256, beside_tables: 256 };
 
 impl Default for SqliteOptions {
@@ -114,27 +114,27 @@ impl SqliteOptions {
         self
     }
 
-    /// Sets whether a missing file is created. Default: yes. Its directory never is.
+    /// Sets if a missing file is created. Default: yes. A missing directory is never created.
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
         self
     }
 
-    /// Sets whether a new file gets a checksum in each of its pages, so that damage is an error and
-    /// is never read as data. Default: no. An existing file keeps what it has: one that was created
-    /// with checksums needs no option, and one without gets none from this option (see
+    /// Sets if a new file gets a checksum in each page, so that damage is an error and is never
+    /// read as data. Default: no. An existing file stays as it is. One that was created with
+    /// checksums needs no option, and one without gets none from this option (see
     /// [`rebuild`](SqliteStore::rebuild)).
     ///
-    /// Only Onward may write to such a file. Another program (the `sqlite3` shell, a library of
-    /// another language) does not maintain the checksums. Pages that it writes, or copies back from
-    /// the write-ahead log when it closes the file as the last, are then rejected as damaged. It
-    /// may read while a process of Onward has the store open, and at other times with `mode=ro`. In
-    /// this process [`connect`](SqliteStore::connect) returns connections that may write.
+    /// Only Onward may write to such a file. Another program, such as the `sqlite3` shell, does not
+    /// maintain the checksums. Pages that it writes, or copies from the write-ahead log when it
+    /// closes the file last, are rejected as damaged. It may read while a process of Onward has the
+    /// store open, and at other times with `mode=ro`. In this process
+    /// [`connect`](SqliteStore::connect) returns connections that may write.
     ///
-    /// Cost: the checksum of a page is computed once when the page is copied back from the log, and
-    /// once when it is read from the file; a few hundredths of all that is written. The checksum
-    /// takes 8 bytes of each page of 4096.
+    /// Cost: a page's checksum is computed when the page is copied from the log, and when it is
+    /// read from the file; a few hundredths of all that is written. The checksum takes 8 bytes of
+    /// each page of 4096.
     #[must_use]
     pub fn page_checksums(mut self, page_checksums: bool) -> Self {
         self.page_checksums = page_checksums;
@@ -142,8 +142,8 @@ impl SqliteOptions {
     }
 
     /// Sets the registered SQLite VFS through which the store's connections reach their files,
-    /// below Onward's own layer. Default: the system's. It is for tests that put themselves between
-    /// SQLite and the disk; backups and migrations do not go through it.
+    /// below Onward's own layer. Default: the system's. It is for tests that inject faults between
+    /// SQLite and the disk. Backups and migrations do not use it.
     #[doc(hidden)]
     #[must_use]
     pub fn vfs(mut self, name: &str) -> Self {
@@ -170,8 +170,7 @@ impl SqliteOptions {
         self
     }
 
-    /// Adds the scripts of a made-up later version behind those of this one. It is for tests of
-    /// upgrades.
+    /// Adds the scripts of a hypothetical later version. It is for tests of upgrades.
     #[doc(hidden)]
     #[must_use]
     pub fn added_migrations(mut self, scripts: &'static [&'static str]) -> Self {
@@ -179,10 +178,10 @@ impl SqliteOptions {
         self
     }
 
-    /// Sets whether this process makes a few calls and ends, as a command line does. Default: no.
-    /// Such a store costs less to open and to close: it watches no file, has no housekeeping
-    /// thread, and other processes ignore it. Its [`changes`](crate::Store::changes) report what
-    /// this process writes, and not what other processes write.
+    /// Sets if this process makes a few calls and ends, as a command line does. Default: no. Such a
+    /// store is cheaper to open and to close: it watches no file, has no housekeeping thread, and
+    /// is not notified by other processes. Its [`changes`](crate::Store::changes) report only the
+    /// writes of this process.
     #[must_use]
     pub fn brief(mut self, brief: bool) -> Self {
         self.brief = brief;
@@ -192,14 +191,14 @@ impl SqliteOptions {
         self
     }
 
-    /// Opens a file, which is created or migrated where needed. Sessions of processes that have
-    /// ended lapse at once.
+    /// Opens a file, and creates or migrates it if necessary. Sessions of ended processes lapse at
+    /// once.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found) for a missing directory, or a missing file that is not
-    /// to be created; [`is_corrupt`](Error::is_corrupt) if the file is damaged or no store;
-    /// [`is_version`](Error::is_version) if a newer version made it, or a development version from
-    /// before 0.1; [`is_read_only`](Error::is_read_only), [`is_full`](Error::is_full),
+    /// [`is_not_found`](Error::is_not_found) for a missing directory, or a missing file that must
+    /// not be created; [`is_corrupt`](Error::is_corrupt) if the file is damaged or no store;
+    /// [`is_version`](Error::is_version) if a newer version created it, or a development version
+    /// from before 0.1; [`is_read_only`](Error::is_read_only), [`is_full`](Error::is_full),
     /// [`is_busy`](Error::is_transient); [`is_invalid`](Error::is_invalid) on a network file system
     /// or for an impossible payload limit. In every case the file is as it was.
     #[expect(clippy::unused_async, reason = "opening another kind of store waits, and callers should not care")]
@@ -211,7 +210,7 @@ impl SqliteOptions {
     /// Opens a new store in memory, with durability level [`Durability::Memory`].
     ///
     /// # Errors
-    /// If there is no memory, or the payload limit is impossible.
+    /// If there is not enough memory, or the payload limit is impossible.
     #[expect(clippy::unused_async, reason = "opening another kind of store waits, and callers should not care")]
     pub async fn open_in_memory(self) -> Result<SqliteStore> {
         self.check()?;
@@ -224,7 +223,7 @@ impl SqliteOptions {
         let sizes = Arc::clone(&committer.sizes);
         committer.adapt_to_peers()?;
         committer.connection.prepare_all()?;
-        // Reads use this connection too: this call compiles the statement that every engine needs
+        // Reads use this connection too. This call compiles the statement that every engine needs
         // first.
         reads::schedules::schedules(&committer.connection, &ScheduleSelection::All)?;
         let writer = Writer::start(Arc::new(Mutex::new(committer)), false)?;
@@ -298,8 +297,8 @@ impl SqliteOptions {
         self.info(path.display().to_string(), self.durability)
     }
 
-    /// Opens a store in a file: checks it, migrates it, takes over what ended processes left, and
-    /// starts the threads.
+    /// Opens a store in a file: checks and migrates it, lets the sessions of ended processes lapse,
+    /// and starts the threads.
     pub(super) fn open_file(self, path: &Path) -> Result<SqliteStore> {
         let path = real_path(path);
         let (mut committer, checkpoint_trigger) = self.enter_file(&path)?;
@@ -328,21 +327,20 @@ impl SqliteOptions {
         Ok(SqliteStore::new(writer, Some(file), info, self.clock, sizes))
     }
 
-    /// Opens the writing connection and makes this process's lock file. It does not change the work
-    /// of other processes yet.
+    /// Opens the writing connection, and creates this process's lock file. Changes nothing that
+    /// other processes see of the tasks.
     fn enter_file(&self, path: &Path) -> Result<(Committer, Arc<CheckpointTrigger>)> {
         self.check()?;
         check_place(path, self.create)?;
         let mut connection = connect_first(path, self.vfs.as_deref())?;
-        // Runs before anything is set, because `prepare` may rewrite the header of the file. One
+        // Before any setting, because `prepare` may rewrite the header of the file. In one
         // transaction, because another process may be creating the store at this moment.
         let reading = connection.transaction()?;
         let schema = check_schema(&reading, self.migrations)?;
         drop(reading);
         self.reserve_checksums(&connection)?;
         set_synchronous(&connection, self.durability)?;
-        // Runs before there is a write-ahead log, so that no file without an identity ever has a
-        // log beside it.
+        // Before the write-ahead log exists, so that no file without an identity ever has a log.
         if schema < self.migrations.newest() {
             migrate(&mut connection, self.migrations)?;
         }
@@ -353,8 +351,8 @@ impl SqliteOptions {
         checkpoint_trigger.watch(&mut connection)?;
         let hints = watch::Sender::new(Hint::default());
         let notifications = NotificationSender::new();
-        // Lasts until it is certain that no other process has another file open here, to which this
-        // log may belong.
+        // Until it is certain that no other process has another file open at this path, whose log
+        // this may be.
         set_leaves_log(&connection, true);
         let file = StoreFiles::opened(&connection, path)?;
         let inode = file.paths().inode();
@@ -367,8 +365,8 @@ impl SqliteOptions {
                 woken(hints.clone(), notifications.clone(), Arc::clone(&checkpoint_trigger)),
             )?
         };
-        // Another process may have opened what was here before, and made its lock file since the
-        // first look.
+        // Checked again: another process may have opened the earlier file at this path, and created
+        // its lock file, since the first check.
         check_peers(path, Some(inode))?;
         set_leaves_log(&connection, false);
         let mut committer = self.committer(connection, Some(peers), hints, notifications);
@@ -377,7 +375,7 @@ impl SqliteOptions {
         Ok((committer, checkpoint_trigger))
     }
 
-    /// Reserves room for checksums: a file gets them with its first page, or never.
+    /// Reserves room for checksums. A file gets it with its first page, or never.
     fn reserve_checksums(&self, connection: &Connection) -> Result<()> {
         if self.page_checksums && is_empty(connection)? {
             return file_layer::reserve(connection, CHECKSUM_BYTES);
@@ -417,9 +415,8 @@ impl SqliteOptions {
     }
 }
 
-/// Handles a wake-up of the store. After a peer's write the engine looks for work, and the
-/// housekeeping looks at the peers if there are any. After a change of the file's name the
-/// housekeeping looks at the file.
+/// Handles a wake-up. After a peer's write the engine checks for work, and the housekeeping thread
+/// checks the peers. After a change of the file's name the housekeeping thread checks the file.
 fn woken(
     hints: watch::Sender<Hint>,
     notifications: NotificationSender,
@@ -448,8 +445,8 @@ mod tests {
     use crate::api::task::NewTask;
     use crate::api::write::{Claim, OpenSession, Write};
 
-    /// Another process starts between a process's check of its peers and the action that follows
-    /// the check.
+    /// A process starts after another one has listed its peers, and before that one acts on the
+    /// list.
     #[tokio::test]
     async fn a_process_that_came_after_the_look_keeps_its_sessions() {
         let directory = tempfile::tempdir().unwrap();

@@ -1,10 +1,11 @@
 //! A store that is only read: without the write lock, without room on the disk, and without
 //! notifying other processes.
 //!
-//! The reader reads from the file what the writer of a store has in memory, as the writer itself
-//! does when it opens the file. Two things would have to be written before they can be read:
-//! SQLite's index, `<file>-shm`, if no process has the store open, and the tags of new tasks. Where
-//! the disk is full the index is kept in memory, with the file locked in the meantime. The tags are
+//! The reader rebuilds the writer's state in memory from the file, as a writer does when it opens
+//! the file. Two things would have to be written before they can be read. One is SQLite's index
+//! `<file>-shm`, if no process has the store open. If the disk is full, the reader has the index in
+//! memory, and locks the file. The other is the deferred tags, which the reader puts into temporary
+//! tables.
 //! always put in tables in memory.
 
 use std::collections::BTreeSet;
@@ -56,11 +57,11 @@ use crate::sqlite::store::maintenance::{CheckReport, check_file};
 use crate::sqlite::store::open::SqliteOptions;
 use crate::sqlite::store::sqlite_errors::in_file;
 
-/// The number of prepared statements that are kept: each combination of a filter's conditions is
+/// The number of prepared statements that are cached. Each combination of filter conditions needs
 /// one.
 const STATEMENTS: usize = 192;
 
-/// The number of tries to open a file that another process opened or closed at the same moment.
+/// The number of attempts to open a file that another process opens or closes at the same moment.
 const TRIES: u32 = 100;
 
 /// A store in a SQLite file that is only read.
@@ -77,7 +78,7 @@ pub struct SqliteReader {
     connection: Mutex<Connection>,
     /// The path of the file.
     path: PathBuf,
-    /// The files, to notice a replaced one.
+    /// The files, to detect a replaced one.
     paths: FilePaths,
     /// The clock of the store.
     clock: Arc<dyn Clock>,
@@ -95,15 +96,15 @@ impl SqliteOptions {
     ///
     /// # Errors
     /// As [`open`](Self::open), except for a full disk, a locked file, and a
-    /// [read-only](Error::is_read_only) file system. From the latter a store can be read if its
-    /// last process closed it.
+    /// [read-only](Error::is_read_only) file system. On the latter a store can be read if its last
+    /// process has closed it.
     #[expect(clippy::unused_async, reason = "opening another kind of store waits, and callers should not care")]
     pub async fn open_to_read(self, path: impl AsRef<Path>) -> Result<SqliteReader> {
         let path = path.as_ref();
         self.open_reader(path).map_err(|error| named(path, error))
     }
 
-    /// Opens a file to read it. An older schema is migrated first, which needs a writer once.
+    /// Opens a file to read it. An older schema is migrated first, which needs a writer.
     fn open_reader(self, path: &Path) -> Result<SqliteReader> {
         let path = real_path(path);
         check_there(&path, false)?;
@@ -136,7 +137,7 @@ fn open(path: &Path, vfs: Option<&str>) -> Result<Connection> {
             Err(error) if is_on_read_only_disk(path) => return open_unchanging(path, &layer).map_err(|_| error),
             outcome => return outcome,
         };
-        // No process has the store open, or the index would exist.
+        // No process has the store open, because then the index would exist.
         match open_alone(path, &layer) {
             Err(error) if error.is_transient() && !error.is_full() && tries < TRIES => tries += 1,
             Err(error) if error.is_transient() => return Err(failure),
@@ -153,7 +154,7 @@ fn connect(path: &Path, layer: &str) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Opens a connection that keeps SQLite's index of the log in its memory, and the file locked.
+/// Opens a connection that has SQLite's index of the log in memory, and locks the file.
 fn open_alone(path: &Path, layer: &str) -> Result<Connection> {
     let mut connection = connect(path, layer)?;
     connection.busy_handler(None::<fn(i32) -> bool>)?;
@@ -178,14 +179,14 @@ fn is_on_read_only_disk(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::WRITE_OK) == Err(rustix::io::Errno::ROFS)
 }
 
-/// Sets a connection up and makes a first read, which shows whether it can read.
+/// Applies the settings to a connection, and makes a first read, which shows if it can read.
 fn first_read(connection: Connection, path: &Path) -> Result<Connection> {
     leave_log(&connection);
     check_log(&connection, path)?;
     leave_log(&connection);
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     rusqlite::vtab::array::load_module(&connection)?;
-    // As on the writing connection: without it a statement with a bound LIMIT is planned again at
+    // As on the writing connection: otherwise SQLite plans a statement with a bound LIMIT again at
     // each call.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "cache_size", -8_192)?;
@@ -195,7 +196,7 @@ fn first_read(connection: Connection, path: &Path) -> Result<Connection> {
 }
 
 impl SqliteReader {
-    /// Reads the whole store and returns what is wrong with it, as
+    /// Checks the whole store and returns its faults, as
     /// [`SqliteStore::check`](crate::SqliteStore::check) does.
     ///
     /// # Errors
@@ -205,20 +206,20 @@ impl SqliteReader {
         self.read(|connection| check_file(connection, &self.path))
     }
 
-    /// Runs `read` in a transaction, so that it sees one moment.
+    /// Runs `read` in a transaction, so that all of it sees one moment.
     fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let transaction = connection.unchecked_transaction()?;
         let outcome = read(&transaction).map_err(|error| in_file(&connection, error));
         let ended = transaction.finish();
-        // The file may explain an error in what was read.
+        // A replaced file may be the cause of an error, so it is reported instead.
         self.paths.check(CommitOutcome::NotWritten)?;
         let read = outcome?;
         ended?;
         Ok(read)
     }
 
-    /// Runs a read that needs what the writer of a store has in its memory.
+    /// Runs a read that needs the state that a writer has in memory.
     fn read_with_cache<T>(&self, read: impl FnOnce(&Database<'_>, &mut Cache) -> Result<T>) -> Result<T> {
         let moment =
             ClockReading { wall: self.clock.now().as_microseconds(), steady: microseconds(self.clock.steady()) };
@@ -229,7 +230,7 @@ impl SqliteReader {
         })
     }
 
-    /// Runs a read, with the tags of new tasks in tables in memory if `by_tags`.
+    /// Runs a read, with the deferred tags in temporary tables if `by_tags`.
     fn read_by_tags<T>(&self, by_tags: bool, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         if !by_tags {
             return self.read(read);
@@ -244,13 +245,13 @@ impl SqliteReader {
         })
     }
 
-    /// Returns the processes that have sessions and have ended.
+    /// Returns the ended processes that still have sessions.
     fn ended_processes(&self) -> Result<BTreeSet<String>> {
         Ok(ended(&self.path, self.read(reads::sessions::processes)?))
     }
 }
 
-/// Wraps the outcome of a read, which is never pending.
+/// Wraps the result of a read in a future that is ready.
 fn ready<'a, T: Send + 'a>(outcome: Result<T>) -> StoreFuture<'a, T> {
     Box::pin(std::future::ready(outcome))
 }
@@ -403,7 +404,7 @@ mod tests {
     use crate::api::task::NewTask;
     use crate::sqlite::store::sqlite_store::SqliteStore;
 
-    /// Returns a store of one process, which has tags in memory alone, and a reader of it.
+    /// Returns a store that has deferred tags, and a reader of its file.
     async fn store_and_reader(directory: &tempfile::TempDir) -> (SqliteStore, SqliteReader) {
         let path = directory.path().join("onward.db");
         let store = SqliteStore::open(&path).await.unwrap();

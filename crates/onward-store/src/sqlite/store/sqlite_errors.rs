@@ -1,4 +1,4 @@
-//! Converts SQLite's failures to errors of this crate.
+//! Converts SQLite's errors to errors of this crate.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ use rustix::io::Errno;
 
 use crate::api::error::Error;
 
-/// An error of SQLite as the cause beneath ours. It prints once what SQLite's own chain of causes
-/// would repeat with a number before it.
+/// An error of SQLite as the cause of ours. Its text appears once; SQLite's own chain of causes
+/// would repeat it with a number.
 #[derive(Debug)]
 struct Reported(rusqlite::Error);
 
@@ -56,8 +56,7 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
-/// Returns the same error with the name of the file before its text, if it is about the file and
-/// not about the request.
+/// Adds the name of the file to an error about the file. An error about the request stays as it is.
 #[cold]
 pub(in crate::sqlite) fn in_file(connection: &rusqlite::Connection, error: Error) -> Error {
     match connection.path() {
@@ -73,12 +72,12 @@ pub(in crate::sqlite) fn in_file(connection: &rusqlite::Connection, error: Error
 const OUT_OF_FILES: &str =
     "the store cannot be opened, since this process may have hardly any more files open (ulimit -n); raise that limit";
 
-/// The number of free file descriptors below which SQLite may fail to open a file: the database,
-/// its log, and what it opens temporarily.
+/// The number of free file descriptors below which SQLite may fail to open its files: the database,
+/// its log, and temporary files.
 const FILES_OF_SQLITE: u64 = 8;
 
-/// Returns true if this process is near its limit of open files. SQLite does not pass the system's
-/// reason on.
+/// Returns true if this process is near its limit of open files. SQLite does not report this
+/// reason.
 fn is_out_of_files() -> bool {
     let Some(limit) = rustix::process::getrlimit(rustix::process::Resource::Nofile).current else { return false };
     match std::fs::read_dir("/dev/fd") {
@@ -94,14 +93,14 @@ const TOO_BIG: &str =
 /// The message for a full disk.
 const FULL: &str = "the disk of the store is full; nothing was changed; make room and work goes on";
 
-/// Returns true if the file `x.db-shm` could not be extended, which SQLite reports only as a failed
+/// Returns true if the file `x.db-shm` could not be extended. SQLite reports this as a failed
 /// write.
 fn is_full_for_shared_memory(failure: &rusqlite::Error) -> bool {
     failure.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
 }
 
-/// Returns true if a transaction that began by reading tried to write after another connection had
-/// written. Only a caller's own transaction can fail so: ours begin by writing.
+/// Returns true if a transaction read first, and tried to write after another connection had
+/// written. Only a caller's transaction can fail so, because ours begin as writers.
 fn is_outdated(failure: &rusqlite::Error) -> bool {
     failure.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_BUSY_SNAPSHOT)
 }
@@ -114,7 +113,7 @@ const OUTDATED: &str = "the transaction has read before somebody else wrote, so 
 const DAMAGED: &str = "the store is damaged; stop its processes and restore a backup with `onward store restore`, or see what \
     can be read with `onward doctor`";
 
-/// Returns true if the layer under SQLite has read a page whose checksum does not match.
+/// Returns true if the layer below SQLite has read a page with a wrong checksum.
 fn is_other_than_its_checksum(failure: &rusqlite::Error) -> bool {
     failure.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_DATA)
 }
@@ -131,8 +130,8 @@ const UNFIT_SCHEMA: &str = "the table definitions of the store are damaged; stop
 /// stored definitions of tables and indexes are wrong.
 ///
 /// SQLite reports this as its general error, with many texts: `no such column`, `no query
-/// solution`, `near "x": syntax error`. Texts that begin with `cannot` are the exception: they are
-/// about the state of the transaction, which is in no file.
+/// solution`, `near "x": syntax error`. A text that begins with `cannot` is about the state of the
+/// transaction and not about the file.
 fn is_unfit_schema(failure: &rusqlite::Error) -> bool {
     match failure {
         rusqlite::Error::SqlInputError { .. } => true,
@@ -145,8 +144,8 @@ fn is_unfit_schema(failure: &rusqlite::Error) -> bool {
 
 const MALFORMED_JSON: &str = "malformed JSON";
 
-/// Returns true if the read found something that no store writes: a value of another type or range,
-/// or no row where there always is one.
+/// Returns true if a read found a value that no store writes: one of another type or range, or a
+/// missing row.
 fn is_impossible(failure: &rusqlite::Error) -> bool {
     match failure {
         rusqlite::Error::SqliteFailure(_, Some(text)) => text == MALFORMED_JSON,

@@ -1,4 +1,4 @@
-//! The store as its users see it.
+//! The store as its callers see it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -47,13 +47,12 @@ use crate::sqlite::store::sqlite_errors::in_file;
 
 /// A store in one SQLite file, for one or several processes on one machine.
 ///
-/// * An acknowledgement means what the [durability](SqliteOptions::durability) level promises, and
-///   commits are shared: writes of other callers that arrive while a commit is under way join the
-///   next one.
-/// * Several processes may open the file, on a local disk. The end of a process is detected within
-///   a second, by the lock it held, and its running tasks are handed out again.
-/// * The cost of a write does not depend on how many tasks wait, are scheduled or have ended,
-///   beyond the depth of a B-tree.
+/// * An acknowledgement guarantees what the [durability](SqliteOptions::durability) level promises.
+///   Commits are shared: writes that arrive while a commit is in progress join the next one.
+/// * Several processes may open the file, on a local disk. A process detects within a second that
+///   another one has ended, by its lock, and takes over its running tasks.
+/// * The cost of a write does not depend on the number of waiting, scheduled or ended tasks, beyond
+///   the depth of a B-tree.
 ///
 /// Beside the file `x.db` there are `x.db-wal` and `x.db-shm`, which belong to it, and the
 /// directory `x.db-sessions`.
@@ -69,9 +68,9 @@ pub struct SqliteStore {
     clock: Arc<dyn Clock>,
     /// The sizes of commits so far.
     sizes: Arc<CommitSizes>,
-    /// The hints, subscribed before any write.
+    /// The hints, with a subscription from before the first write.
     hints: Changes,
-    /// True if a search by tags must have tags written first.
+    /// True if a search by tags must first have the deferred tags written.
     has_new_tags: Arc<AtomicBool>,
 }
 
@@ -110,7 +109,7 @@ impl SqliteStore {
         SqliteOptions::default()
     }
 
-    /// Opens a file with durability level `full`, and creates it where it is missing.
+    /// Opens a file with durability level `full`, and creates it if it is missing.
     ///
     /// # Errors
     /// As [`SqliteOptions::open`].
@@ -118,13 +117,13 @@ impl SqliteStore {
         Self::options().open(path).await
     }
 
-    /// Returns the number of commits and of what they held.
+    /// Returns the number of commits and of the operations in them.
     #[must_use]
     pub fn commit_counts(&self) -> CommitCounts {
         self.sizes.counts()
     }
 
-    /// Locks the committer, and waits for a commit in progress.
+    /// Locks the committer, after any commit in progress.
     pub(in crate::sqlite) fn committer(&self) -> std::sync::MutexGuard<'_, Committer> {
         self.writer.committer()
     }
@@ -139,25 +138,25 @@ impl SqliteStore {
         self.file.as_ref().map(|file| &file.callers)
     }
 
-    /// Reads from a connection of the pool, or from the only one there is.
+    /// Reads on a connection of the pool. A store in memory has one connection for everything.
     pub(in crate::sqlite) fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let Some(OpenFile { readers, .. }) = &self.file else { return read(&self.committer().connection) };
         let connection = readers.take()?;
         let outcome = execute(&connection, "BEGIN").and_then(|()| read(&connection));
         let outcome = outcome.map_err(|error| in_file(&connection, error));
-        // After the read: an error in what was read may be explained by the file.
+        // Checked after the read, because a replaced file may be the cause of its error.
         let outcome = match outcome {
             Err(error) if error.is_corrupt() => Err(self.committer().cause_of(error)),
             outcome => readers.check().and(outcome),
         };
-        // A reader whose transaction cannot be ended is dropped, which ends it.
+        // A connection whose transaction cannot be ended is closed, which ends it.
         if execute(&connection, "COMMIT").is_ok() {
             readers.give_back(connection);
         }
         outcome
     }
 
-    /// Runs a read, after the tags of new tasks are in the tables if `by_tags`.
+    /// Runs a read. If `by_tags`, the deferred tags are written to the tables first.
     fn read_by_tags<'a, T: Send + 'a>(
         &'a self,
         by_tags: bool,
@@ -172,9 +171,8 @@ impl SqliteStore {
         })
     }
 
-    /// Returns the processes that have ended and whose sessions are still open. Their names are
-    /// never used again. A process makes its lock file before it opens a session, so the peers are
-    /// read after the sessions.
+    /// Returns the ended processes that still have sessions. A process creates its lock file before
+    /// it opens a session, so the sessions are read first and the peers after them.
     fn ended_processes(&self) -> Result<BTreeSet<String>> {
         let mut processes = self.read(reads::sessions::processes)?;
         let mut committer = self.committer();
@@ -187,7 +185,7 @@ impl SqliteStore {
         Ok(processes)
     }
 
-    /// Runs a read that needs the writer's memory, on the writing connection.
+    /// Runs a read that needs the writer's cache, on the writing connection.
     fn read_with_cache<T>(&self, read: impl FnOnce(&Database<'_>, &mut Cache) -> Result<T>) -> Result<T> {
         let mut committer = self.committer();
         execute(&committer.connection, "BEGIN")?;
@@ -195,8 +193,8 @@ impl SqliteStore {
             Some((database, cache)) => read(&database, cache),
             None => Err(Error::closed()),
         });
-        // A read that failed on the disk may have ended the transaction. Its own error is the one
-        // to report.
+        // A read that failed on the disk may have ended the transaction. Its own error is reported
+        // then.
         let ended =
             if committer.connection.is_autocommit() { Ok(()) } else { execute(&committer.connection, "COMMIT") };
         let read = outcome.and_then(|read| ended.map(|()| read));
@@ -211,7 +209,7 @@ fn execute(connection: &Connection, sql: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns a reply that is complete already.
+/// Wraps a result in a future that is ready.
 fn ready<'a, T: Send + 'a>(outcome: Result<T>) -> StoreFuture<'a, T> {
     Box::pin(std::future::ready(outcome))
 }
@@ -359,8 +357,8 @@ impl ReadMethods for SqliteStore {
 }
 
 impl Drop for SqliteStore {
-    /// Closes this process's sessions, so that other processes need not wait for them, and copies
-    /// the write-ahead log back.
+    /// Closes this process's sessions, so that other processes take over their tasks at once, and
+    /// copies the write-ahead log into the database.
     fn drop(&mut self) {
         let Some(file) = &mut self.file else { return };
         file.checkpoint_trigger.close();
@@ -379,8 +377,8 @@ impl Drop for SqliteStore {
         {
             tracing::warn!(%error, "the sessions could not be closed; they lapse with the process");
         }
-        // The last process copies the log when it closes its connection. Many brief processes would
-        // each wait for the disk.
+        // A brief process leaves the log to the last process, which copies it when it closes its
+        // connection. Many brief processes would each wait for the disk.
         if !committer.is_brief() {
             housekeeping::checkpoint_wal(&committer.connection);
         }

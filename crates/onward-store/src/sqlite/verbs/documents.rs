@@ -11,8 +11,8 @@ use crate::sqlite::columns::documents;
 use crate::sqlite::commit::transaction::{Transaction, VerbResult};
 
 impl Transaction<'_> {
-    /// Writes a document if its version is the expected one. Equal content keeps the version and
-    /// writes nothing.
+    /// Writes a document if its version is the expected one. Writes nothing if its content is the
+    /// same, and keeps the version.
     pub(in crate::sqlite) fn put_document(&mut self, put: &PutDocument) -> VerbResult<Outcome> {
         rule::check(put)?;
         let present = documents::find(self.connection, &put.collection, &put.key)?;
@@ -50,7 +50,7 @@ impl Transaction<'_> {
         Ok(Outcome::DocumentDeleted { version })
     }
 
-    /// Removes the row of a document, and its collection with the last one.
+    /// Deletes the row of a document, and its collection after the last document.
     fn remove_document(&self, collection: &Name, key: &str) -> Result<()> {
         let Some((id, documents)) = self.find_collection(collection)? else { return Ok(()) };
         self.connection
@@ -65,21 +65,21 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Returns the number of a collection, and how many documents it has.
+    /// Returns the number of a collection, and the number of its documents.
     fn find_collection(&self, name: &Name) -> Result<Option<(i64, u64)>> {
         let mut statement =
             self.connection.prepare_cached("SELECT id, documents FROM document_collection WHERE name = ?")?;
         Ok(statement.query_row([name.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
     }
 
-    /// Returns the number of collections, for their bound.
+    /// Returns the number of collections, which is bounded.
     fn count_collections(&self) -> Result<u64> {
         let mut statement = self.connection.prepare_cached("SELECT count(*) FROM document_collection")?;
         Ok(statement.query_row([], |row| row.get(0))?)
     }
 }
 
-/// Returns whether a put would change nothing.
+/// Returns true if a put would change nothing.
 fn has_same_content(present: &DocumentRecord, put: &PutDocument) -> bool {
     present.content_type == put.content_type
         && present.index == put.index

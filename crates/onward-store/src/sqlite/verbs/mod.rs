@@ -1,4 +1,5 @@
-//! The verbs, one family per file, each as a method of a transaction.
+//! The verbs: the writes of [`Write`](crate::Write), one family per file, each a method of the
+//! transaction.
 
 pub(super) mod attempts;
 mod documents;

@@ -1,4 +1,8 @@
-//! The sources of due tasks that a claim may take from.
+//! The candidates of a claim: the sources of due tasks that it may take from, and their order.
+//!
+//! A source is one ready list, or one head list, whose lists belong to groups or affinity keys.
+//! Only the first task of each source is read at first. Each task that is taken makes its source
+//! give the next one.
 
 use std::time::Duration;
 
@@ -17,59 +21,57 @@ use crate::sqlite::ready::claim_order::{ClaimOrder, QueueOfSource};
 use crate::sqlite::ready::claimable_heads::ClaimableHead;
 use crate::sqlite::ready::list_cursor::ListCursor;
 
-/// The smallest number of sort keys read from a ready list at once.
+/// The smallest number of sort keys that are read from a ready list at once.
 const PIECE: usize = 16;
 
-/// The sources that a claim may take from, their heads in the order in which they are taken.
+/// The sources of a claim, and the order of their first tasks.
 pub(in crate::sqlite) struct Candidates {
     pub(in crate::sqlite) order: ClaimOrder,
     pub(in crate::sqlite) sources: Vec<CandidateSource>,
-    /// The source that gave the last one: its next head is not among the heads yet, for it may not
-    /// be wanted.
+    /// The source that gave the last task. Its next head is not in `order` yet, because the claim
+    /// may end before it needs one.
     last_source: Option<usize>,
     pub(in crate::sqlite) remaining: Remaining,
     piece: usize,
-    /// Tasks behind this sort key are not urgent enough.
+    /// The last sort key that is urgent enough for the claim, if it has such a bound.
     last: Option<SortKey>,
     /// True if groups share queues.
     pub(in crate::sqlite) are_shared: bool,
 }
 
-/// Tasks of one queue and kind: those without a group, or those of all groups that are not running
-/// back.
+/// Tasks of one queue and kind: those without a group, or those of all groups that are not blocked.
 pub(in crate::sqlite) struct CandidateSource {
     heads: Heads,
     queue: i64,
     kind: i64,
     /// The candidate for turns: the source's queue, or in strict mode all queues of its weight.
     pub(in crate::sqlite) turn: i64,
-    /// The head that is among the heads.
+    /// The source's head that is in `order`.
     head: Option<ClaimableHead>,
 }
 
-/// The place where a source takes its next head from: one ready list, or a list of the heads of
-/// many.
+/// The kind of list from which a source takes its heads.
 enum Heads {
     List(ListCursor),
     HeadList(HeadListCursor),
 }
 
-/// The position of a claim in a head list, which has the first task of each ready list of a queue
-/// and kind.
+/// The position of a claim in a head list, which has one head for each ready list of a queue and
+/// kind.
 struct HeadListCursor {
     head_list: i64,
-    /// No task up to this sort key is taken.
+    /// The sort key up to which the claim has examined all lists.
     behind: Option<SortKey>,
-    /// Up to where single ready lists were looked at, where groups share queues.
+    /// The sort key up to which single ready lists were examined, used if groups share queues.
     passed: FxHashMap<i64, SortKey>,
-    /// The first tasks of groups that will have a token, for a look without a sweep.
+    /// The first tasks of groups whose token is due, used by a peek, which does not sweep.
     also: Vec<ClaimableHead>,
-    /// Set where groups share queues: heads behind this sort key are not urgent enough, and are
-    /// passed over.
+    /// The last sort key that is urgent enough. Set only if groups share queues, because sort keys
+    /// do not order their heads.
     last: Option<SortKey>,
 }
 
-/// The next task.
+/// The next task to take.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct Candidate {
     pub(in crate::sqlite) sort_key: SortKey,
@@ -78,28 +80,28 @@ pub(in crate::sqlite) struct Candidate {
     pub(super) is_of_group: bool,
 }
 
-/// The numbers of further tasks that may be taken.
+/// The numbers of further tasks that the claim may take.
 #[derive(Default)]
 pub(in crate::sqlite) struct Remaining {
-    /// The numbers from queues that are limited: by the claim, by their concurrency, by their rate.
+    /// The numbers for queues that are limited by the claim, their concurrency or their rate.
     queues: FxHashMap<i64, usize>,
-    /// True if nothing may be taken from other queues.
+    /// True if the claim names its queues, so that no other queue gives a task.
     only: bool,
-    /// The numbers of kinds that are limited.
+    /// The numbers for kinds that have a limit.
     kinds: FxHashMap<i64, usize>,
-    /// The number in all, where that is limited.
+    /// The number of tasks in all, if it is limited.
     all: Option<usize>,
 }
 
-/// The position at which a claim continues that has to find its sources again.
+/// The position from which a claim continues after its sources were computed again.
 pub(in crate::sqlite) struct Resumed {
     pub(in crate::sqlite) remaining: Remaining,
     pub(in crate::sqlite) choice: QueueChoice,
-    /// The sort key up to which each turn's source was examined.
+    /// The sort key up to which the sources of each turn were examined.
     pub(in crate::sqlite) passed: FxHashMap<i64, SortKey>,
 }
 
-/// Returns the turn of a queue: in strict mode all queues of a weight are one.
+/// Returns the turn of a queue. In strict mode all queues of one weight share a turn.
 fn turn(mode: QueueMode, queue: i64, weight: u32) -> i64 {
     if mode == QueueMode::Strict { i64::from(weight) } else { queue }
 }
@@ -112,8 +114,8 @@ impl Transaction<'_> {
         Ok(candidates)
     }
 
-    /// Returns the sources for a peek, which sweeps nothing; they include the groups that have
-    /// received a token since the last sweep.
+    /// Returns the sources for a peek. A peek sweeps nothing, so it adds the groups whose token
+    /// came since the last sweep.
     pub(in crate::sqlite) fn candidates_for_a_look(&mut self, claim: &Claim) -> Result<Candidates> {
         let mut candidates = self.sources(claim, 1, self.resumed_at_the_start(claim));
         self.add_groups_with_tokens(&mut candidates)?;
@@ -121,7 +123,7 @@ impl Transaction<'_> {
         Ok(candidates)
     }
 
-    /// Returns the position before the first look.
+    /// Returns the position of a claim that has examined nothing.
     fn resumed_at_the_start(&self, claim: &Claim) -> Resumed {
         Resumed { remaining: self.remaining(&claim.queues), choice: claim.choice.clone(), passed: FxHashMap::default() }
     }
@@ -133,14 +135,14 @@ impl Transaction<'_> {
         Ok(candidates)
     }
 
-    /// Returns the sources from which the claim may take: the ready lists that it selects, one head
-    /// list for each queue and kind with groups.
+    /// Returns the sources of a claim, without heads: the ready lists that it selects, and one head
+    /// list for each queue and kind.
     fn sources(&self, claim: &Claim, limit: usize, resumed: Resumed) -> Candidates {
         let Resumed { remaining, choice, passed } = resumed;
         let mode = self.mode_of(claim);
         let has_affinity_keys = self.cache.affinity.any();
         let has_groups = has_affinity_keys || self.cache.names.has_groups();
-        // The session whose reserved lists are included; a look may have no session.
+        // The session whose reserved lists are included. A peek may have no session.
         let own = Some(claim.session.0).filter(|session| has_affinity_keys && *session > 0);
         let (are_shared, last) = (self.cache.limits.fair_shares.are_shared(), claim.last_sort_key(self.now));
         let (mut sources, mut queues) = (Vec::new(), Vec::new());
@@ -168,16 +170,16 @@ impl Transaction<'_> {
         Candidates { order, sources, last_source: None, remaining, piece, last, are_shared }
     }
 
-    /// Returns whether a sub-queue may give a task: the claim selects its kind, still wants tasks
-    /// of its queue, and no pause covers it.
+    /// Returns true if a sub-queue may give a task: the claim selects its kind, wants more tasks of
+    /// its queue, and no pause covers it.
     fn may_give(&self, claim: &Claim, sub_queue: &SubQueue, remaining: &Remaining) -> bool {
         claim.selects_kind(&sub_queue.kind_name, sub_queue.orchestration)
             && remaining.any_of(sub_queue.queue, sub_queue.kind)
             && !self.cache.pauses.holds(&sub_queue.queue_name, &sub_queue.kind_name)
     }
 
-    /// Finds the first head of each source, then puts the sources in order once. To restore the
-    /// order after each one would cost a sort for each.
+    /// Adds the first head of each source, and then restores the order once. Restoring it after
+    /// each head would cost a sort each time.
     fn add_heads(&mut self, candidates: &mut Candidates) -> Result<()> {
         for source in 0..candidates.sources.len() {
             self.add_head(candidates, source)?;
@@ -186,7 +188,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Returns the numbers of tasks that may be taken.
+    /// Returns the numbers of tasks that a claim may take.
     fn remaining(&self, queues: &QueueSelection) -> Remaining {
         let mut remaining = Remaining::default();
         if let QueueSelection::Only(queues) = queues {
@@ -225,8 +227,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Returns the next head of a source, and reads a further piece of a list when the buffered
-    /// piece is used up.
+    /// Returns the next head of a source. Reads the next piece of a ready list when the buffered
+    /// one is used up.
     fn next_of(&mut self, heads: &mut Heads, piece: usize) -> Result<Option<ClaimableHead>> {
         match heads {
             Heads::List(cursor) => {
@@ -239,13 +241,13 @@ impl Transaction<'_> {
         }
     }
 
-    /// Returns the first head of a head list that has not been passed.
+    /// Returns the first head of a head list that was not examined.
     fn next_of_groups(&mut self, cursor: &HeadListCursor) -> Result<Option<ClaimableHead>> {
         if cursor.behind.is_none() && cursor.passed.is_empty() && cursor.last.is_none() {
             let first = self.cache.heads.first(self.connection, cursor.head_list)?;
             return Ok(first.into_iter().chain(cursor.also.iter().copied()).min());
         }
-        // Lists whose head has been passed may continue behind it.
+        // A list whose head was examined may have further tasks after it.
         let mut next: Option<ClaimableHead> = None;
         let is_urgent_enough = |head: &ClaimableHead| cursor.last.is_none_or(|last| head.sort_key <= last);
         let is_last = |head: &ClaimableHead| cursor.passed_of(head).is_none() && is_urgent_enough(head);
@@ -263,7 +265,7 @@ impl Transaction<'_> {
         Ok(next)
     }
 
-    /// Returns the next task of all sources that may still give one.
+    /// Returns the next task of the source that has the turn.
     pub(in crate::sqlite) fn next_candidate(&mut self, candidates: &mut Candidates) -> Result<Option<Candidate>> {
         if let Some(source) = candidates.last_source.take() {
             self.add_head(candidates, source)?;
@@ -291,8 +293,8 @@ impl Transaction<'_> {
         Ok(None)
     }
 
-    /// Returns the time until the first task that is not urgent enough becomes so, where a claim
-    /// that took `taken` tasks left room for more.
+    /// Returns the time until the first task that is not urgent enough becomes so by ageing.
+    /// Returns `None` if the claim took as many tasks as it could, `taken`.
     pub(super) fn next_aged(&mut self, claim: &Claim, taken: usize) -> Result<Option<Duration>> {
         let Some(last) = claim.last_sort_key(self.now).filter(|_| taken < claim.limit.min(bounds::CLAIM)) else {
             return Ok(None);
@@ -308,8 +310,8 @@ impl Transaction<'_> {
         Ok(next.map(|next| between(last, next)))
     }
 
-    /// Returns the first sort key of a source behind another. If groups share queues, their heads
-    /// are not in the order of their sort keys, so all are checked.
+    /// Returns the first sort key of a source after `last`. If groups share queues, sort keys do
+    /// not order their heads, so all heads are checked.
     fn first_behind(&mut self, heads: &Heads, last: SortKey) -> Result<Option<SortKey>> {
         let cursor = match heads {
             Heads::List(cursor) => {
@@ -332,13 +334,13 @@ impl Transaction<'_> {
         Ok(next)
     }
 
-    /// Updates the heads of groups' sources to groups that may still give a task.
+    /// Updates the heads of the head lists after a start has blocked a group.
     pub(super) fn refresh_groups(&mut self, candidates: &mut Candidates) -> Result<()> {
         self.refresh(candidates, |_, source| matches!(source.heads, Heads::HeadList(_)))
     }
 
-    /// Updates the sources after a start from a queue that groups share: those of the same group,
-    /// or of tasks without one.
+    /// Updates the heads after a start from a queue that groups share. Only the tags of the started
+    /// task's group have changed, or of the tasks without a group.
     pub(super) fn refresh_shares(&mut self, candidates: &mut Candidates, started: Candidate) -> Result<()> {
         let (group, queue) = (self.cache.names.group_of(started.list), candidates.sources[started.source].queue);
         self.refresh(candidates, |names, source| match group {
@@ -351,14 +353,14 @@ impl Transaction<'_> {
         })
     }
 
-    /// Finds the heads of the sources again that a start may have changed.
+    /// Computes the heads of the selected sources again, because a start may have changed them.
     fn refresh(
         &mut self,
         candidates: &mut Candidates,
         is_to_be: impl Fn(&Names, &CandidateSource) -> bool,
     ) -> Result<()> {
-        // A turn ends where no source of it has a head, so the source that gave the last one gets
-        // its next first.
+        // A turn ends if none of its sources has a head. So the source that gave the last task gets
+        // its next head before others lose theirs.
         if let Some(source) = candidates.last_source.take() {
             self.add_head(candidates, source)?;
             candidates.order.restore_order(source);
@@ -382,7 +384,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Adds the first task of a group's list that waits only for a token.
+    /// Adds the first task of a list that waits only for a token of its group.
     fn add_also(&mut self, heads: &mut Vec<(i64, ClaimableHead)>, list: i64) -> Result<()> {
         if let Some(sort_key) = self.cache.index.first_ready(self.connection, list)? {
             let share_tag = self.share_tag_of(list)?;
@@ -392,7 +394,7 @@ impl Transaction<'_> {
     }
 
     /// Adds the groups whose token is due. Their heads left the head list when the bucket was
-    /// empty, and only a sweep brings them back.
+    /// empty, and only a sweep restores them.
     fn add_groups_with_tokens(&mut self, candidates: &mut Candidates) -> Result<()> {
         let (now, mut heads) = (self.steady_time(), Vec::new());
         for (_, group) in self.cache.heads.tokens_due(self.connection, i64::MAX, bounds::GROUPS)? {
@@ -424,12 +426,12 @@ impl Transaction<'_> {
 }
 
 impl Candidates {
-    /// Returns whether the claim takes tasks of this urgency.
+    /// Returns true if a task with this sort key is urgent enough for the claim.
     fn is_urgent_enough(&self, sort_key: SortKey) -> bool {
         self.last.is_none_or(|last| sort_key <= last)
     }
 
-    /// Records that the last task is taken.
+    /// Records that the last candidate was taken.
     pub(in crate::sqlite) fn took(&mut self, source: usize) {
         self.order.took();
         let CandidateSource { queue, kind, .. } = self.sources[source];
@@ -442,12 +444,13 @@ impl Candidates {
         }
     }
 
-    /// Removes the sources of a kind that has reached the claim's limit for it.
+    /// Removes the sources of a kind from which the claim may take no further task.
     fn close_kind(&mut self, kind: i64) {
         for source in 0..self.sources.len() {
             if self.sources[source].kind == kind {
                 self.order.remove(source);
-                // The source that gave the last one may have a head to come.
+                // The turn of the last source stays open, because its next head is still to be
+                // added.
                 if self.last_source.is_none_or(|last| self.sources[last].turn != self.sources[source].turn) {
                     self.order.restore_order(source);
                 }
@@ -455,7 +458,7 @@ impl Candidates {
         }
     }
 
-    /// Leaves the task that came last, and all before it in its source, where it is.
+    /// Skips a candidate: it, and all tasks before it in its source, stay in their lists.
     pub(in crate::sqlite) fn pass(&mut self, candidate: Candidate) {
         let Heads::HeadList(cursor) = &mut self.sources[candidate.source].heads else { return };
         if self.are_shared {
@@ -467,7 +470,8 @@ impl Candidates {
 }
 
 impl HeadListCursor {
-    /// Returns the sort key up to which the ready list of a head was examined, if it was.
+    /// Returns the sort key up to which the ready list of a head was examined, if the head is not
+    /// after it.
     fn passed_of(&self, head: &ClaimableHead) -> Option<SortKey> {
         let passed = [self.behind, self.passed.get(&head.list).copied()].into_iter().flatten().max();
         passed.filter(|passed| head.sort_key <= *passed)
@@ -481,7 +485,7 @@ impl Remaining {
             && self.kinds.get(&kind).is_none_or(|remaining| *remaining > 0)
     }
 
-    /// Lowers the number of tasks that may still start from a queue.
+    /// Lowers the number of further tasks of a queue.
     fn at_most(&mut self, queue: i64, room: usize) {
         if let Some(remaining) = self.queues.get_mut(&queue) {
             *remaining = room.min(*remaining);
@@ -490,15 +494,15 @@ impl Remaining {
         }
     }
 
-    /// Records that a task was taken. Returns the numbers of further tasks of its queue and of its
-    /// kind, where they are limited.
+    /// Counts a taken task. Returns the numbers of further tasks of its queue and of its kind, if
+    /// these are limited.
     fn took(&mut self, queue: i64, kind: i64) -> (Option<usize>, Option<usize>) {
         self.all = self.all.map(|remaining| remaining.saturating_sub(1));
         (one_less(&mut self.queues, queue), one_less(&mut self.kinds, kind))
     }
 }
 
-/// Counts a start; returns the rest, if there is a limit.
+/// Subtracts one from a number, if there is one, and returns the rest.
 fn one_less(remaining: &mut FxHashMap<i64, usize>, number: i64) -> Option<usize> {
     let remaining = remaining.get_mut(&number)?;
     *remaining = remaining.saturating_sub(1);

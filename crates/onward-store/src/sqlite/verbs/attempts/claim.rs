@@ -23,8 +23,8 @@ use crate::sqlite::verbs::attempts::leases::Leased;
 impl Transaction<'_> {
     /// Claims due tasks for a session.
     ///
-    /// It renews the session and sweeps first, so that a claim never returns a task that has
-    /// expired. The outcome also has the next time at which another claim may find something.
+    /// Renews the session and sweeps first, so that a claim never returns an expired task. The
+    /// outcome also has the next time at which another claim may find a task.
     pub(in crate::sqlite) fn claim(&mut self, claim: &Claim) -> VerbResult<Outcome> {
         self.renew(claim.session)?;
         self.sweep_now()?;
@@ -50,7 +50,7 @@ impl Transaction<'_> {
         }))
     }
 
-    /// Returns the order of queues for a claim.
+    /// Returns the mode in which a claim chooses among queues.
     pub(super) fn mode_of(&self, claim: &Claim) -> QueueMode {
         claim.choice.mode.unwrap_or(self.cache.queues.mode())
     }
@@ -59,8 +59,8 @@ impl Transaction<'_> {
     fn take(&mut self, claim: &Claim) -> Result<(Vec<ClaimedTask>, QueueTurn)> {
         let limit = claim.limit.min(bounds::CLAIM);
         let mut candidates = self.candidates(claim, limit)?;
-        // A sweep leaves expired tasks where there are very many. Then each task is checked before
-        // the next is chosen.
+        // A sweep is bounded, so it may leave expired tasks in the lists. Each task is then checked
+        // before the next one is chosen.
         if self.cache.index.expired(self.connection, self.now.as_microseconds(), 1)?.is_empty() {
             let tasks = self.take_together(claim, limit, &mut candidates)?;
             Ok((tasks, candidates.order.choice(&claim.choice).turn))
@@ -69,7 +69,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Takes tasks one after another, and expires those whose time is over on the way.
+    /// Takes tasks one after another, and ends those that have expired.
     fn take_one_by_one(
         &mut self,
         claim: &Claim,
@@ -85,8 +85,8 @@ impl Transaction<'_> {
             let next_task = self.cache.next_task;
             if self.expire_if_due(candidate.sort_key.task)? {
                 if self.cache.next_task > next_task {
-                    // The tasks behind the expired one may sort before the heads that the
-                    // candidates have read.
+                    // The end has submitted a new task, which may come before the heads that were
+                    // read.
                     choice = candidates.order.choice(&choice);
                     let resumed =
                         Resumed { remaining: candidates.remaining, choice: choice.clone(), passed: passed.clone() };
@@ -103,7 +103,7 @@ impl Transaction<'_> {
         Ok((tasks, candidates.order.choice(&choice).turn))
     }
 
-    /// Takes all tasks of a claim, and starts them with as few statements as possible.
+    /// Chooses all tasks of a claim, and starts them with as few statements as possible.
     fn take_together(&mut self, claim: &Claim, limit: usize, candidates: &mut Candidates) -> Result<Vec<ClaimedTask>> {
         let mut taken: BTreeMap<i64, SortKey> = BTreeMap::new();
         let mut sort_keys = Vec::new();
@@ -125,9 +125,8 @@ impl Transaction<'_> {
         Ok(tasks)
     }
 
-    /// Records that a candidate is taken. A task of a group or an affinity key leaves its list at
-    /// once, because its start may hold back the group and changes the preferred session of the
-    /// affinity key.
+    /// Records that a candidate was taken. A task of a group or an affinity key leaves its list at
+    /// once, because its start may block the group and changes the session that the key prefers.
     fn take_candidate(&mut self, claim: &Claim, candidates: &mut Candidates, candidate: Candidate) -> Result<()> {
         candidates.took(candidate.source);
         let is_blocked =
@@ -144,7 +143,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Ends a waiting task that has expired. Returns true if it has.
+    /// Ends a waiting task if it has expired. Returns true if it has.
     fn expire_if_due(&mut self, id: TaskId) -> Result<bool> {
         let task = self.live(id)?;
         let Some(task) = task.filter(|task| task.expires_at.is_some_and(|at| at <= self.now.as_microseconds())) else {
@@ -154,8 +153,8 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    /// Starts an attempt of each of the waiting tasks with these sort keys. The caller takes them
-    /// out of their sub-queues.
+    /// Starts an attempt of each task with these sort keys. The caller removes them from their
+    /// lists.
     pub(in crate::sqlite::verbs) fn start(
         &mut self,
         session: SessionId,
@@ -178,7 +177,7 @@ impl Transaction<'_> {
         Err(Error::corrupt("a ready list names a task that does not exist; restore a backup"))
     }
 
-    /// Reads waiting tasks that are not in memory.
+    /// Reads the rows of waiting tasks that are not cached.
     fn read_waiting(&self, tasks: impl Iterator<Item = TaskId>) -> Result<Vec<WaitingTask>> {
         let ids = id_values(tasks);
         if ids.is_empty() {
@@ -241,7 +240,7 @@ impl Transaction<'_> {
         Ok(Some(claimed))
     }
 
-    /// Ends a time to live that counts from submission, and begins one that counts from the first
+    /// Removes the expiry that counted from submission, and sets the one that counts from the first
     /// attempt.
     fn start_time_to_live(&mut self, task: &mut LiveTask) -> Result<()> {
         let before = task.expires_at;
@@ -260,7 +259,7 @@ impl Transaction<'_> {
     }
 }
 
-/// Returns a waiting task as it is leased.
+/// Returns a waiting task as an entry of a new lease.
 fn leased(task: &LiveTask) -> Leased {
     Leased { task: task.id, claim: task.claims.saturating_add(1), expires_at: task.expires_at }
 }

@@ -1,9 +1,8 @@
 //! Completes attempts, many at once.
 //!
-//! Most completions touch nothing but their own rows, their keys, and tasks that depend on them.
-//! The keys are freed and the dependents updated at once. The rows may be gathered and moved
-//! set-based: before any other write that could see them, and at the end of the transaction. So no
-//! caller can observe the difference.
+//! A completion checks its lease and frees its key at once. Moving the row to history is put off,
+//! so that many rows move in one statement. They are moved before any other write that could see
+//! them, and at the end of the transaction. So no caller can observe the difference.
 
 use bytes::Bytes;
 use rusqlite::params;
@@ -18,8 +17,8 @@ use crate::sqlite::commit::prepared_statements;
 use crate::sqlite::commit::transaction::{LiveTask, RunningAttempt, Transaction, VerbResult, id_values};
 
 impl Transaction<'_> {
-    /// Completes an attempt. A plain task whose row is in memory is gathered and moved with others;
-    /// any other one is ended at once.
+    /// Completes an attempt. The row of a task without other relations than dependents moves later,
+    /// with others. Any other task ends at once.
     pub(in crate::sqlite) fn complete(&mut self, lease: Lease, result: Option<&Bytes>) -> VerbResult<Outcome> {
         let successors = self.cache.successors;
         let known = self.cache.running_rows.get(lease.task).filter(|task| {
@@ -51,8 +50,9 @@ impl Transaction<'_> {
             .map_err(|error| Refusal::Invalid(error.to_string()).into())
     }
 
-    /// Leaves a completion for [`flush_completions`](Self::flush_completions). A result goes to
-    /// history at once, since a range of tasks cannot carry it.
+    /// Puts a completion off to [`flush_completions`](Self::flush_completions). A task with a
+    /// result moves to history at once, because one statement for a range of tasks cannot carry
+    /// results.
     fn gather(&mut self, completion: Completion, sub_queue: i64, result: Option<&Bytes>) -> Result<()> {
         let Completion { task, running, .. } = completion;
         if let Some(result) = result {
@@ -88,7 +88,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Writes the completions that were gathered.
+    /// Writes the completions that were put off.
     pub(in crate::sqlite) fn flush_completions(&mut self) -> Result<()> {
         if self.completions.is_empty() {
             return Ok(());
@@ -100,7 +100,7 @@ impl Transaction<'_> {
         self.delete_ended(&Ranges::of(completions.iter().map(|completion| (completion.task, ()))))
     }
 
-    /// Copies completed tasks to the history, in ranges as far as possible.
+    /// Copies completed tasks to the history, by ranges if possible.
     fn move_to_history(&self, tasks: &Ranges<RunningAttempt>) -> Result<()> {
         let (entry, now) = (self.cache.next_log, self.now.as_microseconds());
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/attempts/complete_range.sql"))?;
@@ -117,7 +117,7 @@ impl Transaction<'_> {
         check_count(statement.execute(params![ids, entry, now])?, tasks.single.len())
     }
 
-    /// Deletes completed tasks, and the leases that have no more tasks.
+    /// Deletes completed tasks, and the leases whose tasks have all ended.
     fn delete_ended(&self, tasks: &Ranges<()>) -> Result<()> {
         for range in &tasks.long {
             let mut statement = self.connection.prepare_cached(prepared_statements::DELETE_RANGE)?;
@@ -154,7 +154,7 @@ impl Transaction<'_> {
         change.run_maximum = change.run_maximum.max(run);
     }
 
-    /// Completes one task at once.
+    /// Completes one task without putting it off.
     pub(in crate::sqlite::verbs) fn complete_one(
         &mut self,
         task: &LiveTask,
@@ -172,17 +172,17 @@ impl Transaction<'_> {
 pub(in crate::sqlite) struct Completion {
     /// The task.
     task: TaskId,
-    /// The lease, by which ranges are found.
+    /// The lease. Tasks with equal leases and consecutive numbers form a range.
     running: RunningAttempt,
-    /// True if it is in history already, with its result.
+    /// True if the task is in history already, with its result.
     has_result: bool,
 }
 
-/// The shortest range for which a statement of its own costs less than its tasks one by one.
+/// The shortest range for which one statement costs less than its tasks one by one.
 const LONG: usize = 4;
 
-/// Tasks, divided into ranges and single tasks. The tasks of a range have consecutive numbers and
-/// one property in common, and SQLite walks them at half the cost.
+/// Tasks, divided into ranges and single tasks. SQLite walks a range at half the cost of single
+/// tasks.
 #[derive(Debug, PartialEq, Eq)]
 struct Ranges<T> {
     /// The ranges that are long enough.
@@ -191,19 +191,19 @@ struct Ranges<T> {
     single: Vec<TaskId>,
 }
 
-/// Consecutive tasks with something in common.
+/// Tasks with consecutive numbers and one common property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Range<T> {
     /// The first task.
     first: TaskId,
     /// The last task.
     last: TaskId,
-    /// The values that all have.
+    /// The common property.
     alike: T,
 }
 
 impl<T: Copy + Eq> Ranges<T> {
-    /// Divides tasks in ascending order.
+    /// Divides tasks, which come in ascending order.
     fn of(tasks: impl Iterator<Item = (TaskId, T)>) -> Self {
         let mut ranges = Self { long: Vec::new(), single: Vec::new() };
         let mut open: Option<Range<T>> = None;
@@ -234,7 +234,7 @@ impl<T> Range<T> {
     }
 }
 
-/// Checks that a statement found every task. A missing one means damage.
+/// Checks that a statement has changed every task. A missing row means damage.
 fn check_count(changed: usize, expected: usize) -> Result<()> {
     if changed == expected {
         return Ok(());

@@ -21,7 +21,7 @@ use crate::sqlite::commit::transition_log::end_change;
 use crate::sqlite::verbs::attempts::leases::Leased;
 use crate::sqlite::verbs::relations::batches::is_batch_item;
 
-/// The way in which a task ends.
+/// The end of a task.
 struct End<'a> {
     /// The final state.
     state: TaskState,
@@ -64,7 +64,8 @@ impl Transaction<'_> {
             attempts: task.attempts,
             expires_at: task.expires_at.map(Timestamp::from_microseconds),
             is_rated: self.is_rated(task.sub_queue)?,
-            // One that an item is to be taken out of has to wait for that as well.
+            // A batch with items to cancel must release its lease, as a moving task must, so that
+            // they can leave it.
             is_moving: task.links & MOVING != 0 && self.is_moving(task.id)? || self.has_items_to_cancel(&task)?,
         };
         Ok(Outcome::Failed(match attempt::failed(failed, next, self.now) {
@@ -82,7 +83,7 @@ impl Transaction<'_> {
         }))
     }
 
-    /// Lets the session continue with the task under a new lease.
+    /// Lets the session continue with the task at once, under a new lease.
     fn hold(&mut self, task: &LiveTask, running: RunningAttempt, attempts: u32) -> VerbResult<Failed> {
         self.cache.running_rows.remove(task.id);
         let claim = running.claim.saturating_add(1);
@@ -110,7 +111,7 @@ impl Transaction<'_> {
         Ok(Failed { state: TaskState::Running, lease: Some(lease) })
     }
 
-    /// Gives a task back without an error.
+    /// Releases a task. This is no failure, so no error is recorded.
     pub(in crate::sqlite) fn release(&mut self, lease: Lease, after: Duration) -> VerbResult<Outcome> {
         let (task, running) = self.running_under(lease)?;
         self.give_back(&task, running, after)?;
@@ -143,7 +144,7 @@ impl Transaction<'_> {
         Ok(self.lease_of(task)?.and_then(|lease| lease.expires_at))
     }
 
-    /// Ends a task that was asked to stop.
+    /// Ends a task whose cancellation was requested.
     pub(in crate::sqlite) fn confirm_cancel(&mut self, lease: Lease, reason: &str) -> VerbResult<Outcome> {
         let (task, running) = self.running_under(lease)?;
         self.record_error(&task, task.attempts.saturating_add(1), reason)?;
@@ -176,7 +177,8 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// Requeues a task of a session that has lapsed.
+    /// Ends an attempt whose session has lapsed: the task waits again, or is dead after too many
+    /// lost leases.
     pub(in crate::sqlite) fn lose(&mut self, task: &LiveTask, running: RunningAttempt) -> Result<()> {
         let text = rules::errors::lost_lease(SessionId(running.session));
         self.record_error(task, task.attempts.saturating_add(1), &text)?;
@@ -190,7 +192,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Makes a running task wait, or be scheduled, again.
+    /// Makes a running task waiting or scheduled again.
     fn wait_again(
         &mut self,
         task: &LiveTask,
@@ -200,7 +202,7 @@ impl Transaction<'_> {
         lost: u32,
     ) -> Result<TaskState> {
         let scheduled = at > self.now;
-        // A task that need not wait keeps its sort key in its ready list.
+        // A task that need not wait keeps its due time, and so its position in its list.
         let run_at = if scheduled { at.as_microseconds() } else { task.run_at };
         let state = if scheduled { TaskState::Scheduled } else { TaskState::Waiting };
         let blocked = self.stands_aside(task, state)?;
@@ -223,7 +225,7 @@ impl Transaction<'_> {
         self.let_go(&waiting)
     }
 
-    /// Adds an error to those of a task, and drops the second oldest where there are too many.
+    /// Adds an error to those of a task. Deletes the second oldest if there are too many.
     pub(in crate::sqlite::verbs) fn record_error(
         &mut self,
         task: &LiveTask,
@@ -239,8 +241,8 @@ impl Transaction<'_> {
         self.connection
             .prepare_cached("INSERT INTO attempt_error (task, number, attempt, at, message) VALUES (?, ?, ?, ?, ?)")?
             .execute(params![task.id.0, number, attempt, self.now.as_microseconds(), message])?;
-        // Errors are numbered from zero without a gap until the first one is dropped; from then on
-        // one is dropped for each new one.
+        // Errors are numbered without a gap until the second one is deleted. From then on each new
+        // error deletes one.
         if number >= bounds::ERRORS_KEPT {
             self.connection
                 .prepare_cached(include_str!("../../sql/attempts/drop_second_error.sql"))?
@@ -256,14 +258,15 @@ impl Transaction<'_> {
         self.end(task, &End { state, attempts, claims, started_at, result: None })
     }
 
-    /// Ends a task that no session holds but whose attempt was under way: the attempt counts.
+    /// Ends a task that awaits its external completion. No session holds it, but its attempt
+    /// counts.
     pub(super) fn end_awaited(&mut self, task: &LiveTask, state: TaskState, result: Option<&Bytes>) -> Result<()> {
         self.leave_list(&task.entry())?;
         let (attempts, claims, started_at) = (task.attempts.saturating_add(1), task.claims, task.started_at);
         self.end(task, &End { state, attempts, claims, started_at, result })
     }
 
-    /// Ends a running task; the attempt that ran counts.
+    /// Ends a running task. The current attempt counts.
     pub(in crate::sqlite::verbs) fn end_running(
         &mut self,
         task: &LiveTask,
@@ -286,7 +289,7 @@ impl Transaction<'_> {
         self.end(task, &End { state, attempts, claims: running.claim, started_at, result: None })
     }
 
-    /// Moves a task to history, frees its key, and submits its successor.
+    /// Moves a task to history, frees its key, and submits the task that waits for its end.
     fn end(&mut self, task: &LiveTask, end: &End<'_>) -> Result<()> {
         self.connection.prepare_cached(include_str!("../../sql/attempts/move_to_history.sql"))?.execute(params![
             task.id.0,
@@ -333,7 +336,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Frees the key of a task that ends, or keeps it for as long as its submitter asked.
+    /// Frees the key of a task that ends, or retains it for the time that the submitter chose.
     pub(in crate::sqlite) fn free_key(&mut self, task: &LiveTask, key: &str) -> Result<()> {
         let kind = self.kind_of(task.sub_queue);
         if task.cancel_requested > 1 {
@@ -350,13 +353,13 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Drops the retained key of a task, because another task takes the key.
+    /// Deletes the retained key of an ended task, because another task takes the key.
     pub(in crate::sqlite::verbs) fn forget_retained_key(&self, task: TaskId) -> Result<()> {
         self.connection.prepare_cached("DELETE FROM retained_key WHERE task = ?")?.execute([task.0])?;
         Ok(())
     }
 
-    /// Returns the live task with this number, or the reason why there is none.
+    /// Returns a live task, or the refusal that says why there is none.
     pub(in crate::sqlite::verbs) fn live_or_refuse(&self, task: TaskId) -> VerbResult<LiveTask> {
         if let Some(live) = self.live(task)? {
             return Ok(live);

@@ -1,4 +1,4 @@
-//! Attempts that are completed externally.
+//! External completion: an attempt ends, and a later call with its token completes the task.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 
 /// A row of `awaited_completion`.
 struct Awaited {
-    /// The claim, which the completion's token names.
+    /// The number of the claim, which the token contains.
     claim: u32,
     /// The conditions of the wait, as JSON.
     wait: String,
@@ -44,8 +44,8 @@ impl Awaited {
 }
 
 impl Transaction<'_> {
-    /// Ends an attempt that will be completed externally. The task is blocked until then, and no
-    /// session holds it.
+    /// Ends an attempt whose task will be completed externally. The task is blocked until then, and
+    /// no session holds it.
     pub(in crate::sqlite) fn await_completion(&mut self, lease: Lease, wait: &CompletionWait) -> VerbResult<Outcome> {
         let (task, running) = self.running_under(lease)?;
         let kind = self.cache.names.sub_queue(task.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
@@ -75,7 +75,7 @@ impl Transaction<'_> {
         Ok(Outcome::AwaitsCompletion { state: TaskState::Blocked })
     }
 
-    /// Writes the wait of a task.
+    /// Writes the row of a task that awaits its completion.
     fn put_awaited(&mut self, task: TaskId, claim: u32, wait: &CompletionWait, expires_at: Option<i64>) -> Result<()> {
         let text = serde_json::to_string(wait).map_err(|error| Error::invalid(error.to_string()))?;
         let until = self.until(wait.within);
@@ -88,19 +88,19 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Returns the time by which a completion must come.
+    /// Returns the latest time for the completion.
     fn until(&self, within: Option<Duration>) -> Option<i64> {
         within.map(|within| self.now.plus(within).as_microseconds())
     }
 
-    /// Deletes the record that a task awaits its external completion.
+    /// Deletes the row of a task that no longer awaits its completion.
     pub(in crate::sqlite::verbs) fn forget_awaited(&mut self, task: TaskId) -> Result<()> {
         self.connection.prepare_cached("DELETE FROM awaited_completion WHERE task = ?")?.execute([task.0])?;
         self.cache.next_overdue = next_overdue(self.connection)?;
         Ok(())
     }
 
-    /// Completes, fails or extends an attempt externally, by its token.
+    /// Completes, fails or extends an attempt by its token.
     pub(in crate::sqlite) fn complete_externally(
         &mut self,
         token: CompletionToken,
@@ -121,7 +121,8 @@ impl Transaction<'_> {
         Ok(Outcome::CompletedExternally { state })
     }
 
-    /// Completes a task, even while the attempt that asked for this still runs.
+    /// Completes a task. Its attempt may still be running: a completion can be faster than the
+    /// write with which the attempt ends.
     fn complete_awaited(&mut self, task: &LiveTask, result: Option<&Bytes>) -> VerbResult<TaskState> {
         self.check_result(task.sub_queue, result)?;
         if let Some(running) = task.running {
@@ -135,7 +136,7 @@ impl Transaction<'_> {
         Ok(TaskState::Completed)
     }
 
-    /// Reads the wait of a task.
+    /// Reads the row of a task that awaits its completion.
     fn awaited(&self, task: TaskId) -> Result<Option<Awaited>> {
         let mut statement =
             self.connection.prepare_cached("SELECT claim, wait, expires_at FROM awaited_completion WHERE task = ?")?;
@@ -164,7 +165,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Makes a task wait for another attempt.
+    /// Makes a task wait for its next attempt.
     fn try_awaited_again(
         &mut self,
         task: &LiveTask,
@@ -175,7 +176,7 @@ impl Transaction<'_> {
         self.forget_awaited(task.id)?;
         self.leave_list(&task.entry())?;
         let scheduled = at > self.now;
-        // A task that need not wait keeps its sort key in its ready list.
+        // A task that need not wait keeps its due time, and so its position in its list.
         let run_at = if scheduled { at.as_microseconds() } else { task.run_at };
         self.connection
             .prepare_cached(include_str!("../../sql/attempts/retry_awaited.sql"))?
@@ -186,7 +187,7 @@ impl Transaction<'_> {
         self.let_go(&waiting)
     }
 
-    /// Changes the time by which a completion must come.
+    /// Changes the latest time for a completion.
     fn extend(&mut self, task: TaskId, within: Option<Duration>) -> Result<TaskState> {
         if let Some(awaited) = self.awaited(task)? {
             let wait = CompletionWait { within, ..awaited.wait()? };
@@ -196,7 +197,7 @@ impl Transaction<'_> {
         Ok(TaskState::Blocked)
     }
 
-    /// Fails attempts that were not completed in time, the most overdue first.
+    /// Fails attempts whose completion is overdue, the most overdue first.
     pub(in crate::sqlite::verbs) fn fail_overdue(&mut self) -> Result<()> {
         let now = self.now.as_microseconds();
         if self.cache.next_overdue.is_none_or(|at| at > now) {
@@ -210,7 +211,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Returns the tasks whose completion is overdue, at most as many as one sweep ends.
+    /// Returns the tasks whose completion is overdue, as many as one sweep may end.
     fn overdue(&self, now: i64) -> Result<Vec<TaskId>> {
         let mut statement = self
             .connection

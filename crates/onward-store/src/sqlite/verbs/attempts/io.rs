@@ -1,5 +1,5 @@
-//! The I/O of tasks. It is part of their options, so that it goes to history with them and costs
-//! nothing for tasks without I/O.
+//! The I/O of tasks. It is stored among their options, so it moves to history with them, and a task
+//! without I/O costs nothing.
 
 use rusqlite::{OptionalExtension, params};
 

@@ -1,9 +1,12 @@
 //! Leases: the tasks that each session holds.
 //!
-//! A lease covers those of a range of tasks that are still in `task`. Tasks that are claimed
-//! together and have consecutive numbers share one. So a claim of a thousand tasks writes one row,
-//! and their completions write none except to remove it. A task that leaves its lease without
-//! ending (it waits again, or continues under a new lease) divides it.
+//! A row of `lease` covers the live tasks in a range of numbers. Tasks that are claimed together
+//! and have consecutive numbers share a row, so a claim of a thousand tasks writes one. A task that
+//! ends leaves no trace in it; the row is deleted after its last task. A task that leaves the lease
+//! without ending, because it waits again or has a new lease, divides the row.
+//!
+//! The claim number in the row is the fence: it goes up each time a task is claimed, so an older
+//! lease matches no row.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -24,7 +27,7 @@ pub(in crate::sqlite) struct Leased {
 }
 
 impl Leased {
-    /// Returns true if the next task can share a lease.
+    /// Returns true if this task and the next can share a row.
     fn shares_with(&self, next: &Self) -> bool {
         self.task.0 + 1 == next.task.0
             && self.claim == next.claim
@@ -51,7 +54,7 @@ pub(in crate::sqlite) struct LeaseRow {
 }
 
 impl Transaction<'_> {
-    /// Leases tasks, which have no lease, to a session from now.
+    /// Leases tasks to a session from now on. The tasks have no lease.
     pub(in crate::sqlite) fn lease(&self, session: SessionId, tasks: impl IntoIterator<Item = Leased>) -> Result<()> {
         let mut tasks: Vec<Leased> = tasks.into_iter().collect();
         tasks.sort_unstable_by_key(|leased| leased.task);
@@ -69,7 +72,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Renews the lease of a task that shares it with no other. Returns true if there is one.
+    /// Renews the lease of a task that has a row of its own. Returns true if there is such a row.
     pub(super) fn renew_single_lease(&self, leased: Leased) -> Result<bool> {
         let renewed = self
             .connection
@@ -80,7 +83,7 @@ impl Transaction<'_> {
         Ok(renewed > 0)
     }
 
-    /// Writes a lease.
+    /// Inserts a row of `lease`.
     fn insert_lease(&self, lease: LeaseRow) -> Result<()> {
         let LeaseRow { first, last, session, claim, started_at, expires_at } = lease;
         self.connection
@@ -89,7 +92,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Returns the lease on a live task.
+    /// Returns the row that covers a live task.
     pub(super) fn lease_of(&self, task: TaskId) -> Result<Option<LeaseRow>> {
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/attempts/lease_of_task.sql"))?;
         let lease = statement.query_row([task.0], |row| {
@@ -105,7 +108,7 @@ impl Transaction<'_> {
         Ok(lease.optional()?)
     }
 
-    /// Takes a task out of its lease, if there is one on its number.
+    /// Removes a task from the row that covers its number, if there is one.
     pub(in crate::sqlite::verbs) fn leave_lease(&self, task: TaskId) -> Result<()> {
         let Some(lease) = self.lease_of(task)? else { return Ok(()) };
         self.connection.prepare_cached("DELETE FROM lease WHERE first = ?")?.execute([lease.first])?;
@@ -119,14 +122,14 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Returns true if any task of a range is live.
+    /// Returns true if a task of a range is live.
     fn has_tasks(&self, first: i64, last: i64) -> Result<bool> {
         let mut statement =
             self.connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM task WHERE id BETWEEN ? AND ?)")?;
         Ok(statement.query_row([first, last], |row| row.get(0))?)
     }
 
-    /// Drops the leases on any number from `first` to `last` whose tasks have all ended.
+    /// Deletes the rows between two numbers whose tasks have all ended.
     pub(in crate::sqlite) fn drop_empty_leases(&self, first: TaskId, last: TaskId) -> Result<()> {
         self.connection
             .prepare_cached(include_str!("../../sql/attempts/drop_empty_leases.sql"))?

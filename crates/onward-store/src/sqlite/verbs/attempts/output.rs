@@ -1,5 +1,4 @@
-//! Output of running tasks. It is in tables of its own, so that it costs nothing for tasks without
-//! output.
+//! The output of running tasks. It has tables of its own, so a task without output costs nothing.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -11,12 +10,12 @@ use crate::bounds::OUTPUT_END_BYTES;
 use crate::rules::output;
 use crate::sqlite::commit::transaction::{Transaction, VerbResult};
 
-/// The claim of the attempt whose output is there, and where each stream ends.
+/// The claim that wrote the stored output, and the ends of its two streams.
 type Present = (u32, [u64; 2]);
 
 impl Transaction<'_> {
-    /// Appends to the output of a running attempt, in pieces of their own rows. The first piece of
-    /// an attempt replaces the output of the attempt before.
+    /// Appends a piece to the output of a running attempt. The first piece of an attempt replaces
+    /// the output of the previous attempt.
     pub(in crate::sqlite) fn append_output(&mut self, lease: Lease, piece: &OutputPiece) -> VerbResult<Outcome> {
         let (task, _) = self.running_under(lease)?;
         let present = self.output_of(task.id)?;
@@ -48,7 +47,7 @@ impl Transaction<'_> {
         Ok(statement.query_row([task.0], |row| Ok((row.get(0)?, [row.get(1)?, row.get(2)?]))).optional()?)
     }
 
-    /// Inserts a piece, and drops those that are no longer kept.
+    /// Inserts a piece, and deletes pieces beyond the limit of kept output.
     fn put_piece(&self, task: TaskId, piece: &OutputPiece) -> Result<()> {
         let stream = piece.stream.code();
         self.connection

@@ -1,4 +1,4 @@
-//! Ends of attempts that are written with the turn to which they lead.
+//! An end of an attempt together with the turn that follows from it, in one write.
 
 use crate::api::error::Result;
 use crate::api::orchestration::{AttemptEnd, EndWithTurn, Ended, Turn, Turned};
@@ -10,13 +10,14 @@ use crate::sqlite::commit::names::FIRST_GROUPED;
 use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbError, VerbResult};
 
 impl Transaction<'_> {
-    /// Ends an attempt, and applies the planned turn of its orchestration if the end has the
-    /// planned state and the mailbox is as planned. Otherwise only the end is applied, and the
-    /// ordinary path takes the turn.
+    /// Ends an attempt, and applies the planned turn of its orchestration if the state and the
+    /// messages are as planned. Otherwise it applies only the end, and the orchestration is claimed
+    /// for its turn as usual.
     pub(in crate::sqlite) fn end_with_turn(&mut self, write: &EndWithTurn) -> VerbResult<Outcome> {
         let is_as_planned = self.is_as_planned(write)?;
         let Failed { state, lease } = self.end_as(write)?;
-        // The end is a write of its own up to here: what it settles comes before the turn.
+        // Up to here the end is a write of its own, so its effects are complete before the turn
+        // begins.
         self.flush_completions()?;
         self.settle()?;
         let turned =
@@ -34,7 +35,7 @@ impl Transaction<'_> {
         Ok(if let Outcome::Failed(failed) = outcome { failed } else { Failed { state, lease: None } })
     }
 
-    /// Returns true if the orchestration that a task reports to stands where the turn was planned.
+    /// Returns true if the orchestration is in the state for which the turn was planned.
     fn is_as_planned(&self, write: &EndWithTurn) -> Result<bool> {
         let id = write.turn.lease.task;
         let reports = |task: LiveTask| task.options.report.is_some() && task.options.parent == Some(id);
@@ -54,9 +55,9 @@ impl Transaction<'_> {
         Ok(orchestration::stands_as_planned(write, before, self.now))
     }
 
-    /// Writes the turn of an orchestration that was woken, as if a session had claimed it for the
-    /// turn. Returns none if a message came beside the report, if the session could not claim it,
-    /// or if the turn would be rejected.
+    /// Writes the turn of an orchestration that was woken, as if a session had claimed it for that.
+    /// Returns `None` if another message came besides the report, if the session could not claim
+    /// it, or if the turn would be rejected.
     fn turn_with_report(&mut self, write: &EndWithTurn) -> VerbResult<Option<Turned>> {
         let turn = Turn { consumed: write.received + 1, ..write.turn.clone() };
         let Some(task) = self.live_or_idle(turn.lease.task)? else { return Ok(None) };
@@ -74,7 +75,7 @@ impl Transaction<'_> {
         self.write_turn(&task, (running, row.hold), &Turn { lease, ..turn }, tags).map(Some)
     }
 
-    /// Claims a waiting orchestration for a session, if the session could claim it.
+    /// Claims a waiting orchestration for a session, if neither its expiry nor a limit prevents it.
     fn claim_for_turn(&mut self, task: &LiveTask, session: SessionId) -> Result<Option<Lease>> {
         let has_expired = task.expires_at.is_some_and(|at| at <= self.now.as_microseconds());
         if has_expired || !self.may_start(task.sub_queue)? {
@@ -99,7 +100,7 @@ impl Transaction<'_> {
         Ok(started.first().map(|task| task.lease))
     }
 
-    /// Returns true if neither a pause nor a limit holds back the tasks of a sub-queue.
+    /// Returns true if neither a pause nor a limit blocks the tasks of a sub-queue.
     fn may_start(&mut self, list: i64) -> Result<bool> {
         let now = self.steady_time();
         let Some(sub_queue) = self.cache.names.sub_queue(list) else { return Ok(false) };

@@ -1,4 +1,4 @@
-//! Messages that wait for orchestrations: the rows of `instance` and `message`.
+//! Messages to orchestrations: the tables `instance` and `message`.
 
 use bytes::Bytes;
 use rusqlite::{OptionalExtension, params};
@@ -12,21 +12,21 @@ use crate::api::task::{TaskId, TaskState};
 use crate::rules::orchestration;
 use crate::sqlite::commit::transaction::{LiveTask, Transaction};
 
-/// The row of an orchestration that has not changed since it was read.
+/// The columns of `instance` that decide what an orchestration may do next.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::sqlite) struct InstanceRow {
-    /// The number of times that the orchestration has begun again.
+    /// The number of times that the orchestration has begun a new history.
     pub(in crate::sqlite) generation: u32,
     /// The number of events in its history.
     pub(in crate::sqlite) length: u64,
-    /// The number of messages that it has ever received.
+    /// The number of messages that it has received since its submission.
     pub(in crate::sqlite) received: u64,
-    /// The reason why it has no turns, if any.
+    /// The reason why it has no turns now, if any.
     pub(in crate::sqlite) hold: Hold,
 }
 
 impl Transaction<'_> {
-    /// Reads the row of an orchestration. A missing row is one that has had no turn and no message.
+    /// Reads the row of an orchestration. An orchestration without turns and messages has no row.
     pub(in crate::sqlite) fn instance(&self, task: TaskId) -> Result<InstanceRow> {
         let mut statement =
             self.connection.prepare_cached("SELECT generation, length, received, hold FROM instance WHERE task = ?")?;
@@ -47,7 +47,7 @@ impl Transaction<'_> {
         Ok(Some(Box::new(ClaimedInstance { generation, length, received, messages })))
     }
 
-    /// Reads as many messages as one turn gets.
+    /// Reads as many messages as one turn is given.
     pub(in crate::sqlite) fn messages(&self, task: TaskId) -> Result<Vec<Message>> {
         let mut handful = Handful::default();
         self.messages_while(task, |message| handful.takes(message))
@@ -59,16 +59,16 @@ impl Transaction<'_> {
         Ok(statement.query_row([task.0], |row| row.get(0))?)
     }
 
-    /// Returns the number of messages that wait. Their numbers have no gaps, and the last of them
-    /// arrived last of all.
+    /// Returns the number of unread messages. It follows from the numbers of the first and the last
+    /// one, because numbers have no gaps.
     pub(super) fn count_messages(&self, task: TaskId) -> Result<usize> {
         let mut statement =
             self.connection.prepare_cached(include_str!("../../sql/orchestrations/count_messages.sql"))?;
         Ok(statement.query_row([task.0], |row| row.get(0)).optional()?.unwrap_or_default())
     }
 
-    /// Notifies the orchestration that submitted a task of its end, if the task has a reference for
-    /// it.
+    /// Reports the end of a task to the orchestration that submitted it, if the task has a
+    /// reference for that.
     pub(in crate::sqlite::verbs) fn report_end(
         &mut self,
         task: &LiveTask,
@@ -86,8 +86,8 @@ impl Transaction<'_> {
         self.cache.index.idle_row(task).map_or_else(|| self.live(task), |idle| Ok(Some(idle.clone())))
     }
 
-    /// Puts a message into the mailbox of an orchestration that may take it yet, and wakes it if it
-    /// is idle.
+    /// Delivers a message to an orchestration that may still receive one, and wakes it if it is
+    /// idle.
     pub(super) fn deliver(&mut self, to: TaskId, body: MessageBody) -> Result<()> {
         let live = self.live_or_idle(to)?;
         let is_orchestration = match &live {
@@ -99,8 +99,7 @@ impl Transaction<'_> {
         }
         let InstanceRow { length, received, hold, .. } = self.instance(to)?;
         let number = received + 1;
-        // Two statements and not one that returns the row: SQLite makes a table for a returned row
-        // each time.
+        // Two statements: SQLite would create a temporary table for one with `RETURNING`.
         self.connection
             .prepare_cached(include_str!("../../sql/orchestrations/receive_message.sql"))?
             .execute(params![to.0, number])?;
@@ -114,7 +113,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Makes an idle orchestration wait for a turn.
+    /// Makes an idle orchestration wait for a worker.
     pub(in crate::sqlite) fn wake(&mut self, task: &LiveTask) -> Result<()> {
         let run_at = self.now.as_microseconds();
         self.leave_list(&task.entry())?;
@@ -129,8 +128,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Notifies an orchestration that has begun that it is to be cancelled. Returns true if it was
-    /// notified.
+    /// Sends a request to stop to an orchestration that has begun. Returns true if it was sent.
     pub(in crate::sqlite::verbs) fn notify_of_cancel(&mut self, task: &LiveTask) -> Result<bool> {
         if !task.options.orchestration {
             return Ok(false);
@@ -152,7 +150,7 @@ impl Transaction<'_> {
         self.messages_while(task, |_| true)
     }
 
-    /// Reads unread messages in order, up to the first that `takes` rejects.
+    /// Reads unread messages in order, up to the first for which `takes` returns false.
     fn messages_while(&self, task: TaskId, mut takes: impl FnMut(&Message) -> bool) -> Result<Vec<Message>> {
         let mut statement =
             self.connection.prepare_cached("SELECT body FROM message WHERE task = ? ORDER BY number")?;
@@ -168,13 +166,13 @@ impl Transaction<'_> {
         Ok(messages)
     }
 
-    /// Deletes the messages that wait for an orchestration.
+    /// Deletes the unread messages of an orchestration.
     pub(super) fn empty_mailbox(&self, task: TaskId) -> Result<()> {
         self.connection.prepare_cached("DELETE FROM message WHERE task = ?")?.execute([task.0])?;
         Ok(())
     }
 
-    /// Removes everything of an orchestration beside its task.
+    /// Deletes all rows of an orchestration except its task.
     pub(in crate::sqlite::verbs) fn remove_instance(&self, task: TaskId) -> Result<()> {
         self.empty_mailbox(task)?;
         self.connection.prepare_cached("DELETE FROM turn WHERE task = ?")?.execute([task.0])?;

@@ -1,4 +1,4 @@
-//! Pauses of single orchestrations.
+//! Pauses and resumes single orchestrations.
 
 use rusqlite::params;
 
@@ -12,8 +12,7 @@ use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 use crate::sqlite::verbs::orchestrations::messages::InstanceRow;
 
 impl Transaction<'_> {
-    /// Pauses an orchestration: it has no further turn until it is resumed, and messages are
-    /// queued.
+    /// Pauses an orchestration. It has no turn until it is resumed; messages are queued.
     pub(in crate::sqlite) fn pause_orchestration(&mut self, task: TaskId) -> VerbResult<Outcome> {
         let (live, row) = self.live_orchestration(task)?;
         if row.hold.is_paused() {
@@ -31,7 +30,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// Resumes an orchestration, which has a turn at once if a message came in the meantime.
+    /// Resumes an orchestration. It has a turn at once if a message has arrived.
     pub(in crate::sqlite) fn resume_orchestration(&mut self, task: TaskId) -> VerbResult<Outcome> {
         let (live, row) = self.live_orchestration(task)?;
         if !row.hold.is_paused() {
@@ -46,7 +45,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// Returns a live orchestration that has started, or the refusal.
+    /// Returns a live orchestration that has been started, or the refusal.
     fn live_orchestration(&self, task: TaskId) -> VerbResult<(LiveTask, InstanceRow)> {
         let live = self.live_or_refuse(task)?;
         if !live.options.orchestration {
@@ -59,7 +58,7 @@ impl Transaction<'_> {
         Ok((live, row))
     }
 
-    /// Writes the reason why an orchestration has no turns.
+    /// Writes the reason why an orchestration has no turns, if any.
     pub(super) fn set_hold(&self, task: TaskId, hold: Hold) -> Result<()> {
         self.connection
             .prepare_cached("UPDATE instance SET hold = ? WHERE task = ?")?
@@ -67,8 +66,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Returns true if an orchestration that would change to `state` stays aside because it is
-    /// paused; then this is recorded.
+    /// Returns true if an orchestration stays blocked instead of changing to `state`, because it is
+    /// paused. Then records that it is due when it is resumed.
     pub(in crate::sqlite::verbs) fn stands_aside(&self, task: &LiveTask, state: TaskState) -> Result<bool> {
         if !task.options.orchestration {
             return Ok(false);
@@ -77,7 +76,8 @@ impl Transaction<'_> {
         self.is_put_aside(task.id, hold, state)
     }
 
-    /// Returns the same for an orchestration whose pause is known.
+    /// Returns the result of [`stands_aside`](Self::stands_aside) for an orchestration whose hold
+    /// is known.
     pub(in crate::sqlite::verbs) fn is_put_aside(&self, task: TaskId, hold: Hold, state: TaskState) -> Result<bool> {
         let stands_aside = orchestration::stands_aside(hold, state);
         if stands_aside {

@@ -29,8 +29,8 @@ impl Transaction<'_> {
         self.write_turn(&task, (running, row.hold), turn, tags).map(Outcome::Turned)
     }
 
-    /// Rejects a turn that an orchestration cannot write, whether or not it runs. Returns the
-    /// orchestration's tags after the turn, if they change.
+    /// Checks a turn, whether or not the orchestration runs. Returns the orchestration's new tags,
+    /// if they change.
     pub(super) fn check_turn(&self, task: &LiveTask, row: InstanceRow, turn: &Turn) -> VerbResult<Option<Tags>> {
         if !task.options.orchestration {
             return Err(Refusal::NotAnOrchestration(task.id).into());
@@ -50,7 +50,7 @@ impl Transaction<'_> {
         Ok(tags)
     }
 
-    /// Writes a turn that was checked, of an orchestration that runs.
+    /// Writes a checked turn of a running orchestration.
     pub(super) fn write_turn(
         &mut self,
         task: &LiveTask,
@@ -68,7 +68,8 @@ impl Transaction<'_> {
             self.cancel_children(task.id, turn)?;
         }
         if orchestration::offers_all(turn) && (cancels || !turn.submits.is_empty()) {
-            // Only reports of the tasks that this turn cancelled or could not submit are left.
+            // This turn ends the history, and was given all messages. The present ones are reports
+            // of tasks that it cancelled or could not submit.
             self.empty_mailbox(task.id)?;
         }
         let state = self.go_on_after(task.id, (running, hold), &turn.next)?;
@@ -76,7 +77,7 @@ impl Transaction<'_> {
         Ok(Turned { lease: turn.lease, state, submitted, messages })
     }
 
-    /// Checks the messages that a turn was offered against those that are unread.
+    /// Checks that a turn was decided with all messages that it must have been given.
     fn check_offered(&self, turn: &Turn, received: u64) -> VerbResult<()> {
         if turn.consumed == received || !orchestration::offers_all(turn) {
             return Ok(());
@@ -132,8 +133,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Submits a task of a turn. If none was submitted, because its key is taken, the orchestration
-    /// is notified.
+    /// Submits a task of a turn. If its key is taken, sends the orchestration a message that it was
+    /// not started.
     fn submit_of(&mut self, id: TaskId, new: &NewTask) -> VerbResult<Submitted> {
         let submitted = self.submit(new)?;
         if let Some(reference) = new.report.filter(|_| !orchestration::is_taken(submitted)) {
@@ -142,8 +143,8 @@ impl Transaction<'_> {
         Ok(submitted)
     }
 
-    /// Cancels tasks that an orchestration submitted; those to withdraw only if they were never
-    /// claimed.
+    /// Cancels tasks that an orchestration submitted. Those to withdraw are cancelled only if they
+    /// were never claimed.
     fn cancel_children(&mut self, id: TaskId, turn: &Turn) -> Result<()> {
         let (cancels, withdraws) = (&turn.cancels, &turn.withdraws);
         let names_references = orchestration::names_references(cancels) || orchestration::names_references(withdraws);
@@ -172,7 +173,7 @@ impl Transaction<'_> {
         Ok(children)
     }
 
-    /// Cancels a task for an orchestration that submitted it, if it has not ended.
+    /// Cancels a live task if the orchestration submitted it and `is_meant` holds.
     fn cancel_of(&mut self, id: TaskId, task: TaskId, is_meant: impl Fn(&LiveTask) -> bool) -> Result<()> {
         let is_its_own = self.live(task)?.is_some_and(|task| task.options.parent == Some(id) && is_meant(&task));
         if !is_its_own {
@@ -184,7 +185,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Continues or ends the orchestration after a turn.
+    /// Continues or ends an orchestration after a turn.
     fn go_on_after(
         &mut self,
         id: TaskId,
@@ -211,8 +212,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// Keeps the orchestration running under the same lease. Lost leases no longer count: it has
-    /// made progress.
+    /// Lets an orchestration continue under the same lease. Its lost leases count no more, because
+    /// it has made progress.
     fn keep_turn(&mut self, task: &LiveTask) -> VerbResult<TaskState> {
         if task.lost > 0 {
             self.connection.prepare_cached("UPDATE task SET lost = 0 WHERE id = ?")?.execute([task.id.0])?;
@@ -233,7 +234,7 @@ impl Transaction<'_> {
         Ok(self.end_running(task, running, state)?)
     }
 
-    /// Begins a new history, with the events that the old one carries over.
+    /// Begins a new history, with the events that it takes over from the old one.
     fn begin_again(&self, id: TaskId, payload: &[u8], (events, chunk): (u64, &[u8])) -> Result<()> {
         self.connection.prepare_cached("UPDATE task SET payload = ? WHERE id = ?")?.execute(params![payload, id.0])?;
         self.connection.prepare_cached("DELETE FROM turn WHERE task = ?")?.execute([id.0])?;
@@ -248,14 +249,14 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Ends the lease until a message comes or a time is reached.
+    /// Ends the lease until a message arrives or a time is reached.
     fn park(&mut self, task: &LiveTask, by: (RunningAttempt, Hold), until: Option<Timestamp>) -> VerbResult<TaskState> {
         let state = orchestration::parked(until, self.has_messages(task.id)?, self.now);
         let run_at = until.filter(|_| state == TaskState::Scheduled).unwrap_or(self.now);
         self.leave_turn(task, by, state, run_at)
     }
 
-    /// Ends a turn of an orchestration that continues.
+    /// Ends a turn after which the orchestration is blocked, scheduled or waiting.
     fn leave_turn(
         &mut self,
         task: &LiveTask,
@@ -287,7 +288,7 @@ impl Transaction<'_> {
         Ok(parked.state())
     }
 
-    /// Sends a signal to an orchestration, by number or by key.
+    /// Sends a signal to an orchestration that is named by its number or key.
     pub(in crate::sqlite) fn signal(&mut self, signal: &Signal) -> VerbResult<Outcome> {
         let task = match &signal.to {
             Recipient::KeyOrStart { kind, key, keep_for } => self.recipient_or_kept(signal, (kind, key), *keep_for)?,
@@ -324,11 +325,12 @@ impl Transaction<'_> {
         Ok(Outcome::Cancelled)
     }
 
-    /// Returns the orchestration that holds a key.
+    /// Returns the started orchestration that holds a key, or the refusal.
     fn active_with(&self, kind: &Name, key: &str) -> VerbResult<TaskId> {
         let none = || Refusal::NoneWithKey { kind: kind.clone(), key: key.to_owned() };
         let owner = self.owner_of_key(kind, key)?.ok_or_else(none)?;
-        // A caller that did not ask for orchestrations that were never started does not find one.
+        // Only a caller that asked to keep signals for the key may find an orchestration that has
+        // not been started.
         if self.instance(owner)?.hold == Hold::Unstarted { Err(none().into()) } else { Ok(owner) }
     }
 

@@ -1,4 +1,4 @@
-//! Signals sent to orchestrations before they start.
+//! Signals to an orchestration that has not been started: they are kept for its key.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use crate::rules::orchestration;
 use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 
 impl Transaction<'_> {
-    /// Returns the active orchestration that has a key, or one that keeps signals for it.
+    /// Returns the active orchestration that has a key, or else the unstarted one that keeps
+    /// signals for it.
     pub(super) fn recipient_or_kept(
         &mut self,
         signal: &Signal,
@@ -31,8 +32,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// Submits an orchestration that only keeps a key and collects messages until a real one is
-    /// submitted.
+    /// Submits an unstarted orchestration, which holds a key and keeps messages until a real one
+    /// with the key is submitted.
     fn keep_key(&mut self, kind: &Name, key: &str, keep_for: Duration) -> VerbResult<TaskId> {
         if self.count_unstarted()? >= bounds::UNSTARTED_KEYS {
             return Err(orchestration::too_many_unstarted().into());
@@ -44,7 +45,7 @@ impl Transaction<'_> {
         Ok(id)
     }
 
-    /// Counts orchestrations that were not started, which are bounded.
+    /// Returns the number of unstarted orchestrations, which is bounded.
     fn count_unstarted(&self) -> Result<u64> {
         let mut statement = self
             .connection
@@ -52,8 +53,8 @@ impl Transaction<'_> {
         Ok(statement.query_row([], |row| row.get(0))?)
     }
 
-    /// Extends how long an orchestration that was never started keeps its signals: the later of the
-    /// present end and the requested one holds.
+    /// Extends the time for which an unstarted orchestration keeps its signals. A shorter time
+    /// changes nothing.
     fn keep_longer(&mut self, task: TaskId, keep_for: Duration) -> VerbResult<()> {
         let live = self.live_or_refuse(task)?;
         if !live.options.orchestration || self.instance(task)?.hold != Hold::Unstarted {

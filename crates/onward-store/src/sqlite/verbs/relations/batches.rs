@@ -1,4 +1,4 @@
-//! Pending batches, their items, and the batches made of them.
+//! Batches: pending batches collect items, and become batches when they are ready.
 
 use std::num::NonZeroU32;
 
@@ -19,7 +19,7 @@ use crate::sqlite::commit::cache::next_ready_batch;
 use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 use crate::sqlite::verbs::tasks::control::EndedTask;
 
-/// Returns whether a live task is in a pending batch or is an item of a batch.
+/// Returns true if a live task is an item of a pending batch or of a batch.
 pub(in crate::sqlite::verbs) fn is_batch_item(task: &LiveTask) -> bool {
     task.blocked && task.options.aggregate.is_some()
 }
@@ -39,8 +39,7 @@ fn pending_batch_of(row: &Row<'_>) -> rusqlite::Result<PendingBatchState> {
 }
 
 impl Transaction<'_> {
-    /// Adds a task that was just inserted to the pending batch of its sub-queue, unless it has
-    /// ended already.
+    /// Adds a new task to the pending batch of its sub-queue, unless it has ended already.
     pub(in crate::sqlite::verbs) fn add_new_to_batch(
         &mut self,
         id: TaskId,
@@ -101,7 +100,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Submits the pending batch of a sub-queue as a batch. Returns its number of items.
+    /// Submits the pending batch of a sub-queue. Returns its number of items.
     fn submit_batch(&mut self, sub_queue: i64) -> Result<usize> {
         let items = self.pending_items(sub_queue)?;
         let facts: Vec<ItemFacts> = items.iter().map(|(_, facts)| *facts).collect();
@@ -136,7 +135,8 @@ impl Transaction<'_> {
         Ok(items.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Submits the pending batches that are ready, the longest overdue first. Returns how many.
+    /// Submits the pending batches that are ready, the longest overdue first. Returns the number of
+    /// batches.
     pub(in crate::sqlite::verbs) fn submit_ready_batches(&mut self) -> Result<u64> {
         let now = self.now.as_microseconds();
         if self.cache.next_ready_batch.is_none_or(|at| at > now) {
@@ -163,8 +163,8 @@ impl Transaction<'_> {
         Ok(sub_queues.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Removes a task from the pending batch of its sub-queue; returns the size of its payload in
-    /// bytes if it was there.
+    /// Removes a task from the pending batch of its sub-queue. Returns the size of its payload in
+    /// bytes if it was an item.
     pub(in crate::sqlite::verbs) fn leave_pending_batch(&mut self, task: &LiveTask) -> Result<Option<u64>> {
         let bytes: Option<i64> = self
             .connection
@@ -184,8 +184,8 @@ impl Transaction<'_> {
         Ok(Some(bytes))
     }
 
-    /// Takes a batch item that has ended or was removed out of its pending batch or its batch,
-    /// unless it ended with the batch.
+    /// Removes an ended or removed item from its pending batch or its batch, unless it ended with
+    /// the batch.
     pub(in crate::sqlite::verbs) fn leave_batch(&mut self, task: &LiveTask, is_removed: bool) -> Result<()> {
         let Some(batch) = self.batch_of(task.id)? else { return self.leave_pending_batch(task).map(drop) };
         let live = self.live(batch)?;
@@ -207,32 +207,32 @@ impl Transaction<'_> {
         Ok(statement.query_row([item.0], |row| row.get(0).map(TaskId)).optional()?)
     }
 
-    /// Deletes the record that a task is an item of its batch.
+    /// Deletes the record of the batch that a task is an item of.
     pub(in crate::sqlite::verbs) fn forget_batch_of(&self, item: TaskId) -> Result<()> {
         self.connection.prepare_cached("DELETE FROM batch_item WHERE task = ?")?.execute([item.0])?;
         Ok(())
     }
 
-    /// Returns the first item of a batch from a number on.
+    /// Returns the first item of a batch with at least the number `from`.
     fn next_item(&self, batch: TaskId, from: i64) -> Result<Option<TaskId>> {
         let mut statement =
             self.connection.prepare_cached("SELECT min(task) FROM batch_item WHERE batch = ? AND task >= ?")?;
         Ok(statement.query_row([batch.0, from], |row| row.get::<_, Option<i64>>(0))?.map(TaskId))
     }
 
-    /// Returns the batch of a live task, if the task is an item of a batch that has not ended.
+    /// Returns the live batch of which a task is an item.
     pub(in crate::sqlite::verbs) fn live_batch_of(&self, task: &LiveTask) -> Result<Option<LiveTask>> {
         let batch = if is_batch_item(task) { self.batch_of(task.id)? } else { None };
         batch.map_or(Ok(None), |batch| self.live(batch))
     }
 
-    /// Returns the state of a live task; an item runs while its batch does.
+    /// Returns the state of a live task. An item is running while its batch is.
     pub(in crate::sqlite::verbs) fn standing_of(&self, task: &LiveTask) -> Result<TaskState> {
         let runs = self.live_batch_of(task)?.is_some_and(|batch| batch.running.is_some());
         Ok(if runs { TaskState::Running } else { task.state() })
     }
 
-    /// Returns the items of a batch that were asked to stop.
+    /// Returns the items of a batch whose cancellation was requested.
     fn items_to_cancel(&self, batch: &LiveTask) -> Result<Vec<TaskId>> {
         if batch.links & BATCH == 0 {
             return Ok(Vec::new());
@@ -247,8 +247,8 @@ impl Transaction<'_> {
         Ok(!self.items_to_cancel(batch)?.is_empty())
     }
 
-    /// Makes a task wait again. If it is a batch, the items whose cancellation was requested while
-    /// it ran are taken out of it. Returns the new state.
+    /// Finishes making a batch wait again: removes the items whose cancellation was requested while
+    /// it ran. Returns the new state of the task.
     pub(in crate::sqlite::verbs) fn let_go(&mut self, task: &LiveTask) -> Result<TaskState> {
         let items_to_cancel = self.items_to_cancel(task)?;
         if items_to_cancel.is_empty() {
@@ -262,8 +262,8 @@ impl Transaction<'_> {
         Ok(self.live(task.id)?.map_or(TaskState::Cancelled, |live| live.state()))
     }
 
-    /// Returns true if the time to live of a task no longer applies, because the task is an item of
-    /// a batch that has started; then it is deleted.
+    /// Returns true if a task's time to live no longer applies, because the task is an item of a
+    /// batch that has started. Then deletes it.
     pub(in crate::sqlite::verbs) fn outlives(&mut self, task: &LiveTask) -> Result<bool> {
         let batch = self.live_batch_of(task)?;
         if !batch.is_some_and(|batch| aggregate::has_started(batch.state(), batch.attempts)) {
@@ -276,8 +276,8 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    /// Ends the next item of an ended batch, from a number on. Returns the number to continue from,
-    /// if some items may be left.
+    /// Ends the first item of an ended batch with at least the number `from`. Returns the number to
+    /// continue from, if items may be left.
     pub(super) fn end_next_item(&mut self, batch: TaskId, ended: Ended, from: i64) -> Result<Option<i64>> {
         let Some(item) = self.next_item(batch, from)? else {
             self.connection.prepare_cached("DELETE FROM batch WHERE task = ?")?.execute([batch.0])?;
@@ -289,7 +289,7 @@ impl Transaction<'_> {
         Ok(Some(item.0 + 1))
     }
 
-    /// Records that a task is a batch whose items have not all ended.
+    /// Records that a task is a batch with items that must end with it.
     pub(in crate::sqlite::verbs) fn note_batch(&mut self, task: TaskId) -> Result<()> {
         self.add_link(task, BATCH)?;
         self.connection.prepare_cached("INSERT OR IGNORE INTO batch (task) VALUES (?)")?.execute([task.0])?;
@@ -315,8 +315,7 @@ impl Transaction<'_> {
         Ok(statement.query_row([task.0], |row| row.get(0)).optional()?)
     }
 
-    /// Returns the items that wait again with a batch that is retried after its end: those that
-    /// have ended.
+    /// Returns the ended items of an ended batch, which wait again when the batch is retried.
     pub(in crate::sqlite::verbs) fn items_to_retry(
         &self,
         batch: TaskId,
@@ -343,7 +342,7 @@ impl Transaction<'_> {
         Ok(to_retry)
     }
 
-    /// Makes the items that ended with a batch wait with it again.
+    /// Makes ended items wait again with their batch.
     pub(in crate::sqlite::verbs) fn retry_items(
         &mut self,
         batch: TaskId,
@@ -362,8 +361,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Takes an item that is retried by itself out of its batch, and adds it to a pending batch
-    /// again.
+    /// Removes an item that is retried alone from its batch, and adds it to a pending batch.
     pub(in crate::sqlite::verbs) fn add_to_batch_again(&mut self, item: TaskId, ended: &EndedTask) -> Result<()> {
         let Some(aggregate) = ended.options.aggregate else { return Ok(()) };
         self.forget_batch_of(item)?;

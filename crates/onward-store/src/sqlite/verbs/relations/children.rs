@@ -1,4 +1,4 @@
-//! Parents and children.
+//! Parents and children: a parent can wait for its children, and its failure cancels them.
 
 use bytes::Bytes;
 use rusqlite::{OptionalExtension, params};
@@ -17,7 +17,7 @@ use crate::sqlite::columns::task_options::TaskOptions;
 use crate::sqlite::commit::transaction::{LiveTask, RunningAttempt, Transaction, VerbError, VerbResult};
 
 impl Transaction<'_> {
-    /// Rejects an unknown parent, and a child that would wait for a parent that waits for it.
+    /// Rejects a parent that does not exist, and a child that would wait for its own parent.
     pub(in crate::sqlite::verbs) fn check_parent(&mut self, new: &NewTask) -> VerbResult<()> {
         let Some(parent) = new.parent else { return Ok(()) };
         self.flush_completions()?;
@@ -29,12 +29,12 @@ impl Transaction<'_> {
         }
     }
 
-    /// Rejects children that wait for their own parent.
+    /// Rejects dependencies that lead to the parent.
     fn check_circle(&self, parent: TaskId, tasks: &[TaskId]) -> VerbResult<()> {
         children::check_circle(parent, tasks, |task| self.open_of(task).map_err(VerbError::from))
     }
 
-    /// Returns the tasks that a task still depends on.
+    /// Returns the tasks for whose end a task still waits.
     fn open_of(&self, task: TaskId) -> Result<Vec<TaskId>> {
         let mut statement =
             self.connection.prepare_cached("SELECT task FROM dependency WHERE dependent = ? ORDER BY task")?;
@@ -42,8 +42,8 @@ impl Transaction<'_> {
         Ok(open.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Makes a task that was just inserted its parent's child. A parent that waits for its children
-    /// waits for it too; one that ended without completing cancels the child.
+    /// Makes a new task a child of its parent. A parent that waits for its children also waits for
+    /// this one. A parent that ended without completing cancels it.
     pub(in crate::sqlite::verbs) fn join_family(&mut self, id: TaskId, new: &NewTask) -> Result<()> {
         let Some(parent) = new.parent else { return Ok(()) };
         self.flush_completions()?;
@@ -62,7 +62,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Ends an attempt until all children have ended. If they have, the task waits again at once.
+    /// Ends an attempt until all children have ended. If they have already, the task waits for a
+    /// worker at once.
     pub(in crate::sqlite) fn await_children(
         &mut self,
         lease: Lease,
@@ -91,7 +92,8 @@ impl Transaction<'_> {
         Ok(Outcome::AwaitsChildren { state })
     }
 
-    /// Returns the live children, one more than a task may await.
+    /// Returns the live children: at most one more than a task may await, so that the caller sees
+    /// an excess.
     fn live_children(&self, parent: TaskId) -> Result<Vec<TaskId>> {
         let limit = bounds::AWAITED_CHILDREN.saturating_add(1).cast_signed();
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/relations/live_children.sql"))?;
@@ -99,7 +101,7 @@ impl Transaction<'_> {
         Ok(children.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Returns the first child that was submitted since a moment and did not complete.
+    /// Returns the first child that was submitted since `since` and did not complete.
     fn failed_child(&self, parent: TaskId, since: i64) -> Result<Option<(TaskId, TaskState)>> {
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/relations/failed_child.sql"))?;
         let found: Option<(i64, i64)> =
@@ -118,7 +120,8 @@ impl Transaction<'_> {
         self.cache.running_rows.remove(task.id);
         self.leave_lease(task.id)?;
         self.count_end(task.sub_queue)?;
-        // The task's own dependencies are settled; from now on the policy is about its children.
+        // The task's own dependencies have ended, so its policy for failures can now be that for
+        // its children.
         let options = TaskOptions { on_dependency_failure: on_failure, ..task.options.clone() };
         self.connection.prepare_cached(include_str!("../../sql/relations/await_children.sql"))?.execute(params![
             task.id.0,
@@ -137,7 +140,7 @@ impl Transaction<'_> {
         if live.is_empty() { self.unblock(&blocked) } else { Ok(TaskState::Blocked) }
     }
 
-    /// Stores a checkpoint of a running task.
+    /// Stores the checkpoint of a running task.
     pub(in crate::sqlite) fn save_checkpoint(&mut self, lease: Lease, checkpoint: &Bytes) -> VerbResult<Outcome> {
         let (task, _) = self.running_under(lease)?;
         let kind = self.cache.names.sub_queue(task.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
@@ -159,7 +162,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Returns the checkpoint that a parent left for its next attempt.
+    /// Returns the checkpoint that an attempt left for the next one.
     pub(in crate::sqlite::verbs) fn checkpoint_of(&self, task: &LiveTask) -> Result<Option<Bytes>> {
         if task.links & CHECKPOINT == 0 {
             return Ok(None);
@@ -169,7 +172,7 @@ impl Transaction<'_> {
         Ok(checkpoint.map(Bytes::from))
     }
 
-    /// Cancels the next child of an ended task, from a number on. Returns its number.
+    /// Cancels the next child of an ended task, from a number on, and returns the child's number.
     pub(super) fn cancel_next_child(
         &mut self,
         parent: TaskId,
@@ -189,7 +192,7 @@ impl Transaction<'_> {
         Ok(child)
     }
 
-    /// Cancels a child of an ended parent, or asks it to stop if it runs.
+    /// Cancels a child of an ended parent, or requests its cancellation if it runs.
     fn cancel_child(&mut self, child: TaskId, parent: TaskId, ended: Ended) -> Result<()> {
         match self.live(child)? {
             Some(live) if self.notify_of_cancel(&live)? => Ok(()),
@@ -202,7 +205,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Removes a child that was removed from the live tasks or from history.
+    /// Deletes the record of a parent's child that was removed.
     pub(in crate::sqlite::verbs) fn forget_child(&self, child: TaskId, parent: Option<i64>) -> Result<()> {
         if let Some(parent) = parent {
             self.connection
@@ -213,8 +216,8 @@ impl Transaction<'_> {
     }
 }
 
-/// Returns true if a blocked task waits for its children: only a task that has run has a
-/// checkpoint.
+/// Returns true if a blocked task waits for its children. Only such a task has a checkpoint while
+/// it is blocked and awaits no external completion.
 fn awaits_children(task: &LiveTask) -> bool {
     task.blocked && task.links & (CHECKPOINT | AWAITED) == CHECKPOINT
 }
@@ -228,7 +231,7 @@ fn on_tasks(dependencies: &Dependencies) -> Vec<TaskId> {
     dependencies.tasks.iter().filter_map(task).collect()
 }
 
-/// Converts the outcome of a check for circles.
+/// Converts the result of a check for circles to a boolean.
 fn is_no_circle(checked: VerbResult<()>) -> Result<bool> {
     match checked {
         Ok(()) => Ok(true),

@@ -1,9 +1,10 @@
-//! Dependencies between tasks, and the effects of a task's end on its dependents.
+//! Dependencies between tasks, and the effects of an end on dependents.
 //!
-//! An edge is a row of `dependency`. A task with dependents has [`DEPENDENTS`] among the links of
-//! its row, so that the end of any other task needs no lookup. A task that is over is queued in
-//! [`Transaction::unpropagated_ends`] until its dependents are notified, which a write does last.
-//! The rest is stored in `unpropagated_end` for the next sweeps.
+//! A dependency is a row of `dependency`. A task with dependents has the bit [`DEPENDENTS`] in the
+//! column `links`, so the end of any other task needs no lookup. An ended task is queued in
+//! [`Transaction::unpropagated_ends`]. The last step of a write updates the dependents of queued
+//! tasks, up to a bound. What is left is stored in the table `unpropagated_end` for the next
+//! sweeps.
 
 use std::collections::VecDeque;
 
@@ -25,17 +26,18 @@ use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 /// An ended task whose dependents are to be updated.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct UnpropagatedEnd {
-    /// Its position in the queue, if it is kept in the table.
+    /// Its position in the table `unpropagated_end`, if it is there.
     number: Option<i64>,
     /// The ended task.
     task: TaskId,
     /// The way in which it ended.
     ended: Ended,
-    /// The highest task number at that time: later tasks depend on what it does when it is retried.
+    /// The highest task number at the time of the end. A later task depends on the outcome of a
+    /// retry instead.
     up_to: i64,
-    /// The next of its children to be cancelled, if they are.
+    /// The number of the next child to cancel; the largest number if none is cancelled.
     next_child: i64,
-    /// The next of its items to end, if it is a batch and some may be left.
+    /// The number of the next item to end, if it is a batch with items left.
     next_item: Option<i64>,
 }
 
@@ -43,12 +45,12 @@ pub(in crate::sqlite) struct UnpropagatedEnd {
 struct DependentOf {
     /// The dependent.
     task: TaskId,
-    /// True if it depends on other tasks that have not ended.
+    /// True if it also depends on other tasks that have not ended.
     for_others: bool,
 }
 
 impl Transaction<'_> {
-    /// Rejects dependencies that are not tasks of the store.
+    /// Rejects dependencies on tasks that do not exist.
     pub(in crate::sqlite::verbs) fn check_dependencies(&mut self, dependencies: &Dependencies) -> VerbResult<()> {
         self.flush_completions()?;
         for dependency in &dependencies.tasks {
@@ -64,7 +66,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Returns the initial state of a new task.
+    /// Returns the state in which a new task begins, by its dependencies.
     pub(in crate::sqlite::verbs) fn standing(&mut self, dependencies: &Dependencies) -> Result<Standing> {
         if dependencies.is_empty() {
             return Ok(Standing::Free);
@@ -79,7 +81,7 @@ impl Transaction<'_> {
         Ok(dependencies::at_submission(&found, dependencies.on_failure))
     }
 
-    /// Returns a dependency, or how it has ended.
+    /// Returns the state of a dependency: live, or the way in which it ended.
     fn dependent(&self, task: TaskId) -> Result<Dependent> {
         let is_known = self.cache.running_rows.get(task).is_some() || self.cache.index.has_waiting_row(task);
         if is_known || self.is_live(task)? {
@@ -94,7 +96,7 @@ impl Transaction<'_> {
         Ok(statement.query_row([task.0], |row| row.get(0))?)
     }
 
-    /// Applies the state of a task that was just inserted as blocked.
+    /// Applies the outcome of its dependencies to a task that was just inserted as blocked.
     pub(in crate::sqlite::verbs) fn stand(&mut self, id: TaskId, standing: &Standing) -> Result<()> {
         match standing {
             Standing::Free => Ok(()),
@@ -128,8 +130,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Settles the links of an ended task: it waits for nothing, and its dependents are to be
-    /// updated.
+    /// Handles the relations of an ended task: it waits for nothing any more, and the update of its
+    /// dependents is queued.
     pub(in crate::sqlite::verbs) fn propagate_end(&mut self, task: &LiveTask, ended: Ended) -> Result<()> {
         if task.blocked {
             self.connection.prepare_cached("DELETE FROM dependency WHERE dependent = ?")?.execute([task.id.0])?;
@@ -160,20 +162,21 @@ impl Transaction<'_> {
         self.unpropagated_ends.push_back(end);
     }
 
-    /// Returns the queue entry of an ended task that has neither items nor children that follow.
+    /// Returns the queue entry of an ended task without items and without children to cancel.
     fn end_to_propagate(&self, task: TaskId, ended: Ended) -> UnpropagatedEnd {
         let up_to = self.cache.next_task - 1;
         UnpropagatedEnd { number: None, task, ended, up_to, next_child: i64::MAX, next_item: None }
     }
 
-    /// Updates the dependents of ended tasks, in the order of the ends; what is left is for the
-    /// next sweep.
+    /// Updates the dependents of ended tasks in the order of the ends, at most [`bounds::CASCADE`]
+    /// of them. The next sweep continues.
     pub(in crate::sqlite) fn propagate_ends(&mut self) -> Result<()> {
         if self.unpropagated_ends.is_empty() && !self.cache.has_unpropagated_ends {
             return Ok(());
         }
         let mut queue = self.read_unpropagated()?;
-        // Entries that are still in the table come before the new ones.
+        // Entries in the table are older, so they come first. New ones wait until all of those were
+        // read.
         let is_whole = queue.len() < bounds::CASCADE;
         for _ in 0..bounds::CASCADE {
             if is_whole {
@@ -191,7 +194,7 @@ impl Transaction<'_> {
         queue.into_iter().filter(|end| end.number.is_none()).try_for_each(|end| self.save_unpropagated(end))
     }
 
-    /// Reads ends whose dependents were not all updated by earlier writes.
+    /// Reads the ends in the table, whose dependents earlier writes did not all update.
     fn read_unpropagated(&self) -> Result<VecDeque<UnpropagatedEnd>> {
         if !self.cache.has_unpropagated_ends {
             return Ok(VecDeque::new());
@@ -213,7 +216,7 @@ impl Transaction<'_> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Writes an end whose dependents are left for the next sweep.
+    /// Writes an end to the table, for the next sweep.
     fn save_unpropagated(&self, end: UnpropagatedEnd) -> Result<()> {
         let code = end.ended.map_or(0, TaskState::code);
         self.connection
@@ -224,7 +227,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Writes how far an end has been propagated.
+    /// Writes the progress of an end in the table.
     fn note_progress(&self, end: Option<&UnpropagatedEnd>) -> Result<()> {
         if let Some(UnpropagatedEnd { number: Some(number), next_child, next_item, .. }) = end {
             self.connection
@@ -234,7 +237,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Removes an end that is propagated completely.
+    /// Deletes an end whose effects are complete from the table.
     fn forget_unpropagated(&self, end: UnpropagatedEnd) -> Result<()> {
         if let Some(number) = end.number {
             self.connection.prepare_cached("DELETE FROM unpropagated_end WHERE number = ?")?.execute([number])?;
@@ -242,8 +245,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Updates the first of a task's dependents, ends the next of its items, or cancels the next of
-    /// its children. Returns true if there may be more of any.
+    /// Updates one dependent, ends one item, or cancels one child of an ended task. Returns true if
+    /// there may be more.
     fn propagate_next(&mut self, end: &mut UnpropagatedEnd) -> Result<bool> {
         let mut dependents = self.first_dependents(*end)?.into_iter();
         if let Some(dependent) = dependents.next() {
@@ -263,8 +266,7 @@ impl Transaction<'_> {
         Ok(child.is_some())
     }
 
-    /// Returns the first of a task's dependents, and one more that shows whether there are further
-    /// ones.
+    /// Returns the first dependent of a task, and a second one if there are more.
     fn first_dependents(&self, end: UnpropagatedEnd) -> Result<Vec<DependentOf>> {
         let mut statement = self.connection.prepare_cached(prepared_statements::FIRST_DEPENDENTS)?;
         let dependents = statement.query_map([end.task.0, end.up_to], |row| {
@@ -273,7 +275,8 @@ impl Transaction<'_> {
         Ok(dependents.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Applies an end to a dependent: it is unblocked, ended, or continues to wait for others.
+    /// Applies an end to a dependent, which becomes unblocked, ends, or continues to wait for other
+    /// tasks.
     fn propagate_to_dependent(&mut self, end: UnpropagatedEnd, dependent: &DependentOf) -> Result<()> {
         if dependent.for_others && end.ended == Some(TaskState::Completed) {
             return Ok(());
@@ -300,7 +303,7 @@ impl Transaction<'_> {
         self.end_unheld(task, state)
     }
 
-    /// Unblocks a task: it waits for a worker, or for its time.
+    /// Unblocks a task, which then waits for a worker or for its due time.
     pub(in crate::sqlite) fn unblock(&mut self, task: &LiveTask) -> Result<TaskState> {
         if self.stands_aside(task, TaskState::Waiting)? {
             return Ok(TaskState::Blocked);

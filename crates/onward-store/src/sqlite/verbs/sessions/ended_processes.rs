@@ -1,4 +1,4 @@
-//! Takes over the sessions of processes that have ended.
+//! Sessions of processes that have ended.
 
 use rusqlite::params;
 
@@ -6,9 +6,9 @@ use crate::api::error::Result;
 use crate::sqlite::commit::transaction::Transaction;
 
 impl Transaction<'_> {
-    /// Lets the sessions of ended processes lapse, so that the next sweep requeues their tasks. The
-    /// sessions of other live processes get a whole lease from now: while they were alone they had
-    /// no need to renew.
+    /// Lets the sessions of ended processes lapse, so that the next sweep takes their tasks back.
+    /// Extends the sessions of other live processes by a whole lease: a process that was alone did
+    /// not renew them.
     pub(in crate::sqlite) fn lapse_ended_processes(
         &mut self,
         own: &str,
@@ -20,7 +20,7 @@ impl Transaction<'_> {
             }
             let is_alive = is_alive(&process);
             if !is_alive {
-                // The session may hold nothing, and would not lapse then.
+                // A session without tasks is not lapsed by the sweep, so its preferences end here.
                 self.prefer_no_longer(session)?;
             }
             let sql = if is_alive {

@@ -1,4 +1,4 @@
-//! Sweeps: the changes that are due to time alone.
+//! Sweeps: the changes that time alone causes.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use crate::sqlite::commit::prepared_statements;
 use crate::sqlite::commit::transaction::{Transaction, VerbResult};
 
 impl Transaction<'_> {
-    /// Sweeps, and returns the next time at which a sweep has something to do.
+    /// Sweeps. The outcome has the time until another sweep has an effect.
     pub(in crate::sqlite) fn sweep(&mut self) -> VerbResult<Swept> {
         let swept = self.sweep_now()?;
         let next = [self.next_due()?, self.next_token(None)?];
         Ok(Swept { next_due: next.into_iter().flatten().min(), ..swept })
     }
 
-    /// Sweeps without returning when the next sweep is due.
+    /// Sweeps without computing the time of the next sweep.
     pub(in crate::sqlite::verbs) fn sweep_now(&mut self) -> VerbResult<Swept> {
         self.end_pauses()?;
         self.forget_unused_affinity_keys()?;
@@ -28,8 +28,7 @@ impl Transaction<'_> {
         let due = self.promote_due()?;
         let lost = self.lapse_sessions()?;
         self.fail_overdue()?;
-        // Last, because a requeued task may have expired in the meantime, and a claim should not
-        // come upon it.
+        // Last, because a task of a lapsed session may have expired, and a claim must not find it.
         let expired = self.expire()?;
         let batches = self.submit_ready_batches()?;
         self.propagate_ends()?;
@@ -37,7 +36,7 @@ impl Transaction<'_> {
         Ok(Swept { due: due + batches, expired, lost, next_due: None })
     }
 
-    /// Ends pauses whose time is over.
+    /// Ends pauses whose end has passed.
     fn end_pauses(&mut self) -> Result<()> {
         for scope in self.cache.pauses.elapsed(self.now) {
             self.cache.pauses.clear(self.connection, &scope)?;
@@ -48,12 +47,12 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Moves tasks that are due to their ready lists.
+    /// Moves scheduled tasks that are due to their ready lists.
     fn promote_due(&mut self) -> Result<u64> {
         let due = self.cache.index.due(self.connection, self.now.as_microseconds(), bounds::SWEEP)?;
         for (run_at, task, sub_queue) in &due {
             self.cache.index.remove_scheduled(self.connection, *run_at, *task, *sub_queue)?;
-            // Two statements, because SQLite builds a table for one that returns rows.
+            // Two statements: SQLite would create a temporary table for one with `RETURNING`.
             let priority: u8 = self
                 .connection
                 .prepare_cached("SELECT priority FROM task WHERE id = ?")?
@@ -66,7 +65,7 @@ impl Transaction<'_> {
         Ok(due.len() as u64)
     }
 
-    /// Ends tasks whose time is over.
+    /// Ends tasks that have expired.
     fn expire(&mut self) -> Result<u64> {
         let expired = self.cache.index.expired(self.connection, self.now.as_microseconds(), bounds::SWEEP)?;
         let mut ended = 0;
@@ -80,8 +79,8 @@ impl Transaction<'_> {
         Ok(ended)
     }
 
-    /// Requeues the tasks of sessions whose lease is over, and deletes sessions that have running
-    /// nothing for long.
+    /// Takes the tasks of sessions back whose lease is over. Deletes sessions that have held no
+    /// task for long.
     fn lapse_sessions(&mut self) -> Result<u64> {
         let mut lost = 0;
         let (lapsed, forgotten) = self.sessions_over()?;
@@ -97,7 +96,8 @@ impl Transaction<'_> {
         Ok(lost as u64)
     }
 
-    /// Returns the sessions whose lease is over: those that lapse, and those that are deleted.
+    /// Returns the sessions whose lease is over: those with tasks, which lapse, and those to
+    /// delete.
     fn sessions_over(&self) -> Result<(Vec<i64>, Vec<i64>)> {
         let mut statement = self.connection.prepare_cached(prepared_statements::SESSIONS_OVER)?;
         let mut sessions = statement.query([self.steady])?;
@@ -115,14 +115,14 @@ impl Transaction<'_> {
         Ok((lapsed, forgotten))
     }
 
-    /// Returns true if a session holds a task. Not a subquery of the callers: SQLite would build an
-    /// index of all leases for it, each time.
+    /// Returns true if a session holds a task. A query of its own: as a subquery, SQLite would
+    /// build an index of all leases each time.
     fn holds_something(&self, session: i64) -> Result<bool> {
         Ok(!self.running_tasks(session, 1)?.is_empty())
     }
 
-    /// Requeues the tasks of a session, at most `limit`; the session is deleted when it holds
-    /// nothing more.
+    /// Takes back at most `limit` tasks of a session, and deletes the session if it holds no more.
+    /// Returns the number of tasks.
     pub(in crate::sqlite) fn lapse(&mut self, session: i64, limit: usize) -> Result<usize> {
         let tasks = self.running_tasks(session, limit)?;
         for task in &tasks {
@@ -138,7 +138,7 @@ impl Transaction<'_> {
         Ok(tasks.len())
     }
 
-    /// Returns the time until time alone changes something, tokens apart.
+    /// Returns the time until the next change that time alone causes, without tokens.
     pub(in crate::sqlite) fn next_due(&mut self) -> Result<Option<Duration>> {
         let wall = [
             self.cache.index.next_time(self.connection)?,
@@ -154,7 +154,7 @@ impl Transaction<'_> {
         Ok([next, self.next_release()?].into_iter().flatten().min())
     }
 
-    /// Returns the time at which the next session lapses that holds something.
+    /// Returns the time at which the next session with tasks lapses.
     fn next_lapse(&self) -> Result<Option<i64>> {
         let mut statement = self.connection.prepare_cached(prepared_statements::SESSIONS_BY_END)?;
         let mut sessions = statement.query([])?;
@@ -167,7 +167,7 @@ impl Transaction<'_> {
     }
 }
 
-/// Returns a steady time of a column.
+/// Returns a steady time from a column.
 fn steady(microseconds: i64) -> Duration {
     Duration::from_micros(u64::try_from(microseconds).unwrap_or(0))
 }

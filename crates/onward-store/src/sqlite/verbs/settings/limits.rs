@@ -13,7 +13,7 @@ use crate::sqlite::limits::deferred_counters::leases_of_groups;
 use crate::sqlite::limits::limit_usage::ScopeNumber;
 
 impl Transaction<'_> {
-    /// Sets a limit. Tasks that run already count from now on.
+    /// Sets a limit. Tasks that run already count.
     pub(in crate::sqlite) fn set_limit(&mut self, set: &SetLimit) -> VerbResult<Outcome> {
         rules::limit::check(set)?;
         let (queue, kind) = match &set.scope {
@@ -36,7 +36,7 @@ impl Transaction<'_> {
         Ok(Outcome::LimitSet(limit))
     }
 
-    /// Rejects a new limit of groups if there are too many.
+    /// Rejects a limit of a further group if there are too many.
     fn check_group_limits(&self, scope: &LimitScope) -> VerbResult<()> {
         let is_of_groups = |scope: &&LimitScope| matches!(scope, LimitScope::Group(_) | LimitScope::Groups(_));
         let known = self.cache.limits.configured();
@@ -47,7 +47,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Returns the present limit of a scope.
+    /// Returns the limit of a scope before a change.
     fn limit_before(&self, scope: &LimitScope) -> Limit {
         self.cache.limits.configured().get(scope).copied().unwrap_or_default()
     }
@@ -80,7 +80,7 @@ impl Transaction<'_> {
         Ok(limit)
     }
 
-    /// Sets the limit of groups, and settles each group that it concerns.
+    /// Sets the limit of groups, and updates each existing group that it concerns.
     fn set_limit_of_groups(&mut self, set: &SetLimit) -> Result<Limit> {
         let limit = rules::limit::after(self.limit_before(&set.scope), set);
         self.cache.limits.set(self.connection, &set.scope, None, limit, 0)?;
@@ -110,8 +110,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// Returns the number of running tasks of a kind, or of all. Cost: proportional to that number,
-    /// so it is counted when a limit is set.
+    /// Returns the number of running tasks of a kind, or of all kinds. Its cost is proportional to
+    /// that number, so it is called only when a limit is set.
     fn count_leases_of_kind(&self, kind: Option<i64>) -> Result<i64> {
         let mut statement =
             self.connection.prepare_cached(include_str!("../../sql/settings/count_leases_of_kind.sql"))?;

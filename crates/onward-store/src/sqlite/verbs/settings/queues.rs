@@ -23,7 +23,7 @@ impl Transaction<'_> {
         Ok(Outcome::QueueSet(settings))
     }
 
-    /// Sets the settings of a queue from now on.
+    /// Stores the settings of a queue.
     pub(super) fn keep_queue(&mut self, number: i64, settings: QueueSettings) -> Result<()> {
         let running = if settings.concurrency.is_some() { self.count_leases(number)? } else { 0 };
         self.cache.queues.set(self.connection, number, settings, running)?;
@@ -38,9 +38,9 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// Returns the number of running tasks of a queue. Cost: proportional to all running tasks, so
-    /// it is counted when a limit is set, and then maintained by [`count_start`](Self::count_start)
-    /// and [`count_end`](Self::count_end).
+    /// Returns the number of running tasks of a queue. Its cost is proportional to all running
+    /// tasks, so it is called only when a limit is set. [`count_start`](Self::count_start) and
+    /// [`count_end`](Self::count_end) then maintain the number.
     pub(super) fn count_leases(&self, queue: i64) -> Result<i64> {
         let mut statement =
             self.connection.prepare_cached(include_str!("../../sql/settings/count_leases_of_queue.sql"))?;

@@ -49,7 +49,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// Resumes a schedule from its next firing, which the caller computed from the given revision.
+    /// Resumes a schedule from its next firing, which the caller computed from revision `revision`.
     pub(in crate::sqlite) fn resume_schedule(
         &mut self,
         name: &Name,
@@ -64,8 +64,8 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// Fires a schedule: submits a task for each firing, as far as the overlap policy permits. A
-    /// stale revision is rejected, so that two nodes do not fire twice.
+    /// Fires a schedule: submits a task for each firing that the overlap policy permits. Rejects a
+    /// stale revision, so that two nodes do not fire twice.
     pub(in crate::sqlite) fn fire_schedule(&mut self, fire: &FireSchedule) -> VerbResult<Outcome> {
         rule::check_fire(fire)?;
         let mut record = self.schedule_as_read(&fire.name, fire.revision)?;
@@ -79,13 +79,13 @@ impl Transaction<'_> {
         }
         rule::finish(&mut record, fire, self.now);
         if record.pending_at.is_some() {
-            // The node that runs the schedules waits for another task now.
+            // The node that runs schedules now waits for the end of another task.
             self.hint.schedules += 1;
         }
         Ok(Outcome::ScheduleFired(Fired { firings, revision: self.put_schedule(record)? }))
     }
 
-    /// Submits the task of one firing, or does what the overlap policy says.
+    /// Handles one firing: submits its task, or follows the overlap policy.
     fn fire_once(&mut self, record: &ScheduleRecord, overlap: Overlap, at: Timestamp) -> VerbResult<Firing> {
         match rule::decide(overlap, self.previous_firing(record)?, record.pending_at.is_some()) {
             Decision::Submit => {}
@@ -115,7 +115,7 @@ impl Transaction<'_> {
         self.find_schedule(name)?.ok_or_else(|| Refusal::ScheduleNotFound(name.clone()).into())
     }
 
-    /// Returns the schedule, if it has not changed since it was read.
+    /// Returns the schedule, or the refusal if it has changed since `revision`.
     fn schedule_as_read(&self, name: &Name, revision: u64) -> VerbResult<ScheduleRecord> {
         let record = self.known_schedule(name)?;
         if record.revision == revision { Ok(record) } else { Err(Refusal::ScheduleChanged(name.clone()).into()) }

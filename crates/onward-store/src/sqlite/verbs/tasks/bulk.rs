@@ -1,4 +1,4 @@
-//! Bulk operations: one verb applied to many tasks.
+//! Bulk operations: one operation applied to many tasks.
 
 use crate::api::bulk::{Bulk, BulkDone, BulkVerb};
 use crate::api::error::Result;
@@ -10,8 +10,8 @@ use crate::sqlite::reads::filter::Range;
 use crate::sqlite::reads::list::newest_ids;
 
 impl Transaction<'_> {
-    /// Applies a verb to a chunk of the tasks that a filter selects. A rejected task does not stop
-    /// the others.
+    /// Applies an operation to a chunk of the tasks that a filter selects. A rejected task does not
+    /// stop the others.
     pub(in crate::sqlite) fn bulk(&mut self, bulk: &Bulk) -> VerbResult<BulkDone> {
         let Some(chunk) = Chunk::of(bulk, TaskId(self.cache.next_task - 1)) else { return Ok(BulkDone::default()) };
         if chunk.filter.asks_for_tags() {
@@ -20,7 +20,7 @@ impl Transaction<'_> {
         let range = Range { from: Some(chunk.from), before: Some(chunk.before) };
         let mut tasks = newest_ids(self.connection, &chunk.filter, range, chunk.limit + 1)?;
         let mut done = BulkDone { next: chunk.cut(&mut tasks), ..BulkDone::default() };
-        // All states are read first: the end of one task may wake or end another.
+        // All states are read first, because the end of one task may wake or end another.
         let mut selected = Vec::with_capacity(tasks.len());
         for task in tasks {
             selected.extend(self.state_of(task)?.map(|before| (task, before)));
@@ -35,7 +35,7 @@ impl Transaction<'_> {
         Ok(done)
     }
 
-    /// Returns the state of a task by which a filter selects it; `None` if there is no such task.
+    /// Returns the state of a task, which the filter compares; `None` if the task does not exist.
     fn state_of(&mut self, task: TaskId) -> Result<Option<TaskState>> {
         match self.live(task)? {
             Some(live) => Ok(Some(live.state())),
@@ -43,7 +43,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Applies a verb to one task.
+    /// Applies the operation to one task.
     fn bulk_one(&mut self, verb: &BulkVerb, task: TaskId) -> VerbResult<Outcome> {
         match verb {
             BulkVerb::Cancel => self.cancel(task),

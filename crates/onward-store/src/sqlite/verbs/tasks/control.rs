@@ -1,4 +1,4 @@
-//! Operators' control of tasks: cancel, retry, pause.
+//! Operators' control of tasks: cancel, retry, pause and resume.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -17,7 +17,7 @@ use crate::sqlite::columns::task_options::TaskOptions;
 use crate::sqlite::commit::transaction::{LiveTask, StatisticsChange, Transaction, VerbResult};
 use crate::sqlite::ready::index::Entry;
 
-/// The data of an ended task that `retry` needs.
+/// The columns of an ended task that `retry` needs.
 pub(in crate::sqlite) struct EndedTask {
     /// The sub-queue's number.
     pub(in crate::sqlite) sub_queue: i64,
@@ -34,14 +34,14 @@ pub(in crate::sqlite) struct EndedTask {
 }
 
 impl EndedTask {
-    /// Returns true if it is an orchestration that may still continue.
+    /// Returns true if it is an orchestration that still accepts messages.
     pub(in crate::sqlite::verbs) fn takes_messages(&self) -> bool {
         self.options.orchestration && TaskState::from_code(self.state).is_some_and(orchestration::takes_messages)
     }
 }
 
 impl Transaction<'_> {
-    /// Cancels a task, or asks it to stop if it runs.
+    /// Cancels a task, or requests its cancellation if it runs.
     pub(in crate::sqlite) fn cancel(&mut self, task: TaskId) -> VerbResult<Outcome> {
         let live = self.live_or_refuse(task)?;
         if self.notify_of_cancel(&live)? {
@@ -55,7 +55,7 @@ impl Transaction<'_> {
         Ok(Outcome::Cancelled)
     }
 
-    /// Asks the worker of a running task to stop. A `mark` of 2 also takes its key away.
+    /// Requests the cancellation of a running task. A `mark` of 2 also takes its key away.
     pub(in crate::sqlite::verbs) fn request_cancel(&mut self, task: &LiveTask, mark: u8) -> Result<()> {
         self.cache.running_rows.remove(task.id);
         if mark > 1
@@ -74,7 +74,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Retries an ended task, with new attempts and under its old number.
+    /// Retries an ended task under its old number. Its attempts begin at zero.
     pub(in crate::sqlite) fn retry(&mut self, task: TaskId) -> VerbResult<Outcome> {
         if let Some(live) = self.live(task)? {
             return Err(Refusal::NotEnded { task, state: live.state() }.into());
@@ -99,7 +99,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// Returns the active workflow run of which a task is a step.
+    /// Returns the active workflow run that a task is a step of.
     fn run_of_step(&self, step: &TaskOptions) -> Result<Option<TaskId>> {
         let Some(parent) = step.parent.filter(|_| step.report.is_some()) else { return Ok(None) };
         let Some(parent) = self.live(parent)? else { return Ok(None) };
@@ -107,7 +107,7 @@ impl Transaction<'_> {
         Ok(orchestration::run_of_step(step.report, Some((parent.id, kind, parent.state()))))
     }
 
-    /// Moves an ended task from history to the waiting tasks.
+    /// Moves an ended task from history back to the live tasks.
     pub(in crate::sqlite::verbs) fn revive(&mut self, task: TaskId, ended: &EndedTask) -> Result<()> {
         if let Some(sub_queue) = self.cache.names.sub_queue(ended.sub_queue) {
             let queue = sub_queue.queue_name.clone();
@@ -116,7 +116,7 @@ impl Transaction<'_> {
         let expires_at =
             expiry_at_submission(ended.options.ttl, ended.options.deadline, self.now).map(Timestamp::as_microseconds);
         let now = self.now.as_microseconds();
-        // The other tasks of its lease may still be running.
+        // The lease may still cover this number, because other tasks of its range are running.
         self.leave_lease(task)?;
         self.connection
             .prepare_cached(include_str!("../../sql/tasks/move_from_history.sql"))?
@@ -167,7 +167,7 @@ impl Transaction<'_> {
         Ok(ended.optional()?)
     }
 
-    /// Returns the active task that has the key of an ended one.
+    /// Returns the active task that holds the key of an ended one.
     pub(in crate::sqlite::verbs) fn key_taken_by(&self, ended: &EndedTask) -> Result<Option<TaskId>> {
         let Some(key) = &ended.key else { return Ok(None) };
         let owner = self.cache.index.key_owner(self.connection, self.kind_of(ended.sub_queue), key)?;
@@ -185,7 +185,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Subtracts one ended task in history.
+    /// Subtracts an ended task in history from the statistics.
     pub(super) fn uncount(&mut self, sub_queue: i64, state: i64) {
         if let Some(state) = TaskState::from_code(state) {
             let base = self.cache.names.ungrouped_of(sub_queue);
@@ -204,7 +204,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// Creates the queue or kind that is paused before its first task.
+    /// Creates a queue or kind that is paused before its first task.
     fn ensure_scope(&mut self, scope: &Scope) -> VerbResult<()> {
         let (queue, kind) = match scope {
             Scope::All => (None, None),
@@ -224,7 +224,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Adds a group that is paused before its first task.
+    /// Creates a group that is paused before its first task.
     fn ensure_paused_group(&mut self, group: &Name) -> VerbResult<()> {
         if let Some(text) = self.cache.names.group_refusal(Some(group)) {
             return Err(Refusal::Invalid(text).into());
@@ -233,7 +233,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Applies a pause or a resume of a scope to the claimable heads, where groups are concerned.
+    /// Applies a pause or a resume to the claimable heads, if the scope is a group.
     pub(in crate::sqlite::verbs) fn refresh_scope(&mut self, scope: &Scope) -> Result<()> {
         let Scope::Group(name) = scope else { return Ok(()) };
         self.cache.names.group(name).map_or(Ok(()), |group| self.refresh_group(group))

@@ -1,4 +1,4 @@
-//! Operators' intervention on a task that does not run: run it now, kill it, delete it.
+//! Interventions of operators in tasks that do not run: run now, kill, delete.
 
 use rusqlite::params;
 
@@ -38,7 +38,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Ends a task that does not run, as a dead letter.
+    /// Ends a task that does not run as a dead letter.
     pub(in crate::sqlite) fn kill(&mut self, task: TaskId) -> VerbResult<Outcome> {
         let live = self.live_or_refuse(task)?;
         intervene::kill(task, self.standing_of(&live)?)?;

@@ -1,4 +1,4 @@
-//! Submission, and what operators do to tasks.
+//! Submission of tasks, and operations on single tasks.
 
 mod bulk;
 pub(super) mod control;

@@ -12,7 +12,7 @@ use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 use crate::sqlite::verbs::relations::batches::is_batch_item;
 
 impl Transaction<'_> {
-    /// Moves a task to another queue: at once, or after its attempt if it runs.
+    /// Moves a task to another queue: at once, or after its attempt if it is running.
     pub(in crate::sqlite) fn move_task(&mut self, id: TaskId, queue: &Name) -> VerbResult<Outcome> {
         let task = self.live_or_refuse(id)?;
         if let Some(text) = self.cache.names.refusal(Some(queue), None) {
@@ -43,7 +43,7 @@ impl Transaction<'_> {
     }
 
     /// Moves a task that is in no list to the queue that was requested while it ran. The caller
-    /// puts it into the list where it then belongs.
+    /// adds it to its new list.
     pub(in crate::sqlite::verbs) fn complete_move(&mut self, task: LiveTask) -> Result<LiveTask> {
         if task.links & MOVING == 0 {
             return Ok(task);
@@ -81,7 +81,7 @@ impl Transaction<'_> {
         Ok(LiveTask { sub_queue, ..task })
     }
 
-    /// Deletes the request to move a task, because it was withdrawn or the task has ended.
+    /// Deletes the request to move a task.
     pub(in crate::sqlite::verbs) fn forget_move(&self, task: &LiveTask) -> Result<()> {
         if task.links & MOVING != 0 {
             self.connection.prepare_cached("DELETE FROM moving WHERE task = ?")?.execute([task.id.0])?;

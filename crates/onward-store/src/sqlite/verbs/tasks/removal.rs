@@ -20,22 +20,22 @@ use crate::sqlite::commit::transition_log::{Logged, decode};
 use crate::sqlite::limits::limit_usage::ScopeNumber;
 use crate::sqlite::verbs::relations::batches::is_batch_item;
 
-/// The extent and the progress of a prune.
+/// The bounds and the progress of a prune.
 ///
-/// Ended tasks are removed in the order of their ends, row by row of the log, from where the last
-/// prune stopped.
+/// It removes ended tasks in the order of their ends, log row by log row, from where the last prune
+/// stopped.
 struct Pruning {
-    /// Tasks that ended before this are removed.
+    /// Tasks that ended before this time are removed.
     before: i64,
-    /// The number of oldest tasks that are removed whenever they ended.
+    /// The number of tasks to remove regardless of the time of their end, the oldest ends first.
     excess: u64,
     /// The number of tasks that may still be removed.
     left: usize,
     /// The number of tasks removed so far.
     removed: u64,
-    /// The row of the last end that was removed.
+    /// The log row of the last end that was removed.
     last_row: i64,
-    /// The row of the first end that stays and is in scope, if it was reached.
+    /// The log row of the first end that stays although it is in scope, if the prune reached one.
     kept_row: Option<i64>,
     /// True if more tasks could be removed.
     more: bool,
@@ -50,7 +50,7 @@ struct Removed {
 }
 
 impl Pruning {
-    /// Returns true if the next end is removed; otherwise records why the prune stops there.
+    /// Returns true if the next end is to be removed. Otherwise records why the prune stops there.
     fn takes(&mut self, row: i64, at: i64) -> bool {
         let is_over = at < self.before || self.excess > 0;
         if is_over && self.left > 0 {
@@ -62,14 +62,14 @@ impl Pruning {
         false
     }
 
-    /// Records the removal of a task whose end is in a log row.
+    /// Records the removal of a task whose end is in log row `row`.
     fn removed(&mut self, row: i64) {
         self.left = self.left.saturating_sub(1);
         self.removed += 1;
         self.last_row = self.last_row.max(row);
     }
 
-    /// Returns the row up to which the log is no longer of use.
+    /// Returns the first log row that must stay.
     fn forget_before(&self) -> i64 {
         self.kept_row.map_or(self.last_row + 1, |kept| kept.min(self.last_row + 1))
     }
@@ -119,8 +119,8 @@ impl Transaction<'_> {
         Ok(tasks)
     }
 
-    /// Removes a task with all its rows. Dependents of a live one are updated as if it had
-    /// been cancelled.
+    /// Removes a task with all its rows. For the dependents of a live task this counts as a
+    /// cancellation.
     pub(in crate::sqlite::verbs) fn remove_without_trace(&mut self, id: TaskId) -> Result<()> {
         if let Some(task) = self.live(id)? {
             self.leave_list(&task.entry())?;
@@ -180,7 +180,7 @@ impl Transaction<'_> {
         Ok(Some(removed))
     }
 
-    /// Removes the rows that a task has in other tables.
+    /// Deletes the rows of a task in other tables.
     fn remove_details(&self, id: TaskId) -> Result<()> {
         self.connection.prepare_cached("DELETE FROM attempt_error WHERE task = ?")?.execute([id.0])?;
         self.connection.prepare_cached("DELETE FROM progress WHERE task = ?")?.execute([id.0])?;
@@ -188,7 +188,7 @@ impl Transaction<'_> {
         self.remove_output(id)
     }
 
-    /// Deletes a queue without live tasks, with its settings.
+    /// Deletes a queue that has no live tasks, with its settings.
     pub(in crate::sqlite) fn delete_queue(&mut self, queue: &Name) -> VerbResult<Outcome> {
         let number = self.cache.names.queue(queue).ok_or_else(|| Refusal::QueueNotFound(queue.clone()))?;
         let live: i64 = self
@@ -209,9 +209,9 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// Removes tasks whose own retention is over. Then removes ended tasks that have none in the
-    /// order in which they ended, by walking the log from its oldest row, and the log rows that are
-    /// behind the walk.
+    /// Removes tasks whose own retention is over. Then walks the log from its oldest row, and
+    /// removes ended tasks without a retention of their own. Deletes the log rows before the point
+    /// at which it stops.
     pub(in crate::sqlite) fn prune(&mut self, prune: &Prune) -> VerbResult<Outcome> {
         self.forget_retained_keys()?;
         let count = |keep: u64| -> Result<u64> {
@@ -247,8 +247,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Walks the log from the oldest row on and stops at the first row that has to stay. The stop
-    /// is cached, so the next prune does not walk again over rows that are gone.
+    /// Walks the log from the oldest row to the first row that must stay. That row is cached, so
+    /// the next prune does not walk over removed ends again.
     fn prune_rows(&mut self, pruning: &mut Pruning) -> Result<()> {
         let mut row = self.cache.pruned_to - 1;
         while let Some((id, at, changes)) = self.next_log_row(row)? {
@@ -259,12 +259,12 @@ impl Transaction<'_> {
             }
         }
         self.cache.pruned_to = self.cache.next_log;
-        // The changes of this very transaction are not in the table yet.
+        // The log row of this transaction is not in the table yet.
         let changes = self.log.bytes().to_vec();
         self.prune_row(pruning, (self.cache.next_log, self.now.as_microseconds()), &changes).map(drop)
     }
 
-    /// Removes the tasks that ended in a row. Returns true if the prune is to continue.
+    /// Removes the tasks that ended in a log row. Returns true if the prune continues.
     fn prune_row(&mut self, pruning: &mut Pruning, (row, at): (i64, i64), changes: &[u8]) -> Result<bool> {
         for task in ended_tasks(changes)? {
             if !self.ended_in(task, row)? {
@@ -279,7 +279,7 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    /// Returns true if a task's last end is in a row, and the task has no retention of its own.
+    /// Returns true if a task last ended in log row `row`, and has no retention of its own.
     fn ended_in(&self, task: TaskId, row: i64) -> Result<bool> {
         let ended: Option<(i64, TaskOptions)> = self
             .connection
@@ -289,18 +289,19 @@ impl Transaction<'_> {
         Ok(ended.is_some_and(|(ended_in, options)| ended_in == row && options.retention.is_none()))
     }
 
-    /// Returns the first row of the log after a number.
+    /// Returns the first log row above a number.
     fn next_log_row(&self, after: i64) -> Result<Option<(i64, i64, Vec<u8>)>> {
         let mut statement =
             self.connection.prepare_cached("SELECT id, at, changes FROM log WHERE id > ? ORDER BY id LIMIT 1")?;
         Ok(statement.query_row([after], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()?)
     }
 
-    /// Deletes log rows below a number; the newest stays, because it carries the number of the next
+    /// Deletes log rows below a number. The newest row stays, because it has the number of the next
     /// task.
     fn forget_log(&mut self, before: i64) -> Result<()> {
         if self.cache.limits.has_deferred_counters() {
-            // The counters may follow from rows that are deleted.
+            // Deferred counters are recomputed from the log, so they are saved before rows are
+            // deleted.
             self.save_all_counters()?;
         }
         self.connection
@@ -331,8 +332,8 @@ impl Transaction<'_> {
     }
 }
 
-/// Returns the tasks that ended in a row, in the order of their ends; a task that ended more than
-/// once is at its last end.
+/// Returns the tasks that ended in a log row, in the order of their ends. A task that ended twice
+/// counts at its last end.
 pub(in crate::sqlite) fn ended_tasks(changes: &[u8]) -> Result<Vec<TaskId>> {
     let ends: Vec<TaskId> = decode(changes)?.into_iter().filter(Logged::is_end).map(|change| change.task).collect();
     let last: HashMap<TaskId, usize> = ends.iter().enumerate().map(|(sort_key, task)| (*task, sort_key)).collect();

@@ -1,5 +1,5 @@
-//! Ended tasks that have a retention of their own, by the time at which it is over. A task without
-//! one has no row and costs no look-up here when it ends.
+//! The retention of ended tasks that have one of their own, by its end. A task without one has no
+//! row here, and its end costs nothing.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::sqlite::columns::task_options::TaskOptions;
 use crate::sqlite::commit::transaction::Transaction;
 
 impl Transaction<'_> {
-    /// Records until when a task that ends now is kept.
+    /// Records the end of the retention of a task that ends now.
     pub(in crate::sqlite::verbs) fn note_retention(&self, task: TaskId, retention: Option<Duration>) -> Result<()> {
         let Some(retention) = retention else { return Ok(()) };
         let until = retained_until(self.now, retention).as_microseconds();
@@ -23,7 +23,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Deletes until when an ended task is kept, because it is no longer in history.
+    /// Deletes the record of a retention, because the task is no longer in history.
     pub(super) fn forget_retention(&self, task: TaskId, finished_at: i64, options: &TaskOptions) -> Result<()> {
         let Some(retention) = options.retention else { return Ok(()) };
         let until = retained_until(Timestamp::from_microseconds(finished_at), retention).as_microseconds();
@@ -33,8 +33,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Returns tasks whose own retention is over, the earliest first, at most `limit`, and whether
-    /// there are more.
+    /// Returns tasks whose own retention is over, the earliest first, at most `limit`. The flag is
+    /// true if there are more.
     pub(super) fn expired_retentions(&self, limit: usize) -> Result<(Vec<TaskId>, bool)> {
         let wanted = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
         let mut statement = self

@@ -45,8 +45,8 @@ impl Transaction<'_> {
         })
     }
 
-    /// Submits several tasks. Nearly everything is rejected before anything is written; the caller
-    /// undoes the rest.
+    /// Submits several tasks. Nearly every refusal comes before the first write; the caller undoes
+    /// the others.
     pub(in crate::sqlite) fn submit_all(&mut self, tasks: &[NewTask]) -> VerbResult<Vec<Submitted>> {
         rules::all::check_size(tasks.len())?;
         for (index, task) in tasks.iter().enumerate() {
@@ -69,7 +69,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// Rejects what no store accepts, before anything is written.
+    /// Rejects a task for its own fields or for a lack of room for names, before anything is
+    /// written.
     pub(in crate::sqlite) fn check_submit(&mut self, task: &NewTask) -> VerbResult<()> {
         if let Err(error) = task.check(self.payload_limit) {
             return Err(Refusal::Invalid(error.to_string()).into());
@@ -81,12 +82,12 @@ impl Transaction<'_> {
         }
     }
 
-    /// Inserts a task whose key, if it has one, is free.
+    /// Inserts a task. Its key, if it has one, is free.
     pub(in crate::sqlite) fn insert(&mut self, task: &NewTask) -> Result<TaskId> {
         self.insert_with(task, TaskOptions::of(task))
     }
 
-    /// Inserts a task as [`insert`](Self::insert) does, with options that no submitter sets.
+    /// Inserts a task with options that no submitter can set.
     pub(in crate::sqlite::verbs) fn insert_with(&mut self, task: &NewTask, options: TaskOptions) -> Result<TaskId> {
         let standing = self.standing(&task.depends_on)?;
         let blocked = standing != Standing::Free || task.aggregate.is_some();
@@ -157,7 +158,7 @@ impl Transaction<'_> {
         Ok(TaskId(id))
     }
 
-    /// Ends a task whose deadline had passed when it was submitted.
+    /// Ends a new task whose deadline has passed already.
     fn expire_new(&mut self, id: TaskId) -> Result<()> {
         match self.live(id)? {
             Some(live) => self.end_unheld(&live, TaskState::Expired),
@@ -165,10 +166,11 @@ impl Transaction<'_> {
         }
     }
 
-    /// Inserts a task that is only to run now, as most are.
+    /// Inserts a task without options that is due now, as most tasks are.
     fn insert_plain(&mut self, sub_queue: i64, task: &NewTask) -> Result<TaskId> {
         let (id, priority, now) = (TaskId(self.cache.next_task), task.priority, self.now);
-        // Constants are in the statement: binding a value costs about as much as storing it.
+        // The statement has the constants in its text, because binding a value costs about as much
+        // as storing it.
         self.connection.prepare_cached(include_str!("../../sql/tasks/insert_plain_task.sql"))?.execute(params![
             id.0,
             sub_queue,
@@ -184,18 +186,18 @@ impl Transaction<'_> {
         Ok(id)
     }
 
-    /// Returns the number of a task's sub-queue, which is added if it is missing.
+    /// Returns the number of a task's sub-queue, and adds the sub-queue if it is missing.
     fn ensure_sub_queue(&mut self, task: &NewTask) -> Result<i64> {
         let NewTask { queue, kind, group, orchestration, .. } = task;
         self.cache.names.ensure_sub_queue(self.connection, queue, kind, group.as_ref(), *orchestration)
     }
 
-    /// Returns the kind of a sub-queue.
+    /// Returns the number of a sub-queue's kind.
     pub(in crate::sqlite::verbs) fn kind_of(&self, sub_queue: i64) -> i64 {
         self.cache.names.sub_queue(sub_queue).map_or(0, |sub_queue| sub_queue.kind)
     }
 
-    /// Returns the holder of a unique key: a live task, or an ended one that keeps it longer.
+    /// Returns the holder of a unique key: a live task, or an ended one that retains it.
     fn key_holder(&mut self, task: &NewTask, unique: &UniqueKey) -> Result<Option<KeyHolder>> {
         let Some(kind) = self.cache.names.kind(&task.kind) else { return Ok(None) };
         if let Some(id) = self.cache.index.key_owner(self.connection, kind, &unique.key)? {
@@ -220,12 +222,13 @@ impl Transaction<'_> {
             let priority = task.priority;
             return Ok(Some(KeyHolder { id, priority, running: false, ended: true, unstarted: false }));
         }
-        // The new task takes the key; it must not be retained again if the clock is set back.
+        // The retained key has expired. It is deleted, so that it does not return if the clock is
+        // set back.
         self.forget_retained_key(id)?;
         Ok(None)
     }
 
-    /// Raises the priority of a task, and of the batch that it is an item of.
+    /// Raises the priority of a task, and of the batch of which it is an item.
     fn raise_priority(&mut self, id: TaskId, task: &NewTask) -> VerbResult<Submitted> {
         if let Some(live) = self.live(id)? {
             self.raise_to(&live, task.priority)?;
@@ -236,7 +239,7 @@ impl Transaction<'_> {
         Ok(Submitted::PriorityRaised { id })
     }
 
-    /// Raises the priority of a task, which moves within its list.
+    /// Raises the priority of a task, which moves forward in its list.
     fn raise_to(&mut self, task: &LiveTask, priority: Priority) -> Result<()> {
         self.leave_list(&task.entry())?;
         self.connection
@@ -248,7 +251,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Keeps a task until a running one ends.
+    /// Stores a task until the running task with its key ends (`requeue`).
     fn follow(&mut self, id: TaskId, task: &NewTask) -> VerbResult<Submitted> {
         self.ensure_sub_queue(task)?;
         let without_payload = NewTask { payload: bytes::Bytes::new(), ..task.clone() };
@@ -262,7 +265,7 @@ impl Transaction<'_> {
         Ok(Submitted::Requeued { id })
     }
 
-    /// Submits the task that was kept until this task ends.
+    /// Submits the task that was stored until `task` ends.
     pub(in crate::sqlite::verbs) fn submit_successor(&mut self, task: TaskId) -> Result<()> {
         if !self.cache.successors {
             return Ok(());
@@ -282,10 +285,10 @@ impl Transaction<'_> {
         self.insert(&follower).map(|_| ())
     }
 
-    /// Replaces a task by a new one: a waiting task is cancelled, and a running one is asked to
-    /// stop.
+    /// Replaces a task with a new one: cancels a waiting task, and requests the cancellation of a
+    /// running one.
     fn supersede(&mut self, old: TaskId, task: &NewTask) -> VerbResult<Submitted> {
-        // The new task is the successor now, in place of the earlier one.
+        // The new task replaces a task that was stored for the end of the old one.
         self.connection.prepare_cached("DELETE FROM successor WHERE task = ?")?.execute([old.0])?;
         if let Some(live) = self.live(old)? {
             if self.standing_of(&live)? == TaskState::Running {

@@ -1,5 +1,5 @@
-//! The tags of tasks: kept from the submit until the task is removed, live or ended. Those of an
-//! orchestration may change with its turns.
+//! The tags of tasks. They exist from the submit until the task is removed. An orchestration may
+//! change its own.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,13 @@ use crate::sqlite::columns::task_options::TaskOptions;
 use crate::sqlite::commit::transaction::{LiveTask, Transaction};
 
 impl Transaction<'_> {
-    /// Writes the tags of new tasks to the tables that find tasks by them.
+    /// Writes the deferred tags to the tables that serve searches by tag.
     pub(in crate::sqlite) fn write_tags(&mut self) -> Result<()> {
         let tag_watermark = self.cache.tags.tag_watermark(self.cache.next_task);
         self.write_tags_up_to(tag_watermark)
     }
 
-    /// Writes the tags as [`write_tags`](Self::write_tags) does, and records how far the tables go
-    /// from now on.
+    /// Writes the deferred tags, and sets the watermark of the tables.
     pub(in crate::sqlite) fn write_tags_up_to(&mut self, tag_watermark: i64) -> Result<()> {
         let tasks = self.cache.tags.take(self.connection, tag_watermark)?;
         let mut by_tag: BTreeMap<(&str, &str), Vec<i64>> = BTreeMap::new();
@@ -36,7 +35,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Counts further tasks that have a tag, and returns its number.
+    /// Adds to the number of tasks that have a tag, and returns the tag's number.
     fn count_tag(&mut self, key: &str, value: &str, tasks: usize) -> Result<i64> {
         let tasks = tasks.cast_signed();
         let mut look = self.connection.prepare_cached("SELECT number FROM tag WHERE key = ? AND value = ?")?;
@@ -91,7 +90,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Changes the tags of a task in the tables, which have the earlier ones.
+    /// Changes the tags of a task whose earlier tags are in the tables.
     fn change_tags(&mut self, task: TaskId, before: &Tags, after: &Tags) -> Result<()> {
         let gone = before.iter().filter(|(key, value)| after.get(key) != Some(*value));
         for (key, value) in gone {
@@ -106,8 +105,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Returns the number of the next new tag. A tag exists as long as a task has it, so the
-    /// highest number in use is that of a task's tag.
+    /// Returns the number for a new tag. A tag exists only while a task has it, so the highest
+    /// number in the table is the last one in use.
     fn next_tag(&self) -> Result<i64> {
         if let Some(next) = self.cache.next_tag {
             return Ok(next);
