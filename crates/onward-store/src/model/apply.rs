@@ -6,14 +6,15 @@ use crate::model::state::State;
 use crate::rules;
 
 impl State {
-    /// Applies one write. A rejected write leaves no trace.
+    /// Applies one write, and updates the dependents of the tasks that it ended. A rejected write
+    /// leaves no trace.
     pub(crate) fn write(&mut self, write: Write) -> Result<Outcome, Refusal> {
         let outcome = self.act(write)?;
         self.propagate_ends();
         Ok(outcome)
     }
 
-    /// Applies one write without settling the ends that it caused.
+    /// Applies one write without updating dependents.
     fn act(&mut self, write: Write) -> Result<Outcome, Refusal> {
         match write {
             Write::OpenSession(open) => self.open_session(&open),
@@ -86,8 +87,7 @@ impl State {
         Ok(Outcome::All(outcomes))
     }
 
-    /// Applies one write of several. A submit may depend on a task that an earlier one inserted, by
-    /// position.
+    /// Applies one write of several. A submit may name a task of an earlier submit by its position.
     fn apply_in_all(&mut self, write: Write, before: &[Outcome]) -> Result<Outcome, Refusal> {
         match write {
             Write::Submit(new) => {

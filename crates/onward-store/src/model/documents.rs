@@ -1,4 +1,4 @@
-//! Documents: small named contents beside tasks.
+//! Documents: small named contents that a store keeps besides tasks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(crate) struct Documents {
     table: Arc<DocumentTable>,
 }
 
-/// The documents by collection and key, and how many there are.
+/// The documents by collection and key, with their numbers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DocumentTable {
     pub(crate) by_id: BTreeMap<DocumentId, Arc<Document>>,
@@ -45,7 +45,7 @@ pub(crate) struct DocumentTable {
 }
 
 impl Document {
-    /// Returns whether a put would change nothing, so that it leaves the version as it is.
+    /// Returns whether a put would change nothing, so that the version stays.
     fn has_same_content(&self, put: &PutDocument) -> bool {
         self.content_type == put.content_type && self.index == put.index && self.content == put.content
     }
@@ -70,7 +70,7 @@ impl Documents {
         &self.table
     }
 
-    /// Returns the table to change it; copies it if an earlier state shares it.
+    /// Returns the table for a change, and copies it first if an earlier state shares it.
     pub(crate) fn table_mut(&mut self) -> &mut DocumentTable {
         Arc::make_mut(&mut self.table)
     }
@@ -116,7 +116,7 @@ impl DocumentTable {
         }
     }
 
-    /// Removes a document, and forgets a collection that becomes empty.
+    /// Removes a document, and a collection that becomes empty.
     fn remove(&mut self, id: &DocumentId) {
         if self.by_id.remove(id).is_none() {
             return;

@@ -28,9 +28,9 @@ struct Entry {
     changes: Vec<LoggedChange>,
 }
 
-/// A log of entries numbered from 1, whose oldest entries may be forgotten. Submissions are not in
-/// it: they are derived from the tasks and come before the changes of the first entry that knows
-/// them.
+/// A log of entries numbered from 1, whose oldest entries may be pruned. Submissions are not in it.
+/// They are derived from the tasks, and precede the changes of the first entry with a higher next
+/// task number.
 #[derive(Debug, Default)]
 pub(crate) struct EventLog {
     entries: BTreeMap<i64, Entry>,
@@ -42,8 +42,8 @@ impl EventLog {
         self.entries.last_key_value().map_or(1, |(newest, _)| newest + 1)
     }
 
-    /// Forgets the entries that the current writes pruned, and moves the changes of these writes
-    /// into the log. The entry that was newest before them stays.
+    /// Deletes the entries that the current writes pruned, and adds the changes of these writes.
+    /// The newest entry from before them stays.
     pub(crate) fn append(&mut self, state: &mut State) {
         let forget_before = std::mem::take(&mut state.forget_before);
         self.entries = self.entries.split_off(&forget_before.min(state.entry - 1));
@@ -68,7 +68,7 @@ impl EventLog {
         EventPage { events, next, forgotten_up_to }
     }
 
-    /// Returns the position at which a reader continues if entries after its cursor were forgotten.
+    /// Returns the position at which a reader continues if entries after its cursor were pruned.
     fn resumed(&self, after: EventCursor) -> Resumed {
         let oldest = self.entries.range(after.entry..).next();
         oldest.map_or(Resumed { at: after, forgotten_up_to: None }, |(oldest, _)| after.resumed(*oldest))

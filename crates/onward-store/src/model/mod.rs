@@ -1,8 +1,8 @@
 //! The model: the specification of the storage interface.
 //!
-//! One file holds one family of writes and follows the prose of `write.rs`. Nothing here does I/O,
+//! Each file has one family of writes, and follows the prose of `write.rs`. No code here does I/O,
 //! waits or reads a clock; the time of the current writes is a value in [`state`]. All writes share
-//! three parts. [`tasks::table`] stores the tasks and the orders in which writes look for them.
+//! three parts. [`tasks::table`] has the tasks, and the orders in which writes search them.
 //! [`tasks::keys`] records which task has a key. [`tasks::end`] is the only way in which a task
 //! ends.
 //!
@@ -14,27 +14,27 @@
 //! * A queue or a kind is created when a task is stored in it (inserted, superseding, or as a
 //!   follower), when a task in it is retried, and by a pause or a setting. A duplicate and a
 //!   rejected submit create none.
-//! * A task that follows a running one (requeue) takes the key from it when that task ends, even if
-//!   the key would be kept. A submit that supersedes also replaces the follower. So a task that has
-//!   a follower has its key.
+//! * A follower is a task that was submitted with `requeue` while a task with its key ran. It takes
+//!   the key when that task ends, even if the key would be retained. A submit that supersedes also
+//!   replaces the follower. So a task that has a follower has its key.
 //! * A prune takes ended tasks from the oldest end on and stops at the first that it keeps,
 //!   regardless of changes of the clock. It removes the events up to the end of the last removed
 //!   task, in whole calls. The events of a call stay while a task that ended in it still exists,
 //!   and those of the newest call always stay.
-//! * A key that outlives its task's end outlives the task's pruning too; a purge frees it. A prune
-//!   forgets the keys whose retention is over, so that setting the clock back does not bring them
-//!   back.
-//! * A claim scans each line of tasks (all queues of one weight in strict mode, else one queue)
-//!   forward from its first task. A task that appears before the scan's position is left to the
+//! * A key that is retained beyond its task's end is also retained beyond the task's pruning; a
+//!   purge frees it. A prune deletes the keys whose retention is over, so that they do not return
+//!   if the clock is set back.
+//! * A claim scans each candidate forward from its first task. A candidate is a queue, or in strict
+//!   mode all queues of one weight. A task that appears before the scan's position is left to the
 //!   next claim. An expired task that the scan finds takes no turn.
 //! * A schedule holds at most one firing. A firing that is cancelled or replaced counts as skipped.
-//! * The dependencies of a task are looked up when the task is inserted; those of a follower, when
-//!   the task that it follows ends. A dependency that is gone by then did not complete.
-//! * A write notifies the dependents of the tasks that it ended after all its other effects. The
-//!   dependents of one task are notified in the order of their numbers.
-//! * Batches that are ready by time are closed after all other effects of a sweep, the longest
+//! * The dependencies of a task are looked up when the task is inserted. A follower is inserted
+//!   when the task that it follows ends. A dependency that no longer exists then did not complete.
+//! * A write updates the dependents of the tasks that it ended after all its other effects. The
+//!   dependents of one task are updated in the order of their numbers.
+//! * Batches that are ready by time are submitted after all other effects of a sweep, the longest
 //!   overdue first, until one sweep has moved [`SWEEP`](crate::bounds::SWEEP) items.
-//! * A batch that is over first notifies its dependents, then ends its items in the order of their
+//! * An ended batch first updates its dependents, then ends its items in the order of their
 //!   numbers, then cancels its children.
 //! * A claim decides when it begins which affinity keys are reserved for other sessions. It skips
 //!   their sub-queues even if the claim itself changes which session is preferred.

@@ -1,4 +1,4 @@
-//! Tasks that recur.
+//! Schedules of recurring tasks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl Schedules {
         self.by_name.get(name).ok_or_else(|| Refusal::ScheduleNotFound(name.clone()))
     }
 
-    /// Returns the schedule, unless it changed since it was read.
+    /// Returns the schedule, or the refusal if it has changed since `revision`.
     fn get_as_read(&self, name: &Name, revision: u64) -> Result<ScheduleRecord, Refusal> {
         let record = self.get(name)?;
         if record.revision == revision { Ok(record.clone()) } else { Err(Refusal::ScheduleChanged(name.clone())) }
@@ -58,8 +58,8 @@ impl Schedules {
 }
 
 impl State {
-    /// Creates or replaces a schedule. An equal one is left as it is, so that a program can set its
-    /// schedules at each start.
+    /// Creates or replaces a schedule. An equal schedule stays as it is, so that a program can set
+    /// its schedules at each start.
     pub(super) fn set_schedule(&mut self, set: &SetSchedule) -> Result<Outcome, Refusal> {
         rule::check(&set.schedule, self.payload_limit)?;
         let existing = self.schedules.by_name.get(&set.schedule.name);
@@ -82,7 +82,8 @@ impl State {
         Ok(Outcome::Done)
     }
 
-    /// Pauses a schedule. Times that pass meanwhile are handled by the caller that resumes it.
+    /// Pauses a schedule. The caller that resumes it handles the times that passed during the
+    /// pause.
     pub(super) fn pause_schedule(&mut self, name: &Name) -> Result<Outcome, Refusal> {
         let record = self.schedules.get(name)?.clone();
         if !record.paused {
@@ -92,8 +93,8 @@ impl State {
         Ok(Outcome::Done)
     }
 
-    /// Ends a pause with the next firing that the caller computed. The revision proves that the
-    /// caller read the present schedule.
+    /// Ends a pause. The caller computed the next firing, and the revision proves that it read the
+    /// current schedule.
     pub(super) fn resume_schedule(
         &mut self,
         name: &Name,
@@ -122,7 +123,7 @@ impl State {
         }
         rule::finish(&mut record, fire, self.now.wall);
         if record.pending_at.is_some() {
-            // The scheduler now waits for another task.
+            // The node that runs schedules now waits for another task.
             self.hint.schedules += 1;
         }
         Ok(Outcome::ScheduleFired(Fired { firings, revision: self.schedules.put(record) }))

@@ -1,4 +1,4 @@
-//! The effects of time: tasks that are due or expired, and leases that have lapsed.
+//! Sweeps: the changes that time alone causes.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use crate::rules;
 use crate::rules::attempt::{self, AfterAttempt};
 
 impl State {
-    /// Applies what is due and returns the numbers of changes, and when the next change is due.
+    /// Applies due changes. Returns their numbers, and the time until the next one.
     pub(super) fn sweep(&mut self) -> Swept {
         let (due, expired, lost) = self.apply_due_changes();
         let next = [self.next_due(), self.next_token(None)];
         Swept { due, expired, lost, next_due: next.into_iter().flatten().min() }
     }
 
-    /// Applies everything that is due. Returns the numbers of tasks that are due, that expired, and
-    /// that were taken back from lapsed sessions.
+    /// Applies due changes. Returns the number of tasks that became due, that expired, and that
+    /// were taken back from lapsed sessions.
     pub(super) fn apply_due_changes(&mut self) -> (u64, u64, u64) {
         self.end_pauses();
         self.forget_affinities();
@@ -28,14 +28,14 @@ impl State {
         self.forget_sessions();
         let lost = self.reclaim_lapsed();
         self.fail_overdue();
-        // Last: a task that was just taken back may have expired, and a claim should not find it.
+        // Last, because a task that was taken back may have expired, and a claim must not find it.
         let expired = self.expire();
         let batches = self.close_ready_batches();
         self.propagate_ends();
         (due + batches, expired, lost)
     }
 
-    /// Makes scheduled tasks that are due wait, at most [`bounds::SWEEP`] of them.
+    /// Makes due scheduled tasks wait, at most [`bounds::SWEEP`] of them.
     fn promote(&mut self) -> u64 {
         let now = self.now.wall;
         let due = self.tasks.scheduled().take_while(|(run_at, _)| *run_at <= now).take(bounds::SWEEP);
@@ -63,11 +63,11 @@ impl State {
         expired
     }
 
-    /// Forgets sessions that lapsed long ago and run nothing.
+    /// Forgets sessions that lapsed long ago and hold no task.
     fn forget_sessions(&mut self) {
         let now = self.now.steady;
-        // Counting the tasks of a session costs a load, so only sessions that lapsed long ago are
-        // counted.
+        // A partly loaded store must load the tasks of a session, so only sessions that lapsed long
+        // ago are checked.
         let is_forgotten = |(id, session): &(&SessionId, &Session)| {
             rules::session::is_forgotten(session.lease_until, false, now) && !self.tasks.holds_any(**id)
         };
@@ -78,7 +78,7 @@ impl State {
         }
     }
 
-    /// Takes the tasks of lapsed sessions away, at most [`bounds::SWEEP`] of them; returns their
+    /// Takes back the tasks of lapsed sessions, at most [`bounds::SWEEP`] of them. Returns their
     /// number.
     fn reclaim_lapsed(&mut self) -> u64 {
         let mut taken = 0;
@@ -125,7 +125,7 @@ impl State {
         }
     }
 
-    /// Returns the time until the clock alone changes something, except tokens.
+    /// Returns the time until the next change that time alone causes, without tokens.
     pub(super) fn next_due(&self) -> Option<Duration> {
         let run = self.tasks.scheduled().next().map(|(at, _)| at);
         let expiry = self.tasks.expiring().next().map(|(at, _)| at);
@@ -143,7 +143,7 @@ impl State {
     fn next_lapse(&self) -> Option<Duration> {
         let mut first: Option<Duration> = None;
         for (id, session) in &self.sessions {
-            // A session that would not be the first needs no check of whether it holds a task.
+            // Only a session that would be the first is checked for tasks.
             if first.is_none_or(|first| session.lease_until < first) && self.tasks.holds_any(*id) {
                 first = Some(session.lease_until);
             }

@@ -1,17 +1,17 @@
-//! Affinity keys: the tasks that are reserved for a session, and how long a store remembers the
-//! session.
+//! Affinity keys: the time for which waiting tasks are reserved for a session, and the time for
+//! which a store remembers that session.
 //!
 //! Tasks with the same [affinity key](crate::NewTask::affinity) prefer the session that last
-//! started one of them. Tasks of one affinity key, queue, kind and group form a sub-queue. The
-//! reservation of its first task applies to the whole sub-queue. So tasks of a key keep their
-//! order, and a session that cannot have the first task need not look at the others.
+//! started one of them. Waiting tasks with the same affinity key, queue, kind and group form a
+//! sub-queue. The reservation of its first task applies to the whole sub-queue. So tasks of a key
+//! keep their order, and a session that cannot have the first task need not examine the others.
 
 use std::time::Duration;
 
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
 
-/// Returns the time until which a sub-queue is reserved whose first task has been due since
+/// Returns the time until which a sub-queue is reserved. Its first task has been due since
 /// `run_at`.
 #[must_use]
 pub fn reserved_until(run_at: Timestamp, wait: Duration) -> Timestamp {

@@ -1,4 +1,4 @@
-//! Pending batches, the time at which they are ready, and the ends of batch items.
+//! Pending batches: the time at which they are ready, and the ends of their items.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ impl PendingBatchState {
         Some(Self { items, bytes: self.bytes.saturating_sub(bytes), ..self })
     }
 
-    /// Returns whether it is ready at once, without waiting for more items.
+    /// Returns whether the batch is ready at once, without waiting for more items.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.items >= self.size.min(bounds::BATCH_ITEMS) || self.bytes >= bounds::BATCH_BYTES

@@ -63,8 +63,8 @@ pub fn failed(task: FailedAttempt, next: AfterFailure, now: Timestamp) -> AfterA
     }
 }
 
-/// Decides the effect of a lapsed session on its task. `lost` is the number of leases that the task
-/// lost in a row before this one.
+/// Decides the effect on a task whose session has lapsed. `lost` is the number of leases that the
+/// task lost in a row before this one.
 #[must_use]
 pub fn lease_lost(cancel_requested: bool, lost: u32, attempts: u32, now: Timestamp) -> AfterAttempt {
     if cancel_requested {
@@ -76,16 +76,16 @@ pub fn lease_lost(cancel_requested: bool, lost: u32, attempts: u32, now: Timesta
     }
 }
 
-/// Returns the time at which a task expires that is submitted now: the end of its time to live or
-/// its deadline, whichever is earlier.
+/// Returns the expiry of a task that is submitted now: the end of its time to live or its deadline,
+/// whichever is earlier.
 #[must_use]
 pub fn expiry_at_submission(ttl: Option<Ttl>, deadline: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
     let end = ttl.filter(|ttl| ttl.from == TtlFrom::Submission).map(|ttl| now.plus(ttl.duration));
     [end, deadline].into_iter().flatten().min()
 }
 
-/// Returns the time at which a task expires whose attempt starts now. `expires_at` is the expiry
-/// before the start.
+/// Returns the expiry of a task whose attempt starts now. `expires_at` is the expiry before the
+/// start.
 ///
 /// A time to live from the submission ends with the first start. A time to live from the first
 /// attempt begins with it and then stays. A deadline applies to every attempt.

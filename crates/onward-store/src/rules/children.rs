@@ -8,7 +8,8 @@ use crate::api::task::{TaskId, TaskState};
 use crate::bounds;
 use crate::rules::dependencies::{Ended, end_of_dependent};
 
-/// Returns whether the children of an ended task are cancelled: unless the task completed.
+/// Returns whether the children of an ended task are cancelled. They are, unless the task
+/// completed.
 #[must_use]
 pub fn are_cancelled(parent: Ended) -> bool {
     parent != Some(TaskState::Completed)
@@ -64,8 +65,8 @@ pub fn check_count(children: usize) -> Result<(), Refusal> {
     )))
 }
 
-/// Checks that none of the tasks for which `parent` is to wait waits for `parent`, directly or
-/// through other tasks. `open_of` returns the tasks for which a task waits.
+/// Checks that no task for which `parent` would wait also waits for `parent`, directly or through
+/// other tasks. `open_of` returns the tasks for which a task waits.
 ///
 /// # Errors
 /// [`Refusal::Invalid`] if one does, or if the check would have to examine more than

@@ -19,11 +19,11 @@ pub struct Standing {
     pub waits: bool,
 }
 
-/// Checks that a report about an attempt is accepted.
+/// Checks that an external completion of an attempt is accepted.
 ///
-/// An attempt that still runs can be completed by its token, because its handler is about to leave
-/// it to the external completion. It cannot be failed: another attempt could then start while its
-/// handler still runs.
+/// An attempt that still runs can be completed by its token: its handler is about to end it with
+/// [`Write::AwaitCompletion`](crate::Write::AwaitCompletion). It cannot be failed, because another
+/// attempt could then start while the handler still runs.
 ///
 /// # Errors
 /// [`Refusal::TokenOutdated`] if another attempt runs or waits, [`Refusal::NotAwaited`] if no
@@ -33,7 +33,7 @@ pub fn check(token: CompletionToken, completion: &ExternalCompletion, standing: 
     if (runs || standing.waits) && token.claim.is_some_and(|claim| claim != standing.claim) {
         return Err(Refusal::TokenOutdated(token));
     }
-    // Without a claim number, the report about a running task could mean any attempt.
+    // Without a claim number, the completion of a running task could mean any attempt.
     let completes_now = runs && token.claim.is_some() && matches!(completion, ExternalCompletion::Complete { .. });
     if standing.waits || completes_now {
         return Ok(());

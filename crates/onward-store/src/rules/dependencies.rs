@@ -73,8 +73,8 @@ pub fn error(dependency: TaskId, ended: Ended) -> String {
     }
 }
 
-/// Returns the submit with positions replaced by the tasks that represent them; `None` if its
-/// dependencies contain no position. `before` are the outcomes of the earlier writes.
+/// Returns the submit with its positions replaced by task numbers; `None` if it has no positions.
+/// `before` are the outcomes of the earlier writes.
 ///
 /// # Errors
 /// [`Refusal::Invalid`] for a position that is not an earlier submit.

@@ -11,7 +11,7 @@ pub struct KeyHolder {
     pub priority: Priority,
     /// True if a session holds it.
     pub running: bool,
-    /// True if it has ended and only its key is still kept.
+    /// True if it has ended and only retains its key.
     pub ended: bool,
     /// True if it is an orchestration that was never started, and only keeps signals for the task
     /// that is submitted.
@@ -38,7 +38,7 @@ pub enum Decision {
     /// Insert the task in place of an orchestration that was never started, with the messages of
     /// that one.
     Start(TaskId),
-    /// Refuse the submit: the second task has the key that was to be taken over from the first.
+    /// Reject the submit: the key that it takes over from the first task belongs to the second.
     Refuse(TaskId, TaskId),
 }
 
@@ -52,7 +52,7 @@ pub fn decide(holder: Option<KeyHolder>, on_duplicate: OnDuplicate, priority: Pr
     match on_duplicate {
         OnDuplicate::TakeOver(from) if holder.ended && holder.id == from => Decision::TakeOver(from),
         OnDuplicate::TakeOver(from) => Decision::Refuse(from, holder.id),
-        // This arm comes before that of ended holders: a kept key is reported as a rejection, too.
+        // Before the arm for ended holders, because a retained key is also reported as a rejection.
         OnDuplicate::Reject => Decision::Reject(holder.id),
         _ if holder.ended => Decision::Keep(holder.id),
         OnDuplicate::Supersede => Decision::Supersede(holder.id),

@@ -123,8 +123,8 @@ pub fn limit_of_group<'a>(
 /// Returns the limit of the longest prefix of a group's name.
 ///
 /// A claim calls this several times for each task that it examines, so it tries few prefixes. It
-/// takes the last prefix in order that is not after the name. If the name does not begin with it,
-/// only their common beginning can contain further prefixes of the name.
+/// takes the last prefix in text order that is not greater than the name. If the name does not
+/// begin with that prefix, it continues with the part that both have in common.
 fn limit_of_beginning<'a>(limits: &'a BTreeMap<LimitScope, Limit>, group: &str) -> Option<(&'a LimitScope, &'a Limit)> {
     let mut begins = group;
     loop {
@@ -193,8 +193,8 @@ impl Bucket {
     }
 }
 
-/// Returns how many more tasks may start under a limit, of which `running` run and which has this
-/// bucket.
+/// Returns the number of further tasks that may start under a limit. `running` is the number of its
+/// running tasks, and `bucket` its token bucket.
 #[must_use]
 pub fn room(limit: Limit, running: u64, bucket: Bucket, now: Duration) -> usize {
     let slots = limit

@@ -1,5 +1,5 @@
 //! The rules: pure functions from values to values, without clock, I/O or async. Every store calls
-//! them, so all stores decide alike.
+//! them, so all stores decide in the same way.
 
 pub mod affinity;
 pub mod aggregate;

@@ -60,18 +60,18 @@ pub fn check(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
     turn.submits.iter().try_for_each(|task| check_submit(task, turn, standing))
 }
 
-/// Returns whether a turn must have offered all messages to its code. A turn that ends the
-/// orchestration must, because the mailbox is never read afterwards. A dead letter keeps its
-/// mailbox for a retry.
+/// Returns whether the code must have been given all messages in a turn. It must if the turn ends
+/// the orchestration, because its mailbox is never read afterwards. A dead letter keeps its mailbox
+/// for a retry.
 #[must_use]
 pub fn offers_all(turn: &Turn) -> bool {
     let ends = matches!(turn.next, AfterTurn::Complete { .. } | AfterTurn::Fail { .. } | AfterTurn::Cancelled { .. });
     ends && !turn.leaves_unread
 }
 
-/// Checks that a turn does not end an orchestration before its code was offered all messages.
-/// `received` is the number of the last message that arrived, and earlier turns have consumed those
-/// up to `taken`.
+/// Checks that a turn does not end an orchestration before its code was given all messages.
+/// `received` is the number of the last message that arrived. Earlier turns have consumed the
+/// messages up to `taken`.
 ///
 /// # Errors
 /// [`Refusal::Unread`] if messages wait.
@@ -167,8 +167,8 @@ pub fn tags_after(turn: &Turn, kind: &str, before: &Tags) -> Result<Option<Tags>
     Ok(Some(tags))
 }
 
-/// Returns whether a store has room for the names of the tasks of a turn, such as their queues. It
-/// knows `known` names and holds at most `most`.
+/// Returns whether a store has room for the names of the tasks of a turn, such as their queues. The
+/// store has `known` names, and may have `most`.
 #[must_use]
 pub fn has_room(
     submits: &[NewTask],
@@ -190,7 +190,7 @@ fn check_submit(task: &NewTask, turn: &Turn, standing: Standing<'_>) -> Result<(
     unsubmittable(task, turn.lease.task).map_or(Ok(()), |what| Err(invalid(standing, what)))
 }
 
-/// Returns the fault of a turn that submits this task; `None` if a turn may submit it.
+/// Returns the reason why a turn may not submit a task; `None` if it may.
 #[must_use]
 pub fn unsubmittable(task: &NewTask, orchestration: TaskId) -> Option<&'static str> {
     if !task.depends_on.is_empty() || task.aggregate.is_some() {
@@ -221,14 +221,14 @@ pub fn no_room() -> Refusal {
     )
 }
 
-/// Returns whether a task that a turn submitted will run, now or when the task with its key has
-/// ended. The orchestration then receives its end.
+/// Returns whether a task that a turn submitted will run, now or after the task with its key has
+/// ended. Its end is then reported to the orchestration.
 #[must_use]
 pub fn is_taken(submitted: Submitted) -> bool {
     submitted.is_new() || matches!(submitted, Submitted::Requeued { .. })
 }
 
-/// Returns the refusal of an orchestration that would wait by other means than parking.
+/// Returns the refusal for an orchestration that tries to wait other than by parking.
 #[cold]
 #[must_use]
 pub fn waits_by_parking(kind: &str) -> Refusal {
@@ -237,7 +237,7 @@ pub fn waits_by_parking(kind: &str) -> Refusal {
     ))
 }
 
-/// Returns the refusal of a checkpoint of an orchestration, which has a history instead.
+/// Returns the refusal for a checkpoint of an orchestration, which has a history instead.
 #[cold]
 #[must_use]
 pub fn saves_no_checkpoint(kind: &str) -> Refusal {
@@ -308,8 +308,8 @@ pub struct BeforeReport {
     pub received: u64,
 }
 
-/// Returns whether an orchestration stands where the turn of an [`EndWithTurn`] was planned: it is
-/// parked, its time has not come, and nothing has arrived or changed since.
+/// Returns whether an orchestration is in the state for which the turn of an [`EndWithTurn`] was
+/// planned: it is parked, its time has not come, and no message or event has arrived since.
 #[must_use]
 pub fn stands_as_planned(write: &EndWithTurn, before: BeforeReport, now: Timestamp) -> bool {
     let BeforeReport { state, run_at, hold, generation, length, received } = before;
@@ -318,8 +318,8 @@ pub fn stands_as_planned(write: &EndWithTurn, before: BeforeReport, now: Timesta
         && (generation, length, received) == (write.generation, write.turn.length, write.received)
 }
 
-/// Returns the run that decides whether a task is retried, if the task is a step of an active run.
-/// `parent` is the task's parent, with its kind and state.
+/// Returns the active workflow run of which a task is a step. The run, and not an operator, decides
+/// if the step is retried. `parent` is the task's parent, with its kind and state.
 #[must_use]
 pub fn run_of_step(report: Option<u64>, parent: Option<(TaskId, &str, TaskState)>) -> Option<TaskId> {
     let (run, kind, state) = parent.filter(|_| report.is_some())?;
@@ -332,14 +332,14 @@ pub fn is_woken(length: u64, hold: Hold, state: TaskState) -> bool {
     length > 0 && hold == Hold::None && matches!(state, TaskState::Blocked | TaskState::Scheduled)
 }
 
-/// Returns the hold of an orchestration that is paused in a state.
+/// Returns the hold of an orchestration that is paused while it is in this state.
 #[must_use]
 pub fn paused(state: TaskState) -> Hold {
     if is_to_have_a_turn(state) { Hold::PausedDue } else { Hold::Paused }
 }
 
-/// Returns whether a paused orchestration is blocked instead of entering a state in which it would
-/// have a turn.
+/// Returns whether an orchestration stays blocked instead of entering `state`, because it is paused
+/// and would have a turn there.
 #[must_use]
 pub fn stands_aside(hold: Hold, state: TaskState) -> bool {
     hold.is_paused() && is_to_have_a_turn(state)
@@ -373,7 +373,7 @@ pub fn check_kept(signal: &Signal, kind: &Name, keep_for: Duration, payload_limi
         .map_err(|error| Refusal::Invalid(error.to_string()))
 }
 
-/// Returns the orchestration that keeps signals to a key which no orchestration has.
+/// Returns the unstarted orchestration that keeps signals for a key without an orchestration.
 #[must_use]
 pub fn unstarted(kind: &Name, key: &str, keep_for: Duration) -> NewTask {
     NewTask {
@@ -387,7 +387,7 @@ pub fn unstarted(kind: &Name, key: &str, keep_for: Duration) -> NewTask {
     }
 }
 
-/// Returns the refusal of a signal that would need one more kept key than
+/// Returns the refusal for a signal to one more key without an orchestration than
 /// [`bounds::UNSTARTED_KEYS`].
 #[cold]
 #[must_use]

@@ -1,11 +1,11 @@
-//! Output of running tasks: what is appended, and what is kept of it.
+//! Output of running tasks: the pieces that are appended, and the pieces that are kept.
 
 use crate::api::outcome::Refusal;
 use crate::api::output::OutputPiece;
 use crate::bounds::{OUTPUT_APPEND_BYTES, OUTPUT_ENCODED_BYTES, OUTPUT_END_BYTES};
 
-/// Returns whether a piece is to be appended to a stream that ends at `end`. Returns false if it
-/// was appended before.
+/// Returns whether a piece must be appended to a stream that ends at `end`; false if it was
+/// appended before.
 ///
 /// # Errors
 /// If the piece is empty, too large or too far along the stream, or if only a part of it was
@@ -36,15 +36,15 @@ pub fn appends(piece: &OutputPiece, end: u64) -> Result<bool, Refusal> {
     Ok(piece.at >= end)
 }
 
-/// Returns whether a piece is kept of a stream that ends at `end`: it reaches into the beginning or
-/// into the end of the stream.
+/// Returns whether a piece is kept of a stream that ends at `end`: it overlaps the beginning or the
+/// end of the stream that are always kept.
 #[must_use]
 pub fn is_kept(piece: &OutputPiece, end: u64) -> bool {
     piece.at < OUTPUT_END_BYTES as u64 || cut_to(end).is_none_or(|cut| piece.end() > cut)
 }
 
-/// Returns the offset up to which whole pieces behind the beginning are dropped of a stream that
-/// ends at `end`, or `None` if nothing is dropped.
+/// Returns the offset up to which pieces after the beginning are dropped, of a stream that ends at
+/// `end`; `None` if none are.
 #[must_use]
 pub fn cut_to(end: u64) -> Option<u64> {
     end.checked_sub(OUTPUT_END_BYTES as u64).filter(|cut| *cut > OUTPUT_END_BYTES as u64)

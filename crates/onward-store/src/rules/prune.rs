@@ -18,7 +18,7 @@ pub fn is_over(retained_until: Timestamp, now: Timestamp) -> bool {
     retained_until < now
 }
 
-/// An ended task without its own retention, as [`is_forgotten`] sees it.
+/// The facts about an ended task without its own retention that [`is_forgotten`] needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndedTask {
     /// The time at which it ended.

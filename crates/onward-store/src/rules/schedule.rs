@@ -13,8 +13,8 @@ use crate::api::timestamp::Timestamp;
 use crate::bounds;
 use crate::rules::attempt::cut;
 
-/// Checks a schedule before it is set. It does not check that the cron expression and the zone are
-/// valid; the caller that sets the schedule does.
+/// Checks a schedule before it is set. The caller that sets the schedule checks the cron expression
+/// and the time zone.
 ///
 /// # Errors
 /// [`Refusal::Invalid`] for a value out of its range, and for an invalid task.
@@ -213,7 +213,7 @@ pub fn firing(submitted: Submitted) -> Firing {
     }
 }
 
-/// Begins the firing of a time. If a firing of this time was held, it no longer is.
+/// Begins the firing of a time. If a firing of this time was held until now, it is held no longer.
 pub fn begin(record: &mut ScheduleRecord, at: Timestamp) {
     record.pending_at = record.pending_at.filter(|pending| *pending != at);
 }
@@ -240,7 +240,7 @@ pub fn note(record: &mut ScheduleRecord, overlap: Overlap, at: Timestamp, firing
     }
 }
 
-/// Records the parts of a firing that do not belong to one of its times.
+/// Records the missed times and the error of a firing, which belong to none of its times.
 pub fn finish(record: &mut ScheduleRecord, fire: &FireSchedule, now: Timestamp) {
     record.missed += fire.missed;
     if let Some(message) = &fire.error {

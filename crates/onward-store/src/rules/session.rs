@@ -60,18 +60,17 @@ pub fn is_forgotten(lease_until: Duration, holds_tasks: bool, now: Duration) -> 
 
 /// Returns whether a session may still take a task, although its lease has been over for `silent`.
 ///
-/// A session that holds tasks has lost them. An idle session gives no sign of life, but it claims a
-/// task within moments. If the task was claimable by it for `claimable`, and that is at least the
-/// length of the lease, its process is gone. After [`bounds::SESSION_KEPT`] the session is
-/// forgotten.
+/// A session that holds tasks has lost them. A session without tasks does not renew its lease, but
+/// a live one claims a task within moments. So its process has ended if the task was claimable for
+/// at least the length of a lease. After [`bounds::SESSION_KEPT`] the session is forgotten.
 #[must_use]
 pub fn may_take(lease: Duration, silent: Duration, holds_tasks: bool, claimable: Duration) -> bool {
     silent.is_zero() || !(holds_tasks || claimable >= lease || silent >= bounds::SESSION_KEPT)
 }
 
-/// Returns the new end of a session's lease if it is renewed at `now`. Returns `None` if the
-/// renewal would extend the lease by at most a tenth of its length, which is not worth a write: a
-/// busy worker renews with every claim.
+/// Returns the new end of a session's lease if it is renewed at `now`. A busy worker renews with
+/// every claim, so a renewal by at most a tenth of the lease is not worth a write: it returns
+/// `None`.
 #[must_use]
 pub fn renewed_until(lease_until: Duration, lease: Duration, now: Duration) -> Option<Duration> {
     let renewed = now.saturating_add(lease);

@@ -26,7 +26,7 @@ pub(crate) const COST: i64 = 1_000_000;
 /// The upper bound of virtual times, which is more than four million million starts.
 const END_OF_TIME: i64 = (1 << 62) - 1;
 
-/// The offset by which the sort keys of groups below their minimum are lower than their tags, so
+/// The offset by which the positions of groups below their minimum are lower than their tags, so
 /// that these groups go before all others.
 pub(crate) const GUARANTEED: i64 = END_OF_TIME + 1;
 
@@ -39,34 +39,34 @@ pub struct VirtualTime {
     pub shared: i64,
 }
 
-/// The sort key of a group among those of its queue. The smallest goes first; of equal ones, the
-/// group whose first task goes first by its own sort key.
+/// The position of a group among those of its queue. The smallest goes first. Of equal ones, the
+/// group whose first task has the smaller sort key goes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct FairShareTag(pub i64);
 
 impl FairShareTag {
-    /// Returns whether this is the sort key of a group below its minimum.
+    /// Returns whether this is the position of a group below its minimum.
     #[must_use]
     pub fn is_guaranteed(self) -> bool {
         self.0 < 0
     }
 }
 
-/// Returns whether groups share their queues: as soon as any of them has a weight or a minimum.
-/// Otherwise tasks go in the order of their own sort keys.
+/// Returns whether groups share their queues. They do if any group has a weight or a minimum.
+/// Otherwise tasks go in the order of their sort keys.
 #[must_use]
 pub fn are_shared(limits: &BTreeMap<LimitScope, Limit>) -> bool {
     limits.values().any(|limit| limit.weight.is_some() || limit.minimum.is_some())
 }
 
-/// Returns whether a group is below its minimum, so that it goes before groups that have theirs.
-/// `running` is the number of its running tasks in all queues together.
+/// Returns whether a group is below its minimum, so that it goes before the other groups. `running`
+/// is the number of its running tasks in all queues together.
 #[must_use]
 pub fn is_below_minimum(limit: Limit, running: u64) -> bool {
     limit.minimum.is_some_and(|minimum| running < u64::from(minimum))
 }
 
-/// Returns the sort key of a group with these tags.
+/// Returns the position of a group with these tags.
 #[must_use]
 pub fn fair_share_tag(tags: VirtualTime, is_below_minimum: bool) -> FairShareTag {
     FairShareTag(if is_below_minimum { tags.guaranteed - GUARANTEED } else { tags.shared })

@@ -1,4 +1,4 @@
-//! The reasons for which a task does not run.
+//! The reasons why a task does not run.
 
 use std::iter;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub struct WaitFacts {
     pub orchestration: Option<OrchestrationFacts>,
     /// The reason, if the task is an item of a pending batch or of a batch.
     pub aggregated: Option<WaitReason>,
-    /// The pauses that apply to it, and the times at which they end by themselves.
+    /// The pauses that apply to it, each with its end if it has one.
     pub pauses: Vec<(Scope, Option<Timestamp>)>,
     /// The limits that apply to it.
     pub limits: Vec<LimitUse>,
@@ -79,7 +79,7 @@ pub struct OrchestrationFacts {
     pub kept_until: Option<Timestamp>,
 }
 
-/// A session, and for how long its lease has been over.
+/// A session, and the time since the end of its lease.
 #[derive(Debug, Clone)]
 pub struct Worker {
     /// The session.
@@ -88,7 +88,7 @@ pub struct Worker {
     pub silent: Duration,
 }
 
-/// A limit that applies to a task, and how far it is used.
+/// A limit that applies to a task, with its current use.
 #[derive(Debug, Clone)]
 pub struct LimitUse {
     /// The scope on which it was set.
@@ -102,8 +102,8 @@ pub struct LimitUse {
 }
 
 /// Returns every reason that holds now, in the order in which to remove them. Returns none for a
-/// task that runs, or that has ended in a state other than expired. `now` is wall time and `steady`
-/// is steady time.
+/// running task, or for one that has ended in a state other than expired. `now` is wall time and
+/// `steady` is steady time.
 #[must_use]
 pub fn reasons(facts: &WaitFacts, now: Timestamp, steady: Duration) -> Vec<WaitReason> {
     if facts.state == TaskState::Expired {
@@ -127,7 +127,7 @@ fn expired(facts: &WaitFacts, at: Timestamp) -> WaitReason {
     WaitReason::Expired { at, deadline: facts.deadline == Some(at) }
 }
 
-/// Returns the reasons for which a task waits, except for its expiry.
+/// Returns the reasons why a task waits, except for its expiry.
 fn without_expiry(facts: &WaitFacts, now: Timestamp, steady: Duration) -> Vec<WaitReason> {
     if let Some(at) = facts.expires_at.filter(|at| *at <= now) {
         return with_who_is_to_notice(expired(facts, at), facts, now);
@@ -157,8 +157,8 @@ fn without_expiry(facts: &WaitFacts, now: Timestamp, steady: Duration) -> Vec<Wa
     reasons
 }
 
-/// Returns a reason, and that no worker is there if its time is over, because only a worker notices
-/// it.
+/// Returns a reason. If its time is over, also returns that no worker is there, because a worker
+/// would have acted on it.
 fn with_who_is_to_notice(reason: WaitReason, facts: &WaitFacts, now: Timestamp) -> Vec<WaitReason> {
     let over_at = match &reason {
         WaitReason::Completion { until, .. } => *until,
@@ -174,9 +174,9 @@ fn elapsed(since: Timestamp, now: Timestamp) -> Duration {
     if since < now { now - since } else { Duration::ZERO }
 }
 
-/// Returns what a task itself waits for, and its pauses. For an orchestration, pauses come first,
-/// because nothing else matters while one is in force. Missing code comes next, because it holds
-/// the orchestration back whatever it waits for.
+/// Returns the reasons that come from a task itself, and its pauses. For an orchestration, pauses
+/// come first, because no other reason matters during a pause. Missing code comes next, because the
+/// orchestration cannot run without it.
 fn blocking_reasons(facts: &WaitFacts, now: Timestamp) -> Vec<WaitReason> {
     let pauses = facts.pauses.iter().filter(|(_, until)| pause_holds(*until, now));
     let pauses = pauses.map(|(scope, until)| WaitReason::Paused { scope: scope.clone(), until: *until });
@@ -189,7 +189,7 @@ fn blocking_reasons(facts: &WaitFacts, now: Timestamp) -> Vec<WaitReason> {
     paused.into_iter().chain(pauses).chain(no_code).chain(waits_for(facts, orchestration, now)).collect()
 }
 
-/// Returns what a task itself waits for.
+/// Returns the reason that comes from a task itself.
 fn standing(facts: &WaitFacts, now: Timestamp) -> Option<WaitReason> {
     match facts.state {
         TaskState::Blocked => Some(WaitReason::Blocked { by: facts.blocked_by.clone() }),
@@ -202,14 +202,14 @@ fn not_due(facts: &WaitFacts, now: Timestamp) -> Option<WaitReason> {
     (facts.run_at > now).then_some(WaitReason::NotDue { run_at: facts.run_at })
 }
 
-/// Returns what an orchestration itself waits for.
+/// Returns the reason that comes from an orchestration itself.
 fn waits_for(facts: &WaitFacts, orchestration: &OrchestrationFacts, now: Timestamp) -> Option<WaitReason> {
     let OrchestrationFacts { has_begun, hold, has_messages, awaits, tasks, .. } = orchestration;
     let is_aside = *hold == Hold::PausedDue;
     if facts.state == TaskState::Waiting {
         return None;
     }
-    // An orchestration with a turn to come waits only for the time of that turn.
+    // An orchestration with an approaching turn waits only for the time of that turn.
     let has_moment = facts.state == TaskState::Scheduled || is_aside;
     if !has_begun {
         let is_blocked = !has_moment && (!hold.is_paused() || !facts.blocked_by.is_empty());
@@ -217,8 +217,8 @@ fn waits_for(facts: &WaitFacts, orchestration: &OrchestrationFacts, now: Timesta
         return if has_moment { not_due(facts, now) } else { blocked };
     }
     if *has_messages {
-        // A parked orchestration would have been woken. This one was released together with its
-        // messages.
+        // A message would have woken a parked orchestration. This one was released with its
+        // messages unread.
         return if has_moment { not_due(facts, now) } else { None };
     }
     let until = has_moment.then_some(facts.run_at);

@@ -1,4 +1,4 @@
-//! The ends of attempts, and what attempts report while they run.
+//! The ends of attempts, and the reports of running attempts.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::rules::orchestration::saves_no_checkpoint;
 
 impl State {
     /// Ends the attempt and the task as completed. A result above the payload limit is rejected
-    /// before anything has changed, so the attempt goes on.
+    /// before any change, so the attempt continues.
     pub(in crate::model) fn complete(&mut self, lease: Lease, result: Option<Bytes>) -> Result<Outcome, Refusal> {
         let kind = &self.check_lease(lease)?.new.kind;
         check_payload("result", result.as_ref().map_or(0, Bytes::len), self.payload_limit, kind)
@@ -41,7 +41,8 @@ impl State {
             attempts: task.attempts,
             expires_at: task.expires_at,
             is_rated: self.is_rated(task),
-            // A batch from which an item is to be removed has to wait for that as well.
+            // A batch whose items are to be cancelled must release its lease first, as a moving
+            // task must.
             is_moving: task.move_to.is_some() || self.has_items_to_cancel(task.id),
         };
         let now = self.now.wall;
@@ -53,8 +54,8 @@ impl State {
         Ok(Outcome::Failed(self.continue_after_failure(lease, after)))
     }
 
-    /// Carries out what the rule decided. Only a task that is under no rate and does not move is
-    /// held for its next attempt, which then starts under a new lease at once.
+    /// Applies the decision of the rule. A task that is held for its next attempt starts it at
+    /// once, under a new lease.
     fn continue_after_failure(&mut self, lease: Lease, after: AfterAttempt) -> Failed {
         let id = lease.task;
         match after {
@@ -87,7 +88,7 @@ impl State {
         self.end(id, state);
     }
 
-    /// Returns a running task to the waiting tasks; returns its new state.
+    /// Makes a running task wait until `at`. Returns its new state.
     pub(in crate::model) fn wait_for(&mut self, id: TaskId, at: Timestamp, attempts: u32) -> TaskState {
         let now = self.now.wall;
         self.tasks.change(id, |task| {
@@ -101,7 +102,7 @@ impl State {
         self.tasks.get(id).map_or(TaskState::Waiting, |task| task.state)
     }
 
-    /// Returns the task to its queue. The attempt does not count.
+    /// Releases the task to its queue. The attempt does not count.
     pub(in crate::model) fn release(&mut self, lease: Lease, after: Duration) -> Result<Outcome, Refusal> {
         self.check_lease(lease)?;
         self.return_to_queue(lease.task, after);

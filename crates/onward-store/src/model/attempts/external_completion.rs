@@ -1,4 +1,4 @@
-//! Attempts that are completed externally.
+//! External completion: an attempt ends, and a later write with its token completes the task.
 
 use std::time::Duration;
 
@@ -16,13 +16,14 @@ use crate::rules::completion::{self, Standing};
 use crate::rules::orchestration;
 use crate::rules::retry::FailureClass;
 
-/// A wait for external completion; set while the task is blocked for it.
+/// A wait for external completion. A task has one while it is blocked for that.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct AwaitedCompletion {
     pub(crate) wait: CompletionWait,
     /// The time at which the attempt fails unless it was completed.
     pub(crate) until: Option<Timestamp>,
-    /// The expiry of the task if it is retried; the time to live does not run during an attempt.
+    /// The expiry of the task if it is retried, because the time to live does not run during an
+    /// attempt.
     pub(crate) expires_at: Option<Timestamp>,
 }
 
@@ -56,8 +57,8 @@ impl State {
         Ok(Outcome::AwaitsCompletion { state: TaskState::Blocked })
     }
 
-    /// Applies what the holder of the token decided. The token names the claim, so a token of an
-    /// earlier attempt is rejected.
+    /// Applies an external completion. The token names the claim, so a token of an earlier attempt
+    /// is rejected.
     pub(in crate::model) fn complete_externally(
         &mut self,
         token: CompletionToken,
@@ -78,7 +79,7 @@ impl State {
         Ok(Outcome::CompletedExternally { state })
     }
 
-    /// Ends the task as completed, with a result that is checked as in an ordinary end.
+    /// Ends the task as completed. Its result is checked as in an ordinary end.
     fn complete_awaited(&mut self, id: TaskId, result: Option<Bytes>) -> Result<TaskState, Refusal> {
         if let Some(task) = self.tasks.get(id) {
             check_payload("result", result.as_ref().map_or(0, Bytes::len), self.payload_limit, &task.new.kind)
@@ -89,8 +90,8 @@ impl State {
         Ok(TaskState::Completed)
     }
 
-    /// Adds the error and decides by the retry policy of the wait, not of the task, whether another
-    /// attempt follows.
+    /// Adds the error, and decides if another attempt follows. The retry policy is that of the
+    /// wait, not that of the task.
     fn fail_awaited(&mut self, id: TaskId, error: String, class: FailureClass) -> TaskState {
         let now = self.now.wall;
         let Some(task) = self.tasks.get(id) else { return TaskState::Failed };
@@ -115,7 +116,7 @@ impl State {
         }
     }
 
-    /// Moves the end of the wait. `None` waits without an end.
+    /// Changes the latest time for the completion. `None` waits without end.
     fn extend(&mut self, id: TaskId, within: Option<Duration>) -> TaskState {
         let until = within.map(|within| self.now.wall.plus(within));
         self.tasks.change(id, |task| {

@@ -1,4 +1,4 @@
-//! The I/O that attempts report.
+//! The I/O of attempts.
 
 use crate::api::io::Io;
 use crate::api::outcome::{Outcome, Refusal};

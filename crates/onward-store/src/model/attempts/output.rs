@@ -17,18 +17,19 @@ pub(crate) struct Output {
     pub(crate) attempt: u32,
     /// The end of each stream.
     pub(crate) ends: [u64; 2],
-    /// The pieces that are kept. Of a task that was loaded, those that were appended since.
+    /// The pieces that are kept. A loaded task has only those that were appended since it was
+    /// loaded.
     #[serde(skip)]
     pub(crate) pieces: Vec<OutputPiece>,
 }
 
 impl Output {
-    /// Returns the number of bytes that the stream has received, dropped ones included.
+    /// Returns the number of bytes that the stream has received, including dropped ones.
     pub(crate) fn end(&self, stream: OutputStream) -> u64 {
         self.ends[usize::from(stream.code())]
     }
 
-    /// Returns what is kept of it beside its pieces.
+    /// Returns the output without its pieces.
     #[cfg(feature = "postgres")]
     pub(crate) fn without_pieces(&self) -> Self {
         Self { pieces: Vec::new(), ..*self }
@@ -44,7 +45,7 @@ impl Output {
         }
     }
 
-    /// Returns what a reader gets who has read up to `from`.
+    /// Returns at most `limit` bytes of kept output from byte `from` on.
     fn read(&self, stream: OutputStream, from: u64, limit: usize) -> TaskOutput {
         let (claim, attempt, end) = (self.claim, self.attempt, self.end(stream));
         let pieces = || self.pieces.iter().filter(|piece| piece.stream == stream);
@@ -67,8 +68,8 @@ pub(crate) fn up_to(pieces: impl IntoIterator<Item = OutputPiece>, limit: usize)
 
 impl State {
     /// Appends to the output of a running attempt. The first piece of an attempt replaces the
-    /// output of the attempt before. A piece that was already appended changes nothing, so a write
-    /// that is applied again is harmless.
+    /// output of the previous attempt. A piece that was appended before changes nothing, so the
+    /// write can be repeated.
     pub(in crate::model) fn append_output(&mut self, lease: Lease, piece: OutputPiece) -> Result<Outcome, Refusal> {
         let task = self.check_lease(lease)?;
         let (claim, attempt) = (lease.claim, task.attempt());

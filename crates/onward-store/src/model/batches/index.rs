@@ -6,7 +6,7 @@ use crate::api::name::Name;
 use crate::api::task::{NewTask, TaskId};
 use crate::rules::aggregate::PendingBatchState;
 
-/// Queue, kind and group: tasks that have all three in common form one batch.
+/// A queue, a kind and a group. Tasks with equal values form one batch.
 pub(crate) type BatchKey = (Name, Name, Option<Name>);
 
 /// The pending batches, and the batch of each item.

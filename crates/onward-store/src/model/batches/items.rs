@@ -1,4 +1,4 @@
-//! Tasks that are collected into batches, and the batches that contain them.
+//! The items of batches.
 
 use crate::api::event::Change;
 use crate::api::notification::TaskNotification;
@@ -12,8 +12,8 @@ use crate::model::tasks::task::Task;
 use crate::rules::aggregate::{self, PendingBatchState};
 
 impl State {
-    /// Removes a task that ended or was removed from its pending batch or its batch. An item that
-    /// ended with its batch stays in it.
+    /// Removes an ended or removed task from its pending batch or its batch. An item that ended
+    /// with its batch stays in it.
     pub(in crate::model) fn leave_batch(&mut self, id: TaskId, new: &NewTask, is_removed: bool) {
         let Some(batch) = self.batches.batch_of(id) else { return self.leave_pending_batch(id, new) };
         let is_live = self.live_state(batch).is_some();
@@ -61,16 +61,15 @@ impl State {
         !self.items_to_cancel(batch).is_empty()
     }
 
-    /// Removes the items whose cancellation was requested while their batch ran; the batch now
-    /// waits again.
+    /// Cancels the items whose cancellation was requested while their batch ran. The batch waits
+    /// again now.
     pub(in crate::model) fn cancel_marked_items(&mut self, batch: TaskId) {
         for item in self.items_to_cancel(batch) {
             self.end(item, TaskState::Cancelled);
         }
     }
 
-    /// Returns whether the batch of an item has started, and then clears the item's expiry for
-    /// good.
+    /// Returns whether the batch of an item has started. If so, deletes the item's expiry.
     pub(in crate::model) fn clear_expiry_if_started(&mut self, item: TaskId) -> bool {
         let started = self.live_batch_of(item).is_some_and(|batch| aggregate::has_started(batch.state, batch.attempts));
         if started {
@@ -79,7 +78,7 @@ impl State {
         started
     }
 
-    /// Returns the next item that ends with a batch that is over.
+    /// Returns the next item that must end with an ended batch.
     pub(in crate::model) fn next_batch_item(&self, over: UnpropagatedEnd) -> Option<TaskId> {
         self.batches.item_from(over.task, over.next_item)
     }

@@ -1,4 +1,4 @@
-//! Tasks that are collected until their batch is full or ready.
+//! Pending batches: tasks are collected until the batch is full or its time is over.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ impl State {
         }
     }
 
-    /// Closes a pending batch into a task; returns its number of items.
+    /// Submits a pending batch as a batch. Returns its number of items.
     fn close_batch(&mut self, key: &BatchKey) -> usize {
         let Some((_, items)) = self.batches.pending.remove(key) else { return 0 };
         let tasks: Vec<&Task> = items.iter().filter_map(|item| self.tasks.get(*item)).collect();
@@ -51,7 +51,7 @@ impl State {
         items.len()
     }
 
-    /// Closes the pending batches that are ready, the longest overdue first; returns their number.
+    /// Submits the pending batches that are ready, the longest overdue first. Returns their number.
     pub(in crate::model) fn close_ready_batches(&mut self) -> u64 {
         let now = self.now.wall;
         let ready = self.batches.pending.iter().filter(|(_, (pending_batch, _))| pending_batch.ready_at <= now);
@@ -75,8 +75,7 @@ impl State {
         self.batches.pending.values().map(|(pending_batch, _)| pending_batch.ready_at).min()
     }
 
-    /// Removes a task from its pending batch. A batch that becomes empty is forgotten with its
-    /// time.
+    /// Removes a task from its pending batch, and deletes a pending batch that becomes empty.
     pub(in crate::model) fn leave_pending_batch(&mut self, id: TaskId, new: &NewTask) {
         let key = batch_key_of(new);
         let Some((pending_batch, items)) = self.batches.pending.get_mut(&key) else { return };

@@ -14,7 +14,7 @@ use crate::rules;
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct PreferredSession {
     pub(in crate::model) session: SessionId,
-    /// A recent start of one of its tasks.
+    /// The time of a recent start of one of its tasks, which not every start changes.
     noted_at: Timestamp,
 }
 
@@ -34,7 +34,7 @@ impl State {
         }
     }
 
-    /// Stops preferring a session that is about to leave, so that no task waits for it.
+    /// Stops preferring a session that is about to close, so that no task waits for it.
     pub(in crate::model) fn retire(&mut self, session: SessionId) -> Result<Outcome, Refusal> {
         self.check_session(session)?;
         self.forget_preferred_session(session);
@@ -56,7 +56,8 @@ impl State {
         self.affinities.retain(|_, preferred| !rules::affinity::is_forgotten(preferred.noted_at, now));
     }
 
-    /// Returns the session for which the sub-queue of a waiting task is reserved, and until when.
+    /// Returns the session for which the sub-queue of a waiting task is reserved, and the end of
+    /// the reservation.
     pub(in crate::model) fn reservation(&self, task: &Task, now: Timestamp) -> Option<(SessionId, Timestamp)> {
         let preferred = self.affinities.get(task.new.affinity.as_ref()?)?;
         let wait = self.settings_of(&task.new.queue).affinity_wait;
@@ -74,8 +75,8 @@ impl State {
         self.tasks.waiting_with_affinity()
     }
 
-    /// Returns the time until the first reserved sub-queue is open to any session. Sub-queues of
-    /// groups that are held back are left out, because they wait for their group first.
+    /// Returns the time until the first reservation ends. Sub-queues of blocked groups do not
+    /// count, because they wait for their group first.
     pub(in crate::model) fn next_reservation_end(&self) -> Option<Duration> {
         let blocked = |task: &Task| self.is_group_blocked(task, self.now.steady);
         let may_start = self.waiting_with_affinity().filter(|task| !blocked(task));

@@ -1,4 +1,9 @@
-//! The tasks from which a claim chooses.
+//! The candidates of a claim: whose turn it is, and which task is its first.
+//!
+//! A candidate is a queue, or in strict mode all queues of one weight. The chooser of
+//! [`rules::choice`] decides which candidate has a turn. This file finds the first task of each
+//! candidate that the claim selects and that no pause, limit or reservation stops. The scan of a
+//! candidate only goes forward, so a claim terminates although it changes limits itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,24 +21,24 @@ use crate::rules::choice::{Chooser, QueueCandidate};
 use crate::rules::order::SortKey;
 use crate::rules::share::FairShareTag;
 
-/// The candidates of tasks from which a claim chooses, each with the first task that it may take.
+/// The candidates of a claim, each with the first task that it may take.
 pub(super) struct Candidates<'a> {
     claim: &'a Claim,
-    /// The headroom that limits leave.
+    /// The number of tasks that limits still let start.
     pub(super) headroom: Headroom,
-    /// The last sort key that is urgent enough for the claim.
+    /// The last sort key that is urgent enough for the claim, if it has such a bound.
     last: Option<SortKey>,
     mode: QueueMode,
     pub(super) choice: QueueChoice,
-    /// The number of tasks that the claim still requests from each queue.
+    /// The number of tasks that the claim still wants from each queue.
     asked: BTreeMap<Name, usize>,
-    /// The position of the scan in each candidate. A task that appears before it is left to the
-    /// next claim.
+    /// The sort key up to which each candidate was scanned. A task that appears before it is left
+    /// to the next claim.
     passed: BTreeMap<QueueCandidate, SortKey>,
     heads: BTreeMap<QueueCandidate, SortKey>,
-    /// The candidate whose turn it is.
+    /// The candidate that has the turn.
     picked: Option<QueueCandidate>,
-    /// Set if groups share queues. Then the scan does not follow the sort keys, so each scanned
+    /// True if groups share queues. The scan then does not follow the sort keys, so each scanned
     /// task is recorded in `looked_at`.
     pub(in crate::model) is_shared: bool,
     looked_at: BTreeSet<TaskId>,
@@ -42,8 +47,7 @@ pub(super) struct Candidates<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    /// Starts the scan of a claim. Limits, shares and reservations are those of the claim's
-    /// beginning.
+    /// Begins the scan of a claim. It uses the limits, shares and reservations of this moment.
     pub(in crate::model) fn of(state: &State, claim: &'a Claim, now: Now) -> Self {
         let mut candidates = Self {
             claim,
@@ -63,7 +67,7 @@ impl<'a> Candidates<'a> {
         candidates
     }
 
-    /// Finds the first task of every candidate.
+    /// Finds the first task of every candidate again.
     pub(super) fn look_again(&mut self, state: &State) {
         for (queue, asked) in asked(state, &self.claim.queues) {
             self.asked.entry(queue.clone()).or_insert(asked);
@@ -72,8 +76,8 @@ impl<'a> Candidates<'a> {
         candidates.into_iter().for_each(|candidate| self.find_head(state, candidate));
     }
 
-    /// Requests more of the sub-queues of a candidate that may have a task before its head, or any
-    /// task if the candidate has no head.
+    /// Requests more of the sub-queues of a candidate that may have a task before its head. Without
+    /// a head, any task counts.
     fn require_before(&mut self, state: &State, candidate: &QueueCandidate, head: Option<SortKey>) {
         let end = [head, self.last].into_iter().flatten().min();
         for (_, task) in state.tasks.partial_sub_queues_before(end) {
@@ -84,7 +88,7 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Requests more of the sub-queues that may have a task before a sort key.
+    /// Requests more of the sub-queues that may have a task before `end`.
     pub(super) fn require_behind(&mut self, state: &State, end: Option<SortKey>) {
         for (_, task) in state.tasks.partial_sub_queues_before(end) {
             if self.selects(task) && self.may_start(state, task) {
@@ -98,7 +102,7 @@ impl<'a> Candidates<'a> {
         QueueCandidate::of(self.mode, queue, state.settings_of(queue).weight)
     }
 
-    /// Advances a candidate to its first task that the claim selects and that may start.
+    /// Moves a candidate forward to its first task that the claim selects and that may start.
     fn find_head(&mut self, state: &State, candidate: QueueCandidate) {
         if self.is_shared {
             return self.find_head_by_shares(state, candidate);
@@ -121,7 +125,7 @@ impl<'a> Candidates<'a> {
         self.heads.remove(&candidate);
     }
 
-    /// Requests a task of each sub-queue of a candidate of which all loaded tasks were scanned.
+    /// Requests a task of each sub-queue of a candidate whose loaded tasks were all scanned.
     fn require_every_sub_queue(&mut self, state: &State, candidate: &QueueCandidate) {
         for (coverage, task) in state.tasks.partial_sub_queues() {
             let may_have = self.candidate_of(state, &task.new.queue) == *candidate && self.selects(task);
@@ -137,12 +141,12 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Finds the head of a candidate by fair shares: within each queue the group with the lowest
-    /// fair-share tag. Among the queues of a candidate, groups below their minimum go first, then
-    /// the lowest sort key.
+    /// Finds the head of a candidate by fair shares. In each queue, the group with the lowest
+    /// fair-share tag goes first. Among the queues of the candidate, groups below their minimum go
+    /// first, then the lowest sort key.
     fn find_head_by_shares(&mut self, state: &State, candidate: QueueCandidate) {
-        // By shares any sub-queue may be the first, so each needs one loaded task beyond those
-        // already scanned.
+        // By shares any sub-queue may be the first, so each needs one loaded task that was not
+        // scanned.
         self.require_every_sub_queue(state, &candidate);
         let (mut first, mut behind) = (BTreeMap::<Name, (FairShareTag, SortKey)>::new(), None);
         while let Some((sort_key, task)) = state.tasks.waiting_behind(behind)
@@ -163,13 +167,13 @@ impl<'a> Candidates<'a> {
         };
     }
 
-    /// Returns whether neither a pause nor a limit holds a waiting task back.
+    /// Returns whether no pause and no limit stops a waiting task.
     pub(super) fn may_start(&mut self, state: &State, task: &Task) -> bool {
         !state.is_paused(task) && self.headroom.allows(state, task)
     }
 
-    /// Returns whether the claim wants a task: its kind, its queue while the claim requests more of
-    /// it, and no reservation for another session.
+    /// Returns whether the claim selects a task: its kind, its queue if the claim wants more of it,
+    /// and no reservation for another session.
     pub(in crate::model) fn selects(&self, task: &Task) -> bool {
         let is_reserved = || affinity_sub_queue_of(task).is_some_and(|candidate| self.reserved.contains(&candidate));
         self.claim.selects_kind(&task.new.kind, task.new.orchestration)
@@ -177,10 +181,10 @@ impl<'a> Candidates<'a> {
             && !is_reserved()
     }
 
-    /// Returns the first task of the candidate whose turn it is, and counts it as scanned.
+    /// Returns the first task of the candidate that has the turn, and counts it as scanned.
     pub(in crate::model) fn next(&mut self, state: &State) -> Option<TaskId> {
         if self.is_shared {
-            // Each start may have changed the ranks of the groups.
+            // Each start may have changed the fair-share tags of groups.
             self.look_again(state);
         }
         let mut chooser = self.chooser(state);
@@ -193,7 +197,8 @@ impl<'a> Candidates<'a> {
         Some(sort_key.task)
     }
 
-    /// Advances the candidates whose first task is held back by a limit that the claim has used up.
+    /// Moves the candidates forward whose first task is now stopped by a limit that this claim used
+    /// up.
     fn drop_held_back(&mut self, state: &State) {
         let Self { heads, headroom, .. } = self;
         let mut is_blocked =
@@ -238,7 +243,7 @@ fn reserved_for_others(state: &State, session: SessionId, now: Timestamp) -> BTr
     state.waiting_with_affinity().filter(|task| is_for_another(task)).filter_map(affinity_sub_queue_of).collect()
 }
 
-/// Returns the largest number of tasks that a claim requests from each queue.
+/// Returns the largest number of tasks that a claim wants from each queue.
 fn asked<'a>(state: &'a State, queues: &'a QueueSelection) -> BTreeMap<&'a Name, usize> {
     let mut asked = BTreeMap::<&Name, usize>::new();
     match queues {

@@ -14,12 +14,11 @@ use crate::model::tasks::task::Task;
 use crate::rules;
 
 impl State {
-    /// Renews the session, applies what is due, and gives the session its next tasks. The outcome
-    /// states when the next claim can find more.
+    /// Renews the session, applies due changes, and gives the session its next tasks. The outcome
+    /// has the time at which the next claim may find more.
     pub(in crate::model) fn claim(&mut self, claim: &Claim) -> Result<Outcome, Refusal> {
         self.check_session(claim.session)?;
-        // Renewed before the sweep, so that a live process that was only late keeps its own leases
-        // when it claims.
+        // Renewed before the sweep, so that a live process that is late keeps its own leases.
         self.renew(claim.session);
         self.apply_due_changes();
         let (tasks, turn) = self.take(claim);
@@ -39,8 +38,8 @@ impl State {
         }))
     }
 
-    /// Starts tasks until the claim's limit is reached or no candidate has a head. An expired task
-    /// ends here and takes no turn.
+    /// Starts tasks until the limit of the claim is reached or no candidate has a head. An expired
+    /// task ends here, and does not count as a turn.
     fn take(&mut self, claim: &Claim) -> (Vec<ClaimedTask>, QueueTurn) {
         let now = self.now.wall;
         let mut candidates = Candidates::of(self, claim, self.now);
@@ -51,7 +50,7 @@ impl State {
         {
             if self.tasks.get(id).is_some_and(|task| task.has_expired(now)) {
                 self.end(id, TaskState::Expired);
-                // A follower or dependent of the expired task may be the first of another
+                // A follower or dependent of the expired task may now be the first task of another
                 // candidate.
                 candidates.look_again(self);
                 continue;
@@ -68,8 +67,8 @@ impl State {
         (tasks, choice.turn)
     }
 
-    /// Returns the time until the first task ages enough for this claim, if the claim, which took
-    /// `taken` tasks, had room for more.
+    /// Returns the time until the first task ages enough for this claim. Returns `None` if the
+    /// claim took as many tasks as it could, `taken`.
     fn next_aged(&self, claim: &Claim, taken: usize) -> Option<Duration> {
         let last = claim.last_sort_key(self.now.wall)?;
         if taken >= claim.limit.min(bounds::CLAIM) {
@@ -88,8 +87,8 @@ impl State {
         None
     }
 
-    /// Begins an attempt under a new lease. It takes no token: a claim takes the tokens of all its
-    /// starts at its end, and a session that keeps a task after a failure falls under no rate.
+    /// Begins an attempt under a new lease. It takes no token. A claim takes the tokens of all its
+    /// starts at its end, and a session may keep a failed task only if no rate applies to it.
     pub(in crate::model) fn start(&mut self, id: TaskId, session: SessionId) -> Option<ClaimedTask> {
         let now = self.now.wall;
         self.tasks.require_messages(id);

@@ -1,4 +1,4 @@
-//! Workers' registrations.
+//! Sessions: the registrations of workers.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::model::state::State;
 use crate::rules;
 use crate::rules::why::Worker;
 
-/// An open session. It lapses, or is forgotten, only in a sweep.
+/// An open session. Only a sweep lets it lapse or forgets it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Session {
     pub(in crate::model) name: String,
     pub(crate) opened_at: Timestamp,
     pub(in crate::model) lease: Duration,
-    /// In steady time.
+    /// The end of the lease, in steady time.
     pub(in crate::model) lease_until: Duration,
     pub(in crate::model) serves: Served,
 }
@@ -48,8 +48,8 @@ impl State {
         Ok(Outcome::Renewed { cancel: self.to_cancel(session) })
     }
 
-    /// Returns the session's tasks to their queues at once, without counting the attempts, and
-    /// forgets the session.
+    /// Releases the session's tasks at once, without counting their attempts, and removes the
+    /// session.
     pub(in crate::model) fn close_session(&mut self, session: SessionId) -> Result<Outcome, Refusal> {
         for task in self.held_ids(session) {
             self.return_to_queue(task, Duration::ZERO);
@@ -88,7 +88,7 @@ impl State {
         self.tasks.held_by(session).map(|task| task.id).collect()
     }
 
-    /// Returns the open sessions, oldest first, and for how long their leases have been over.
+    /// Returns the open sessions, oldest first, each with the time since the end of its lease.
     pub(in crate::model) fn workers(&self, now: Duration) -> Vec<Worker> {
         let silent = self.sessions.values().map(|session| now.saturating_sub(session.lease_until));
         self.session_records().into_iter().zip(silent).map(|(record, silent)| Worker { record, silent }).collect()

@@ -1,7 +1,7 @@
-//! The check that every access of a partly loaded state passes.
+//! The check in every access to a partly loaded state.
 //!
-//! A write that looks for something that is not loaded records a [`LoadRequest`] here. The store
-//! loads it and decides the write again; see [the module](super).
+//! A write that needs a row that is not loaded records a [`LoadRequest`] here. The store loads the
+//! row and decides the write again; see [the module](super).
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,8 +43,7 @@ impl Coverage {
         }
     }
 
-    /// Returns whether a part of the requested rows may not be loaded, and then records the
-    /// request.
+    /// Returns whether a part of the requested rows may not be loaded. If so, records the request.
     pub(in crate::model) fn request_unless(
         &self,
         is_loaded: impl FnOnce(&Loaded) -> bool,
@@ -57,10 +56,10 @@ impl Coverage {
         request_unless
     }
 
-    /// Requests a key unless its owner is known.
+    /// Requests a key unless its owner is loaded.
     pub(in crate::model) fn request_key(&self, kind: &Name, key: &str) {
-        // The key is copied only for a partly loaded state: the memory store checks every key and
-        // has everything loaded.
+        // The key is copied only if the state is partly loaded. The memory store has everything
+        // loaded, and would copy each key for no purpose.
         let Some(loaded) = self.loaded() else { return };
         let key = (kind.clone(), key.to_owned());
         if !loaded.keys.contains(&key) {
@@ -68,7 +67,7 @@ impl Coverage {
         }
     }
 
-    /// Walks an order. A walk past its loaded part requests more.
+    /// Walks an order. A walk beyond its loaded part requests more.
     pub(in crate::model) fn walk<'a, K: Copy + Ord + 'a>(
         &'a self,
         order: &'a BTreeSet<K>,
@@ -79,7 +78,7 @@ impl Coverage {
         self.walk_up_to(order.iter().copied(), up_to, request)
     }
 
-    /// Walks an order that is loaded up to a known entry.
+    /// Walks an order that is loaded up to an entry.
     pub(in crate::model) fn walk_up_to<'a, K: Copy + Ord + 'a>(
         &'a self,
         mut order: impl Iterator<Item = K> + 'a,
@@ -101,8 +100,8 @@ impl Coverage {
         self.unloaded().map_or(0, |counts| counts.of(scope))
     }
 
-    /// Returns the number of running tasks of a scope that are not loaded, or `None` if they would
-    /// have to be counted first.
+    /// Returns the number of running tasks of a scope that are not loaded; `None` if the counts are
+    /// not loaded.
     pub(in crate::model) fn running_unloaded_if_counted(&self, scope: &LimitScope) -> Option<u64> {
         self.loaded().map_or(Some(0), |loaded| loaded.running.as_ref().map(|counts| counts.of(scope)))
     }
@@ -128,8 +127,7 @@ impl Coverage {
         }
     }
 
-    /// Returns the counts of running tasks that are not loaded, and requests them if they are
-    /// unknown.
+    /// Returns the counts of running tasks that are not loaded. Requests them if they are unknown.
     fn unloaded(&self) -> Option<&RunningCounts> {
         self.request_unless(|loaded| loaded.running.is_some(), || LoadRequest::RunningCounts);
         self.loaded()?.running.as_ref()

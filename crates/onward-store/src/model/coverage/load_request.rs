@@ -1,4 +1,4 @@
-//! Requests for parts of a store that are not loaded.
+//! Load requests: the rows that a decision needs and a partly loaded state lacks.
 
 use crate::api::name::Name;
 use crate::api::task::{SessionId, TaskId, TaskState};

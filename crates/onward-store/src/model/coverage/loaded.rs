@@ -25,13 +25,13 @@ pub(crate) enum LoadedUpTo<K> {
 /// The numbers of running tasks by session, queue, kind and group.
 pub(crate) type RunningCountRows = BTreeMap<(SessionId, Name, Name, Option<Name>), u64>;
 
-/// The sessions that run tasks, with one task of each. It costs less to load than counts, and
-/// mostly suffices.
+/// The sessions that run tasks, with one task of each. It costs less to load than the counts, and
+/// mostly answers if a session runs a task.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunningSessions {
     /// One running task of each session.
     pub(crate) one_of: BTreeMap<SessionId, TaskId>,
-    /// Tasks that this list does not cover.
+    /// Tasks that were left out when this list was loaded.
     pub(crate) but: Vec<TaskId>,
 }
 
@@ -40,9 +40,9 @@ pub(crate) struct RunningSessions {
 pub(crate) struct Loaded {
     /// The highest task number in the store.
     pub(crate) last_task: i64,
-    /// Tasks that were looked for, existing or not.
+    /// Tasks that were looked up, existing or not.
     pub(crate) tasks: BTreeSet<TaskId>,
-    /// Keys that were looked for, taken or not.
+    /// Keys that were looked up, taken or not.
     pub(crate) keys: BTreeSet<(Name, String)>,
     pub(crate) children: BTreeSet<TaskId>,
     /// Tasks whose live children are all loaded.
@@ -68,14 +68,14 @@ pub(crate) struct Loaded {
     pub(crate) queue_tasks: BTreeMap<(Name, Vec<TaskState>), LoadedUpTo<TaskId>>,
     /// The numbers of live tasks of each queue that are not loaded.
     pub(crate) live_unloaded: BTreeMap<Name, u64>,
-    /// Documents that were looked for, there or not.
+    /// Documents that were looked up, existing or not.
     pub(crate) documents: BTreeSet<DocumentId>,
     pub(crate) between: BTreeSet<(TaskId, TaskId)>,
 }
 
 impl Loaded {
-    /// Returns whether a session runs any task that is not loaded, or `None` if the list cannot
-    /// show it. If the listed task is loaded, the session may run others.
+    /// Returns whether a session runs a task that is not loaded; `None` if the list cannot show it.
+    /// If the listed task is loaded, the session may run others.
     pub(super) fn holds_unloaded_by(&self, running_sessions: &RunningSessions, session: SessionId) -> Option<bool> {
         match running_sessions.one_of.get(&session) {
             Some(task) => (!self.tasks.contains(task)).then_some(true),

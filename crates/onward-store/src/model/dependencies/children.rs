@@ -1,4 +1,4 @@
-//! Parents and children.
+//! Parents and children: a parent can wait for its children, and its failure cancels them.
 
 use bytes::Bytes;
 
@@ -13,7 +13,7 @@ use crate::rules::dependencies::Ended;
 use crate::rules::orchestration;
 
 impl State {
-    /// Rejects an unknown parent, and a child that would wait for a parent that waits for it.
+    /// Rejects a parent that does not exist, and a child that would wait for its own parent.
     pub(in crate::model) fn check_parent(&self, new: &NewTask) -> Result<(), Refusal> {
         let Some(parent) = new.parent else { return Ok(()) };
         if self.tasks.get(parent).is_none() {
@@ -34,8 +34,8 @@ impl State {
             .is_some_and(|task| task.state == TaskState::Blocked && task.checkpoint.is_some() && task.awaited.is_none())
     }
 
-    /// Blocks a parent that waits for its children until a new child ends too, or cancels the child
-    /// with its parent.
+    /// Makes a new child count for its parent: a parent that waits for its children also waits for
+    /// it, and an ended parent cancels it.
     pub(in crate::model) fn attach_to_parent(&mut self, id: TaskId) {
         let Some(task) = self.tasks.get(id).filter(|task| !task.state.is_ended()) else { return };
         let Some(parent) = task.new.parent else { return };
@@ -48,8 +48,8 @@ impl State {
         }
     }
 
-    /// Ends the attempt and blocks the task until its live children have ended. A child that failed
-    /// since the attempt began takes effect at once, and so does a cancellation.
+    /// Ends the attempt, and blocks the task until its live children have ended. A child that has
+    /// failed since the attempt began takes effect at once, as does a cancellation.
     pub(in crate::model) fn await_children(
         &mut self,
         lease: Lease,
@@ -82,14 +82,15 @@ impl State {
         Ok(Outcome::AwaitsChildren { state: self.tasks.get(id).map_or(TaskState::Blocked, |task| task.state) })
     }
 
-    /// Blocks a task for its children. Without live children it waits for a worker at once.
+    /// Blocks a task until its children have ended. Without live children it waits for a worker at
+    /// once.
     fn block(&mut self, id: TaskId, checkpoint: Bytes, on_failure: OnDependencyFailure, live: Vec<TaskId>) {
         self.tasks.change(id, |task| {
             task.state = TaskState::Blocked;
             task.session = None;
             task.lost = 0;
             task.checkpoint = Some(checkpoint);
-            // The task's own dependencies are settled, so the field now holds the policy for its
+            // The task's own dependencies have ended, so the field can hold the policy for its
             // children.
             task.new.depends_on.on_failure = on_failure;
         });
@@ -113,12 +114,12 @@ impl State {
         self.tasks.get(task).is_some_and(|task| task.new.orchestration)
     }
 
-    /// Returns whether a task that is over has children that are to be cancelled.
+    /// Returns whether an ended task has children to cancel.
     pub(in crate::model) fn leaves_children(&self, task: TaskId, ended: Ended) -> bool {
         children::follow(ended, self.is_orchestration(task)) && !self.children_of(task, |_| true).is_empty()
     }
 
-    /// Returns the next child to be cancelled of a task that is over.
+    /// Returns the next child to cancel of an ended task.
     pub(in crate::model) fn next_child(&self, over: UnpropagatedEnd) -> Option<TaskId> {
         let next = |child: &TaskId| *child >= over.next_child && *child <= over.up_to;
         children::are_cancelled(over.ended).then(|| self.children_of(over.task, |_| true).into_iter().find(next))?
@@ -141,7 +142,7 @@ impl State {
     }
 }
 
-/// Returns the dependencies that are tasks. Positions in the same write are resolved before.
+/// Returns the dependencies that are tasks. The caller has resolved positions.
 fn on_tasks(new: &NewTask) -> Vec<TaskId> {
     let task = |dependency: &Dependency| match dependency {
         Dependency::Task(task) => Some(*task),

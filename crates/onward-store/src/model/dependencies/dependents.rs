@@ -17,21 +17,21 @@ pub(crate) struct DependencyIndex {
     pub(crate) dependents: BTreeSet<(TaskId, TaskId)>,
     /// Pairs of a blocked task and one that it depends on.
     pub(crate) open: BTreeSet<(TaskId, TaskId)>,
-    /// Tasks that are over and whose dependents are not all settled, in the order of their ends.
+    /// Ended tasks whose dependents are not all updated, in the order of the ends.
     pub(crate) unpropagated_ends: VecDeque<UnpropagatedEnd>,
 }
 
-/// A task that is over, with the progress of settling its dependents.
+/// An ended task, with the progress of updating its dependents.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct UnpropagatedEnd {
     pub(crate) task: TaskId,
     pub(crate) ended: Ended,
-    /// The highest task number at the time of the end. Later tasks depend on the outcome of its
-    /// retry.
+    /// The highest task number at the time of the end. A later task depends on the outcome of a
+    /// retry instead.
     pub(crate) up_to: TaskId,
-    /// The number from which its next child to be cancelled is looked for.
+    /// The number from which the next child to cancel is searched.
     pub(crate) next_child: TaskId,
-    /// The number from which its next item to be ended is looked for.
+    /// The number from which the next item to end is searched.
     pub(crate) next_item: TaskId,
 }
 
@@ -53,7 +53,7 @@ impl DependencyIndex {
         self.dependents.range((task, TaskId(i64::MIN))..).next().filter(|(of, _)| *of == task).map(|(_, found)| *found)
     }
 
-    /// Returns the first dependent that is not settled.
+    /// Returns the first dependent that is not updated.
     fn next_dependent(&self, over: UnpropagatedEnd) -> Option<TaskId> {
         self.first_dependent(over.task).filter(|dependent| *dependent <= over.up_to)
     }
@@ -64,20 +64,20 @@ impl DependencyIndex {
         of.map(|(_, task)| *task).collect()
     }
 
-    /// Stops ending the items of a batch that is over, because the batch is retried.
+    /// Stops ending the items of an ended batch, because the batch is retried.
     pub(in crate::model) fn keep_items(&mut self, batch: TaskId) {
         let of_batch = self.unpropagated_ends.iter_mut().filter(|over| over.task == batch);
         of_batch.for_each(|over| over.next_item = TaskId(i64::MAX));
     }
 
-    /// Returns whether some dependents are not settled.
+    /// Returns whether some dependents are not updated.
     pub(in crate::model) fn has_unpropagated_ends(&self) -> bool {
         !self.unpropagated_ends.is_empty()
     }
 }
 
 impl State {
-    /// Removes the dependencies of a task that is over, and queues its dependents to be settled.
+    /// Removes the dependencies of an ended task, and queues the update of its dependents.
     pub(in crate::model) fn propagate_end(&mut self, task: TaskId, ended: Ended) {
         for open in self.dependencies.open_of(task) {
             self.dependencies.remove(open, task);
@@ -97,7 +97,7 @@ impl State {
         }
     }
 
-    /// Rejects dependencies that are not tasks of the store.
+    /// Rejects dependencies on tasks that do not exist.
     pub(in crate::model) fn check_dependencies(&self, dependencies: &Dependencies) -> Result<(), Refusal> {
         dependencies.tasks.iter().try_for_each(|dependency| match *dependency {
             Dependency::Task(task) if self.tasks.get(task).is_some() => Ok(()),
@@ -120,8 +120,8 @@ impl State {
         }
     }
 
-    /// Returns the state of a dependency. It may be gone: a follower is inserted later than it was
-    /// submitted.
+    /// Returns the state of a dependency. It may not exist any more, because a follower is inserted
+    /// later than it was submitted.
     fn dependent(&self, dependency: Dependency) -> Option<Dependent> {
         let Dependency::Task(id) = dependency else { return None };
         let state = self.tasks.get(id).map(|task| task.state);
@@ -138,7 +138,7 @@ impl State {
         self.end(id, state);
     }
 
-    /// Settles dependents of tasks that are over, in the order of the ends. The next sweep settles
+    /// Updates the dependents of ended tasks, in the order of the ends. The next sweep updates
     /// those beyond the bound.
     pub(in crate::model) fn propagate_ends(&mut self) {
         for _ in 0..bounds::CASCADE {
@@ -159,15 +159,14 @@ impl State {
         self.dependencies.open_of(task)
     }
 
-    /// Ends the next item of a batch that is over; after the last one it continues with the
-    /// children.
+    /// Ends the next item of an ended batch. After the last item it continues with the children.
     fn propagate_to_next_item(&mut self, over: UnpropagatedEnd) {
         let Some(item) = self.next_batch_item(over) else { return self.propagate_to_next_child(over) };
         self.dependencies.unpropagated_ends.iter_mut().take(1).for_each(|front| front.next_item = TaskId(item.0 + 1));
         self.end_item(item, over);
     }
 
-    /// Cancels the next child of a task that is over; after the last one the end is settled.
+    /// Cancels the next child of an ended task. After the last child the end is complete.
     fn propagate_to_next_child(&mut self, over: UnpropagatedEnd) {
         match self.next_child(over) {
             Some(child) => {
@@ -182,7 +181,7 @@ impl State {
         }
     }
 
-    /// Settles one dependency. The dependent ends if its policy says so, and is unblocked if this
+    /// Applies an end to a dependent. It ends if its policy requires that, and is unblocked if this
     /// was its last open dependency.
     fn propagate_to_dependent(&mut self, over: UnpropagatedEnd, dependent: TaskId) {
         let UnpropagatedEnd { task, ended, .. } = over;
@@ -195,7 +194,7 @@ impl State {
         }
     }
 
-    /// Makes a task whose dependencies are settled wait for a worker or for its time.
+    /// Makes a task without open dependencies wait for a worker or for its due time.
     pub(in crate::model) fn unblock(&mut self, id: TaskId) {
         if self.state_unless_paused(id, TaskState::Waiting) == TaskState::Blocked {
             return;

@@ -9,9 +9,10 @@ use crate::model::state::State;
 use crate::model::tasks::task::Task;
 use crate::rules::share::{FairShareTag, VirtualTime, are_shared, charge, fair_share_tag, is_below_minimum};
 
-/// The starts from a queue, in virtual time.
+/// The virtual times of a queue and of the groups in it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct FairShares {
+    /// The virtual time of the queue.
     pub(crate) now: VirtualTime,
     /// The virtual time of each group; `None` stands for the tasks without a group.
     pub(crate) tags: BTreeMap<Option<Name>, VirtualTime>,

@@ -1,4 +1,4 @@
-//! The number of tasks that limits still let start during one claim.
+//! Headroom: the number of tasks that limits still let start during one claim.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::model::tasks::task::Task;
 #[derive(Debug)]
 pub(in crate::model) struct Headroom {
     now: Duration,
-    /// Set if any limit exists; mostly none does.
+    /// True if any limit exists; mostly none does.
     is_limited: bool,
     all: Option<ScopeHeadroom>,
     queues: HashMap<Name, ScopeHeadroom>,
@@ -32,7 +32,7 @@ struct ScopeHeadroom {
 }
 
 impl Headroom {
-    /// Starts with no scope computed.
+    /// Returns a headroom in which no scope is computed yet.
     pub(in crate::model) fn at(state: &State, now: Duration) -> Self {
         let (queues, kinds, groups) = (HashMap::default(), HashMap::default(), HashMap::default());
         Self { now, is_limited: state.has_limits(), all: None, queues, kinds, groups }

@@ -15,7 +15,7 @@ use crate::rules;
 use crate::rules::limit::Bucket;
 
 impl State {
-    /// Merges the given parts into the limit of a scope. A limit without any part is removed.
+    /// Applies the given values to the limit of a scope. A limit without any bound is removed.
     pub(in crate::model) fn set_limit(&mut self, set: &SetLimit) -> Result<Outcome, Refusal> {
         rules::limit::check(set)?;
         let (queue, kind) = match &set.scope {
@@ -33,7 +33,7 @@ impl State {
         Ok(Outcome::LimitSet(limit))
     }
 
-    /// Rejects a new limit of a group or a pattern of groups beyond its bound.
+    /// Rejects a limit on a further group or prefix of groups if there are too many.
     fn check_group_limits(&self, scope: &LimitScope) -> Result<(), Refusal> {
         let is_of_groups = |scope: &&LimitScope| matches!(scope, LimitScope::Group(_) | LimitScope::Groups(_));
         let of_groups = self.limits.keys().filter(is_of_groups).count();
@@ -43,7 +43,7 @@ impl State {
         Ok(())
     }
 
-    /// Stores the concurrency of a queue among its settings, and every other limit here.
+    /// Stores a limit. The concurrency of a queue is stored among its settings.
     fn store_limit(&mut self, scope: &LimitScope, limit: Limit) {
         let mut kept = limit;
         if let LimitScope::Queue(queue) = scope {
@@ -64,7 +64,7 @@ impl State {
         }
     }
 
-    /// Returns the limit that is set on a scope itself.
+    /// Returns the limit that is set on exactly this scope.
     fn limit_on(&self, scope: &LimitScope) -> Limit {
         let limit = self.limits.get(scope).copied().unwrap_or_default();
         match scope {
@@ -73,8 +73,8 @@ impl State {
         }
     }
 
-    /// Returns the limit that applies to a scope; a group without one falls under that of the
-    /// longest prefix of its name.
+    /// Returns the limit that applies to a scope. A group without a limit of its own has that of
+    /// the longest prefix of its name.
     pub(in crate::model) fn limit_for(&self, scope: &LimitScope) -> Limit {
         match scope {
             LimitScope::Group(group) => {
@@ -84,7 +84,7 @@ impl State {
         }
     }
 
-    /// Returns the token bucket of a scope; a full one if no token was taken.
+    /// Returns the token bucket of a scope. It is full if no token was taken.
     pub(in crate::model) fn bucket(&self, scope: &LimitScope) -> Bucket {
         self.buckets.get(scope).copied().unwrap_or_default()
     }
@@ -95,7 +95,7 @@ impl State {
         if limit.is_none() {
             return usize::MAX;
         }
-        // Running tasks are counted only if a concurrency needs it: a partly loaded store would
+        // Running tasks are counted only for a concurrency, because a partly loaded store would
         // have to load the counts.
         let running = limit.concurrency.map_or(0, |_| self.running_in(scope));
         rules::limit::room(limit, running, self.bucket(scope), now)
@@ -137,8 +137,8 @@ impl State {
         }
     }
 
-    /// Returns the time until a token arrives that lets a waiting task start, for one claim or for
-    /// any. Tasks whose group is held back wait for their group.
+    /// Returns the time until a token lets a waiting task start: for one claim, or for any if it is
+    /// `None`. A task of a blocked group waits for its group's token only.
     pub(in crate::model) fn next_token(&self, claim: Option<&Claim>) -> Option<Duration> {
         // Mostly every bucket has a token, which this check finds without scanning the waiting
         // tasks.
@@ -159,15 +159,16 @@ impl State {
             let rate = self.limit_for(&scope).rate?;
             Some(self.bucket(&scope).until_token(rate, self.now.steady)).filter(|wait| !wait.is_zero())
         };
-        // One task of each combination suffices: limits treat tasks with the same queue, kind and
-        // group alike.
+        // Limits treat tasks with the same queue, kind and group alike, so one task of each
+        // combination is enough.
         let sort = |task: &Task| (task.new.queue.clone(), task.new.kind.clone(), task.new.group.clone());
         let sorts: BTreeMap<_, &Task> = self.tasks.waiting_of_each_scope().map(|task| (sort(task), task)).collect();
         let awaited: BTreeSet<LimitScope> = sorts.into_values().filter(may_be_taken).flat_map(waits_for).collect();
         awaited.into_iter().filter_map(until).min()
     }
 
-    /// Returns every limit with its present use, by scope. Concurrencies of queues are limits too.
+    /// Returns every limit with its current use, by scope. They include the concurrencies of
+    /// queues.
     pub(crate) fn limit_records(&self, now: Duration) -> Vec<LimitRecord> {
         let limited =
             |(queue, settings): (&Name, &QueueSettings)| settings.concurrency.map(|_| LimitScope::Queue(queue.clone()));
@@ -178,8 +179,8 @@ impl State {
         scopes.into_iter().map(|scope| self.limit_record(scope, now)).collect()
     }
 
-    /// Returns one limit with its present use. A pattern of groups has none, because each group has
-    /// its own.
+    /// Returns one limit with its current use. A limit on a prefix has no use, because each group
+    /// has its own.
     fn limit_record(&self, scope: LimitScope, now: Duration) -> LimitRecord {
         let limit = self.limit_on(&scope);
         let counts = !matches!(scope, LimitScope::Groups(_));

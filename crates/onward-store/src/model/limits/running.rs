@@ -1,5 +1,5 @@
-//! The numbers of running tasks by scope. They are counted at each start and end, because a claim
-//! reads them for each task that it scans.
+//! The numbers of running tasks by scope. Each start and end updates them, because a claim reads
+//! them for each task that it scans.
 
 use std::hash::Hash;
 
@@ -50,7 +50,7 @@ impl RunningCounts {
     /// Adds the counts of `others`.
     #[cfg(feature = "postgres")]
     pub(crate) fn add_all(&mut self, others: &Self) {
-        // Destructured without `..`, so that a new field must be added here, too.
+        // Without `..`, so that a new field must be added here, too.
         let Self { all, queues, kinds, groups, sessions } = others;
         self.all += all;
         queues.iter().for_each(|(queue, count)| add_to(&mut self.queues, queue, *count));

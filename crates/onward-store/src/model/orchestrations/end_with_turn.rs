@@ -1,4 +1,4 @@
-//! Ends of attempts that are written with the turn to which they lead.
+//! An end of an attempt together with the turn that follows from it, in one write.
 
 use crate::api::orchestration::{AttemptEnd, EndWithTurn, Ended, Turn, Turned};
 use crate::api::outcome::{Failed, Outcome, Refusal};
@@ -8,15 +8,16 @@ use crate::model::state::State;
 use crate::rules::orchestration::{self, BeforeReport};
 
 impl State {
-    /// Ends an attempt, and applies the planned turn of its orchestration if the end has the
-    /// planned state and the mailbox is as planned. Otherwise only the end is applied, and the
-    /// ordinary path takes the turn.
+    /// Ends an attempt, and applies the planned turn of its orchestration if the state and the
+    /// messages are as planned. Otherwise it applies only the end, and the orchestration is claimed
+    /// for its turn as usual.
     pub(in crate::model) fn end_with_turn(&mut self, write: EndWithTurn) -> Result<Outcome, Refusal> {
         let is_as_planned = self.is_as_planned(&write);
         let EndWithTurn { lease, end, turn, received, .. } = write;
         let planned = end.state().filter(|_| is_as_planned);
         let Failed { state, lease: next } = self.end_as(lease, end)?;
-        // The end is a write of its own up to here: what it settles comes before the turn.
+        // Up to here the end is a write of its own, so its effects are complete before the turn
+        // begins.
         self.propagate_ends();
         let turned = if planned == Some(state) {
             self.turn_with_report(lease.session, Turn { consumed: received + 1, ..turn })?
@@ -40,7 +41,7 @@ impl State {
         Ok(Failed { state, lease: None })
     }
 
-    /// Returns whether the orchestration that a task reports to stands where the turn was planned.
+    /// Returns whether the orchestration is in the state for which the turn was planned.
     fn is_as_planned(&self, write: &EndWithTurn) -> bool {
         let id = write.turn.lease.task;
         let reports_to = self.tasks.get(write.lease.task).filter(|task| task.new.report.is_some());
@@ -60,9 +61,9 @@ impl State {
         })
     }
 
-    /// Writes the turn of an orchestration that was woken, as if a session had claimed it for the
-    /// turn. `None` if a message came beside the report, if the session could not claim it, or if
-    /// the turn would be refused.
+    /// Writes the turn of an orchestration that was woken, as if a session had claimed it for that.
+    /// Returns `None` if another message came besides the report, if the session could not claim
+    /// it, or if the turn would be rejected.
     fn turn_with_report(&mut self, session: SessionId, turn: Turn) -> Result<Option<Turned>, Refusal> {
         let id = turn.lease.task;
         if self.instance(id).is_none_or(|instance| instance.received != turn.consumed) {

@@ -7,7 +7,7 @@ use crate::api::task::TaskId;
 use crate::model::state::State;
 
 impl State {
-    /// Changes the instance of an orchestration. A task that is none is left as it is.
+    /// Changes the instance of an orchestration. Does nothing for any other task.
     pub(super) fn change_instance(&mut self, id: TaskId, change: impl FnOnce(&mut Instance)) {
         self.tasks.change(id, |task| {
             if let Some(instance) = &mut task.instance {

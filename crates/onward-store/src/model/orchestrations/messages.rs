@@ -11,8 +11,8 @@ use crate::model::tasks::task::Task;
 use crate::rules::orchestration::{self};
 
 impl State {
-    /// Appends a signal to the mailbox of an active orchestration and wakes it. The message is
-    /// acknowledged, so no later end discards it without the code having had the chance to read it.
+    /// Appends a signal to the mailbox of an active orchestration, and wakes it. An acknowledged
+    /// signal is never discarded by an end before the code could read it.
     pub(in crate::model) fn signal(&mut self, signal: Signal) -> Result<Outcome, Refusal> {
         let id = match &signal.to {
             Recipient::KeyOrStart { kind, key, keep_for } => self.recipient_or_kept(&signal, (kind, key), *keep_for)?,
@@ -37,12 +37,12 @@ impl State {
     fn active_with(&self, kind: &Name, key: &str) -> Result<TaskId, Refusal> {
         self.tasks.coverage.request_key(kind, key);
         let active = self.keys.active_of(kind, key);
-        // Only a sender that asked to start one sees an orchestration that was never started.
+        // Only a sender that asked to keep signals for the key may find an unstarted orchestration.
         let active = active.filter(|id| !self.tasks.get(*id).is_some_and(Task::is_unstarted));
         active.ok_or_else(|| Refusal::NoneWithKey { kind: kind.clone(), key: key.to_owned() })
     }
 
-    /// Delivers a cancellation to an orchestration that has begun; returns whether it did.
+    /// Sends a request to cancel to an orchestration that has begun. Returns whether it was sent.
     pub(in crate::model) fn deliver_cancel(&mut self, id: TaskId) -> bool {
         let Some(task) = self.tasks.get(id).filter(|task| !task.state.is_ended()) else { return false };
         let Some(instance) = &task.instance else { return false };
@@ -56,7 +56,8 @@ impl State {
         true
     }
 
-    /// Delivers the end of a task to the orchestration that submitted it, if that asked for it.
+    /// Reports the end of a task to the orchestration that submitted it, if the task has a
+    /// reference for that.
     pub(in crate::model) fn report_end(&mut self, id: TaskId, state: TaskState) {
         let Some(task) = self.tasks.get(id) else { return };
         let Some((parent, reference)) = task.new.parent.zip(task.new.report) else { return };
@@ -66,7 +67,7 @@ impl State {
         self.deliver(parent, report.into_body());
     }
 
-    /// Removes the waiting messages of an orchestration that ends with this turn.
+    /// Removes the unread messages of an orchestration that ends with this turn.
     pub(in crate::model) fn empty_mailbox(&mut self, id: TaskId) {
         if self.instance(id).is_some_and(|instance| instance.waiting() > 0) {
             self.change_instance(id, Instance::empty_mailbox);

@@ -8,7 +8,7 @@ use crate::model::state::State;
 use crate::rules::orchestration;
 
 impl State {
-    /// Pauses an orchestration. A running turn ends first. Messages are queued meanwhile.
+    /// Pauses an orchestration. A running turn ends first. Messages are queued during the pause.
     pub(in crate::model) fn pause_orchestration(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
         let (hold, state) = self.hold_of(id)?;
         if hold.is_paused() {
@@ -23,7 +23,7 @@ impl State {
         Ok(Outcome::Done)
     }
 
-    /// Ends the pause. Waiting messages, or a time that passed during the pause, start a turn.
+    /// Ends the pause. An unread message, or a time that has passed, causes a turn.
     pub(in crate::model) fn resume_orchestration(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
         let (hold, state) = self.hold_of(id)?;
         if !hold.is_paused() {

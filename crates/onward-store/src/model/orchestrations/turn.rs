@@ -23,8 +23,8 @@ impl State {
         self.write_turn(turn, tags).map(Outcome::Turned)
     }
 
-    /// Refuses a turn that an orchestration cannot write, whether or not it runs. Returns the
-    /// orchestration's tags after the turn, if they change.
+    /// Checks a turn, whether or not the orchestration runs. Returns the orchestration's new tags,
+    /// if they change.
     pub(super) fn check_turn(&self, turn: &Turn) -> Result<Option<Tags>, Refusal> {
         let id = turn.lease.task;
         let task = self.existing(id)?;
@@ -41,7 +41,7 @@ impl State {
         Ok(tags)
     }
 
-    /// Writes a turn that was checked, of an orchestration that runs.
+    /// Writes a checked turn of a running orchestration.
     pub(super) fn write_turn(&mut self, turn: Turn, tags: Option<Tags>) -> Result<Turned, Refusal> {
         let (id, lease) = (turn.lease.task, turn.lease);
         self.change_instance(id, |instance| instance.take(&turn));
@@ -76,8 +76,8 @@ impl State {
         if has_room { Ok(()) } else { Err(orchestration::no_room()) }
     }
 
-    /// Submits a task of an orchestration. A task that could not be inserted because its key is
-    /// taken is reported by a message, so that the code learns of it in a later turn.
+    /// Submits a task of an orchestration. If its key is taken, the orchestration gets a message
+    /// that it was not started.
     fn submit_of(&mut self, id: TaskId, new: NewTask) -> Result<Submitted, Refusal> {
         let reference = new.report;
         let Outcome::Submitted(submitted) = self.submit(new)? else { return Err(Refusal::TaskNotFound(id)) };
@@ -87,8 +87,8 @@ impl State {
         Ok(submitted)
     }
 
-    /// Cancels tasks that an orchestration submitted; those to withdraw only if they were never
-    /// claimed.
+    /// Cancels tasks that an orchestration submitted. Those to withdraw are cancelled only if they
+    /// were never claimed.
     fn cancel_children(&mut self, id: TaskId, cancels: &[ChildTask], withdraws: &[ChildTask]) {
         let names_references = orchestration::names_references(cancels) || orchestration::names_references(withdraws);
         let by_reference = if names_references { self.children_by_reference(id) } else { BTreeMap::new() };
@@ -119,7 +119,7 @@ impl State {
         children
     }
 
-    /// Applies what follows the turn; returns the new state.
+    /// Applies the continuation after a turn. Returns the new state.
     fn continue_after_turn(&mut self, id: TaskId, next: AfterTurn) -> TaskState {
         let now = self.now.wall;
         match next {
@@ -141,8 +141,8 @@ impl State {
         self.tasks.get(id).map_or(TaskState::Completed, |task| task.state)
     }
 
-    /// Returns the outcome of a turn. An orchestration whose key another one has taken ends with
-    /// the turn.
+    /// Returns the continuation after a turn. An orchestration whose key another one has taken ends
+    /// with the turn.
     fn unless_superseded(&self, id: TaskId, next: AfterTurn) -> AfterTurn {
         let is_superseded = self.tasks.get(id).is_some_and(|task| task.cancel_requested);
         if is_superseded { orchestration::superseded(next) } else { next }
@@ -165,7 +165,7 @@ impl State {
         self.leave_turn(id, state, run_at);
     }
 
-    /// Ends a turn of an orchestration that is not over.
+    /// Ends a turn after which the orchestration is blocked, scheduled or waiting.
     fn leave_turn(&mut self, id: TaskId, state: TaskState, run_at: Timestamp) {
         let state = self.state_unless_paused(id, state);
         self.tasks.change(id, |task| {

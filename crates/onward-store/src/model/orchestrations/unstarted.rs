@@ -1,4 +1,4 @@
-//! Signals that are kept for orchestrations before they start.
+//! Signals to orchestrations that have not been started: they are kept for the key.
 
 use std::time::Duration;
 
@@ -44,7 +44,8 @@ impl State {
         Ok(id)
     }
 
-    /// Extends the retention of an unstarted orchestration to what the latest signal requests.
+    /// Extends the time for which an unstarted orchestration keeps signals, if the new signal asks
+    /// for longer.
     fn keep_longer(&mut self, id: TaskId, keep_for: Duration) -> Result<(), Refusal> {
         if !self.existing(id)?.is_unstarted() {
             return Ok(());

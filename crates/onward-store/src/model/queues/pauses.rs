@@ -7,7 +7,7 @@ use crate::bounds;
 use crate::model::state::State;
 
 impl State {
-    /// Pauses a scope until it is resumed, or until `until`. Running tasks go on.
+    /// Pauses a scope until it is resumed, or until `until`. Running tasks continue.
     pub(in crate::model) fn pause(&mut self, scope: Scope, until: Option<Timestamp>) -> Result<Outcome, Refusal> {
         let (queue, kind) = match &scope {
             Scope::All => (None, None),
@@ -19,12 +19,12 @@ impl State {
         self.register_names(queue, kind);
         self.pauses.insert(scope, until);
         self.reconfigured();
-        // A worker that sleeps until something is due has to compute its wake-up again.
+        // A sleeping worker must compute its wake-up again.
         self.hint_work();
         Ok(Outcome::Done)
     }
 
-    /// Ends a pause. A scope that is not paused is left as it is.
+    /// Ends a pause. Does nothing if the scope is not paused.
     pub(in crate::model) fn resume(&mut self, scope: &Scope) -> Result<Outcome, Refusal> {
         if self.pauses.remove(scope).is_some() {
             self.reconfigured();

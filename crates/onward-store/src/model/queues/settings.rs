@@ -21,7 +21,7 @@ impl State {
         Ok(Outcome::QueueSet(settings))
     }
 
-    /// Sets how claims choose among queues.
+    /// Sets the mode in which claims choose among queues.
     pub(in crate::model) fn set_queue_mode(&mut self, mode: QueueMode) -> Outcome {
         self.mode = mode;
         self.reconfigured();
@@ -29,7 +29,8 @@ impl State {
         Outcome::Done
     }
 
-    /// Counts a change after which a claimed task that has not started might not be claimed again.
+    /// Counts a change of the configuration, so that workers release tasks that they hold unstarted
+    /// and that could not be claimed any more.
     pub(in crate::model) fn reconfigured(&mut self) {
         self.configuration += 1;
     }

@@ -1,4 +1,4 @@
-//! Ends of tasks by day.
+//! The numbers of ended tasks by day.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::bounds::HISTORY_DAYS;
 use crate::model::state::State;
 use crate::rules::history::{beginning, counted_on, first_day};
 
-/// The ends of each day and queue.
+/// The counts of ends by day and queue.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DailyCounts {
     pub(crate) days: BTreeMap<(i64, Name), EndedCounts>,

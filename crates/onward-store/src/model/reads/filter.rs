@@ -5,7 +5,7 @@ use crate::api::timestamp::Timestamp;
 use crate::model::batches::index::Batches;
 use crate::model::tasks::task::Task;
 
-/// Returns whether a listing under `filter` shows a task; `batches` supplies the batch of an item.
+/// Returns whether a filter selects a task. `batches` has the batch of an item.
 pub(in crate::model) fn shows(filter: &TaskFilter, task: &Task, batches: &Batches) -> bool {
     let within = |at: Option<Timestamp>, from: Option<Timestamp>, before: Option<Timestamp>| {
         from.is_none_or(|from| at.is_some_and(|at| at >= from))

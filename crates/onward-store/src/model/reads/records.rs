@@ -18,8 +18,7 @@ impl State {
         self.tasks.get(id).map(|task| self.record_of(task, true))
     }
 
-    /// Returns the record of a task. A completed item without a result shows the result of its
-    /// batch.
+    /// Returns the record of a task. A completed item without a result has the result of its batch.
     pub(crate) fn record_of(&self, task: &Task, with_payload: bool) -> TaskRecord {
         let batch = self.batches.batch_of(task.id);
         let mut record =
@@ -44,8 +43,8 @@ impl State {
         TaskPage { tasks, next }
     }
 
-    /// Returns every queue with its counts by state. It counts all tasks; the other stores keep
-    /// counters.
+    /// Returns every queue with its counts by state. It counts all tasks, where the other stores
+    /// have counters.
     pub(crate) fn queue_records(&self, now: Timestamp) -> Vec<QueueRecord> {
         let mut records: BTreeMap<&Name, QueueRecord> =
             self.queues.iter().map(|queue| (queue, self.empty_queue(queue, now))).collect();

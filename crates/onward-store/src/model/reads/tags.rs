@@ -53,7 +53,7 @@ impl State {
     }
 }
 
-/// Returns whether a text comes after the page before.
+/// Returns whether a text comes after those of the previous page.
 fn is_behind(text: &str, page: &TagPage) -> bool {
     page.after.as_deref().is_none_or(|after| text > after)
 }

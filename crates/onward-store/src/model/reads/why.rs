@@ -15,8 +15,8 @@ use crate::rules;
 use crate::rules::why::{LimitUse, OrchestrationFacts, WaitFacts, reasons};
 
 impl State {
-    /// Returns the reasons why a task does not run, as facts for the rule [`reasons`]. `None` if it
-    /// does not exist.
+    /// Returns the reasons why a task does not run, by the rule [`reasons`]; `None` if it does not
+    /// exist.
     pub(crate) fn why(&self, id: TaskId, now: Now) -> Option<Vec<WaitReason>> {
         let (task, steady) = (self.tasks.get(id)?, now.steady);
         let scopes = pause_scopes(task);
@@ -47,8 +47,7 @@ impl State {
         Some(reasons(&facts, now.wall, steady))
     }
 
-    /// Returns the facts of an orchestration that has not ended: its hold, its waits and its open
-    /// tasks.
+    /// Returns the facts about a live orchestration: its hold, its waits and its open tasks.
     fn orchestration_facts(&self, task: &Task) -> Option<OrchestrationFacts> {
         let instance = task.instance.as_ref().filter(|_| !task.state.is_ended())?;
         let has_begun = instance.length > 0;
@@ -69,7 +68,7 @@ impl State {
         })
     }
 
-    /// Returns the limits that apply to a task, each with its present use.
+    /// Returns the limits that apply to a task, each with its current use.
     fn limit_uses(&self, task: &Task) -> Vec<LimitUse> {
         let usage = |scope: LimitScope| LimitUse {
             limit: self.limit_for(&scope),
@@ -86,7 +85,7 @@ impl State {
         rules::limit::limit_of_group(&self.limits, group).map_or(scope.clone(), |(set_on, _)| set_on.clone())
     }
 
-    /// Returns the number of waiting tasks in front of a task in its sub-queue, at most
+    /// Returns the number of waiting tasks before a task in its sub-queue, at most
     /// [`bounds::AHEAD`].
     fn ahead_of(&self, task: &Task) -> u64 {
         if task.state != TaskState::Waiting {
@@ -131,7 +130,7 @@ impl State {
     }
 }
 
-/// Returns the scopes of which a pause holds a task back.
+/// Returns the scopes whose pause stops a task.
 fn pause_scopes(task: &Task) -> Vec<Scope> {
     let mut scopes = vec![Scope::All, Scope::Queue(task.new.queue.clone()), Scope::Kind(task.new.kind.clone())];
     scopes.extend(task.new.group.clone().map(Scope::Group));

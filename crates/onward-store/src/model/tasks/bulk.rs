@@ -1,4 +1,4 @@
-//! One operation on many tasks.
+//! Bulk operations: one operation applied to many tasks.
 
 use crate::api::bulk::{Bulk, BulkDone, BulkVerb};
 use crate::api::outcome::{Outcome, Refusal};
@@ -8,8 +8,8 @@ use crate::model::state::State;
 use crate::rules::bulk::Chunk;
 
 impl State {
-    /// Applies a verb to the next chunk of selected tasks, newest first. Returns where the next
-    /// chunk begins.
+    /// Applies an operation to the next chunk of selected tasks, newest first. Returns the start of
+    /// the following chunk.
     pub(in crate::model) fn bulk(&mut self, bulk: &Bulk) -> BulkDone {
         let Some(chunk) = Chunk::of(bulk, TaskId(self.last_task)) else { return BulkDone::default() };
         let looked_at = self.tasks.between(chunk.from, chunk.before).rev();
@@ -23,7 +23,7 @@ impl State {
         done
     }
 
-    /// Applies the verb to one task. A refusal concerns this task alone and is counted.
+    /// Applies the operation to one task. The caller counts refusals.
     fn bulk_one(&mut self, verb: &BulkVerb, task: TaskId) -> Result<Outcome, Refusal> {
         match verb {
             BulkVerb::Cancel => self.cancel(task),

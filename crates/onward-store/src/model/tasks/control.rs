@@ -10,8 +10,8 @@ use crate::model::tasks::task::Task;
 use crate::rules;
 
 impl State {
-    /// Cancels a task. A running one only gets a request, and an orchestration a message, because
-    /// their code decides how it ends.
+    /// Cancels a task. A running task gets a request and an orchestration gets a message, because
+    /// their code decides how they end.
     pub(in crate::model) fn cancel(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
         if self.deliver_cancel(id) {
             return Ok(Outcome::CancelRequested);
@@ -29,7 +29,7 @@ impl State {
         }
     }
 
-    /// Requests that the worker of a running task stops; a repeated request changes nothing.
+    /// Requests the cancellation of a running task. A repeated request changes nothing.
     pub(in crate::model) fn request_cancel(&mut self, id: TaskId) {
         if self.tasks.get(id).is_some_and(|task| !task.cancel_requested) {
             self.tasks.change(id, |task| task.cancel_requested = true);
@@ -38,7 +38,7 @@ impl State {
         }
     }
 
-    /// Makes an ended task wait again, with all its attempts. Its key must be free.
+    /// Makes an ended task wait again. Its attempts begin at zero. Its key must be free.
     pub(in crate::model) fn retry(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
         let task = self.existing(id)?;
         if !task.state.is_ended() {
@@ -71,14 +71,13 @@ impl State {
 
     /// Returns the active workflow run of which a task is a step.
     fn run_of_step(&self, task: &Task) -> Option<TaskId> {
-        // The parent is looked for only where it matters: a store may have to load it.
+        // The parent is looked up only if it matters, because a store may have to load it.
         let parent = task.new.parent.filter(|_| task.new.report.is_some())?;
         let parent = self.tasks.get(parent).map(|parent| (parent.id, parent.new.kind.as_str(), parent.state));
         rules::orchestration::run_of_step(task.new.report, parent)
     }
 
-    /// Gives a task its attempts back and makes it wait, or blocks it if its orchestration is
-    /// paused.
+    /// Makes a task wait with its attempts at zero, or blocks it if it is a paused orchestration.
     pub(in crate::model) fn reset(&mut self, id: TaskId) {
         let now = self.now.wall;
         self.tasks.change(id, |task| reset(task, now));

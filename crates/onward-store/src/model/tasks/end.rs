@@ -1,4 +1,4 @@
-//! The only way in which a task ends.
+//! The end of a task. Every end of a task goes through this file.
 
 use crate::api::event::Change;
 use crate::api::io::IoStatistics;
@@ -11,7 +11,7 @@ use crate::model::state::State;
 use crate::model::tasks::task::{End, Task};
 
 impl State {
-    /// Ends a live task: counts it, frees or keeps its key, and inserts its follower.
+    /// Ends a live task: counts it, frees or retains its key, and inserts its follower.
     pub(in crate::model) fn end(&mut self, id: TaskId, state: TaskState) {
         let now = self.now.wall;
         self.hint_freed_capacity(id);
@@ -57,7 +57,7 @@ impl State {
 }
 
 impl State {
-    /// Hints at work if a running task that ends leaves a limit that was reached.
+    /// Hints at work if the end of a running task makes room in a limit that was reached.
     fn hint_freed_capacity(&mut self, id: TaskId) {
         let Some(task) = self.tasks.get(id).filter(|task| task.state == TaskState::Running) else { return };
         if self.has_limits() && scopes(task).any(|scope| self.is_just_full(&scope)) {
@@ -66,7 +66,7 @@ impl State {
     }
 
     /// Returns whether a scope's concurrency is exactly reached, so that one end makes room. A
-    /// partly loaded store that has no counts returns `true` rather than load them for this.
+    /// partly loaded store without counts returns `true` instead of loading them.
     fn is_just_full(&self, scope: &LimitScope) -> bool {
         let is_reached = |most| self.tasks.running_if_counted(scope).is_none_or(|running| running == u64::from(most));
         self.limit_for(scope).concurrency.is_some_and(is_reached)

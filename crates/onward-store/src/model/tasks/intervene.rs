@@ -1,4 +1,4 @@
-//! Interventions in a task that does not run: run it now, kill it, delete it.
+//! Interventions of operators in tasks that do not run: run now, kill, delete.
 
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::task::{TaskId, TaskState};
@@ -6,7 +6,7 @@ use crate::model::state::State;
 use crate::rules::{intervene, orchestration};
 
 impl State {
-    /// Makes a scheduled task due now. A task that already waits keeps its place.
+    /// Makes a scheduled task due now. A task that waits already keeps its position.
     pub(in crate::model) fn run_now(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
         let (state, now) = (self.effective_state(self.existing(id)?), self.now.wall);
         intervene::run_now(id, state)?;

@@ -9,7 +9,7 @@ use crate::model::tasks::task::Task;
 use crate::rules;
 use crate::rules::duplicate::KeyHolder;
 
-/// The keys by kind: taken by an active task, or kept after the end of one.
+/// The keys by kind. A key is taken by an active task, or retained after the end of one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct UniqueKeys {
     pub(crate) taken: BTreeMap<(Name, String), TakenKey>,
@@ -19,7 +19,7 @@ pub(crate) struct UniqueKeys {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct TakenKey {
     pub(crate) by: TaskId,
-    /// The time until which the key is kept after its task has ended.
+    /// The time until which the key is retained after the end of its task.
     pub(crate) until: Option<Timestamp>,
 }
 
@@ -40,7 +40,7 @@ impl UniqueKeys {
         }
     }
 
-    /// Keeps the key of a task that has ended, or frees it, unless another task has taken it.
+    /// Retains or frees the key of an ended task, unless another task has taken it.
     pub(super) fn keep_or_free(&mut self, by: TaskId, new: &NewTask, finished_at: Timestamp) {
         let keep_for = new.unique.as_ref().map(|unique| unique.keep_for).unwrap_or_default();
         match rules::key::kept_until(keep_for, finished_at) {
@@ -68,8 +68,8 @@ impl UniqueKeys {
         self.taken.get(&key_of(new)?).filter(|taken| taken.until.is_none()).map(|taken| taken.by)
     }
 
-    /// Returns the owner of the key of `new`, as the rule of duplicates needs it. `task` looks the
-    /// owner up, which may have been pruned.
+    /// Returns the holder of the key of `new`, as the rule for duplicates needs it. `task` looks
+    /// the holder up, which may have been pruned.
     pub(in crate::model) fn holder<'a>(
         &self,
         new: &NewTask,

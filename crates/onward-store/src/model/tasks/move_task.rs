@@ -1,4 +1,4 @@
-//! Moving tasks to other queues.
+//! Moves tasks to other queues.
 
 use crate::api::event::Change;
 use crate::api::name::Name;
@@ -7,8 +7,7 @@ use crate::api::task::{TaskId, TaskState};
 use crate::model::state::State;
 
 impl State {
-    /// Moves a task to another queue. A running task moves when its attempt is over and the task is
-    /// not.
+    /// Moves a task to another queue. A running task moves after its attempt, unless it ends.
     pub(in crate::model) fn move_task(&mut self, id: TaskId, queue: Name) -> Result<Outcome, Refusal> {
         let task = self.tasks.get(id).ok_or(Refusal::TaskNotFound(id))?;
         if task.state.is_ended() {

@@ -1,4 +1,4 @@
-//! Removing tasks and queues.
+//! Removes tasks permanently.
 
 use crate::api::event::Change;
 use crate::api::name::Name;
@@ -30,8 +30,8 @@ impl State {
         Ok(Outcome::Removed { tasks: tasks.len() as u64, more })
     }
 
-    /// Removes a task with its key, its dependencies and its output. A live one first counts as
-    /// cancelled for its parent.
+    /// Removes a task with its key, its dependencies and its output. For the parent, the removal of
+    /// a live task counts as a cancellation.
     pub(in crate::model) fn remove_without_trace(&mut self, id: TaskId) {
         self.log(id, Change::Purged);
         if self.tasks.get(id).is_some_and(|task| !task.state.is_ended()) {
@@ -51,8 +51,8 @@ impl State {
         }
     }
 
-    /// Removes tasks whose retention is over, their own first, then by the age and number that the
-    /// prune keeps.
+    /// Removes ended tasks: first those whose own retention is over, then those that the prune does
+    /// not keep by age or number.
     pub(in crate::model) fn prune(&mut self, prune: &Prune) -> Result<Outcome, Refusal> {
         self.keys.forget_expired(self.now.wall);
         let mut tasks = self.past_own_retention(prune.limit);
@@ -81,8 +81,8 @@ impl State {
         over.take(limit.saturating_add(1)).collect()
     }
 
-    /// Returns the other tasks that a prune removes, the oldest end first: up to `limit`, and one
-    /// more if there is one.
+    /// Returns the tasks without their own retention that a prune removes, the oldest end first: up
+    /// to `limit`, and one more if there is one.
     fn prunable(&self, prune: &Prune, limit: usize) -> Vec<TaskId> {
         let ended = self.tasks.ended();
         // A partly loaded store counts ended tasks only if the prune keeps a number of them.
@@ -95,7 +95,7 @@ impl State {
             })
         };
         let over = ended.map(|(_, id)| id).zip(newer).take_while(is_over).map(|(id, _)| id);
-        // It stops there, because the rest may be most of a long history.
+        // The search stops there, because the rest may be most of a long history.
         over.take(limit.saturating_add(1)).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! Accepting tasks.
+//! Submission of tasks.
 
 use crate::api::event::Change;
 use crate::api::outcome::{Outcome, Refusal, Submitted};
@@ -38,7 +38,7 @@ impl State {
         }))
     }
 
-    /// Returns what a submit does: insert, or the action of its policy for duplicates.
+    /// Returns the effect of a submit: an insert, or what the policy for duplicates decides.
     fn decide(&self, new: &NewTask) -> Decision {
         if let Some(UniqueKey { key, .. }) = &new.unique {
             self.tasks.coverage.request_key(&new.kind, key);
@@ -62,7 +62,7 @@ impl State {
         self.hint_work();
         self.collect(id);
         if self.tasks.get(id).is_some_and(|task| task.has_expired(self.now.wall)) {
-            // Its deadline had passed when it was submitted.
+            // Its deadline had passed already when it was submitted.
             self.end(id, TaskState::Expired);
         }
         id

@@ -1,4 +1,4 @@
-//! The tasks, and the orders in which writes look for them.
+//! The table of tasks, and the orders in which writes search it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -17,8 +17,8 @@ use crate::model::tasks::sub_queue::SubQueue;
 use crate::model::tasks::task::{End, Task};
 use crate::rules::order::SortKey;
 
-/// Every task, live and ended, and the orders, which depend only on the tasks.
-/// [`change`](Self::change) keeps the orders up to date.
+/// Every task, live and ended, with its entries in the orders. [`change`](Self::change) keeps the
+/// entries up to date.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TaskTable {
     pub(crate) coverage: Coverage,
@@ -27,7 +27,7 @@ pub(crate) struct TaskTable {
     /// The waiting tasks that have an affinity key.
     waiting_with_affinity: BTreeSet<SortKey>,
     scheduled: BTreeSet<(Timestamp, TaskId)>,
-    /// Live tasks that are not running and have a time to live.
+    /// Live tasks that do not run and have an expiry.
     expiring: BTreeSet<(Timestamp, TaskId)>,
     /// Blocked tasks that must be completed externally within a time.
     overdue: BTreeSet<(Timestamp, TaskId)>,
@@ -109,7 +109,7 @@ impl TaskTable {
         Some(task)
     }
 
-    /// Moves a task's entries in the orders, where they changed.
+    /// Moves the changed entries of a task.
     fn update_indexes(&mut self, id: TaskId, before: &IndexEntries, after: &IndexEntries) {
         move_entry(&mut self.waiting, before.waiting, after.waiting);
         move_entry(&mut self.waiting_with_affinity, before.waiting_with_affinity, after.waiting_with_affinity);
@@ -157,7 +157,7 @@ impl TaskTable {
         self.waiting_with_affinity.iter().filter_map(|sort_key| self.all.get(&sort_key.task)).map(Arc::as_ref)
     }
 
-    /// Returns the first waiting task behind `sort_key`, or the very first.
+    /// Returns the first waiting task after `sort_key`; without one, the first of all.
     pub(in crate::model) fn waiting_behind(&self, sort_key: Option<SortKey>) -> Option<(SortKey, &Task)> {
         let start = sort_key.map_or(Bound::Unbounded, Bound::Excluded);
         let sort_key = *self.waiting.range((start, Bound::Unbounded)).next()?;
@@ -247,8 +247,7 @@ impl TaskTable {
         self.running.of(scope) + self.coverage.running_unloaded(scope)
     }
 
-    /// Returns the number of running tasks of a scope, or `None` if they would have to be counted
-    /// first.
+    /// Returns the number of running tasks of a scope; `None` if the counts are not loaded.
     pub(super) fn running_if_counted(&self, scope: &LimitScope) -> Option<u64> {
         Some(self.running.of(scope) + self.coverage.running_unloaded_if_counted(scope)?)
     }

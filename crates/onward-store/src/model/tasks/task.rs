@@ -1,4 +1,4 @@
-//! One task.
+//! The stored state of one task.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,8 @@ use crate::rules::order::{SortKey, sort_key};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Task {
     pub(crate) id: TaskId,
-    /// The task as it was submitted; only the priority and the queue change.
+    /// The task as it was submitted. Only its priority and its queue change, and the policy for
+    /// failed dependencies when it awaits its children.
     pub(crate) new: NewTask,
     pub(crate) state: TaskState,
     pub(crate) submitted_at: Timestamp,
@@ -30,7 +31,8 @@ pub(crate) struct Task {
     pub(crate) expiry_before_claim: Option<Timestamp>,
     /// The attempts used up, not including a running one.
     pub(crate) attempts: u32,
-    /// The number of claims of the task: the fence.
+    /// The number of claims of the task. It is the claim number of the current lease, and so the
+    /// fence.
     pub(crate) claims: u32,
     /// The number of leases lost in a row.
     pub(crate) lost: u32,
@@ -46,11 +48,11 @@ pub(crate) struct Task {
     pub(crate) io: Option<Io>,
     /// The output of the last attempt that wrote any.
     pub(crate) output: Option<Arc<Output>>,
-    /// The checkpoint of an attempt that waits for children.
+    /// The checkpoint that the last attempt saved for the next one.
     pub(crate) checkpoint: Option<Bytes>,
     /// Set while the task is blocked for external completion.
     pub(crate) awaited: Option<AwaitedCompletion>,
-    /// The queue to which the task moves when its running attempt is over and the task is not.
+    /// The queue to which the task moves after its attempt, unless it ends.
     pub(crate) move_to: Option<Name>,
     /// The number of items, if the task is a batch.
     pub(crate) items: u32,
@@ -136,7 +138,7 @@ impl Task {
         self.expires_at = rules::attempt::expiry_at_start(self.new.ttl, self.new.deadline, self.expires_at, now);
     }
 
-    /// Returns the time at which an attempt that waits for external completion fails.
+    /// Returns the latest time for the external completion that the task awaits.
     pub(crate) fn must_be_finished_by(&self) -> Option<Timestamp> {
         self.awaited.and_then(|awaited| awaited.until)
     }
@@ -169,7 +171,7 @@ impl Task {
         rules::errors::push(&mut self.errors, attempts, now, message);
     }
 
-    /// Makes a blocked task wait, or scheduled if it is not due.
+    /// Makes a blocked task waiting, or scheduled if it is not due.
     pub(in crate::model) fn unblock(&mut self, now: Timestamp) {
         self.run_at = self.run_at.max(now);
         self.state = rules::due::state(self.run_at, now);

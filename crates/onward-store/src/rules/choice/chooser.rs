@@ -1,4 +1,4 @@
-//! The chooser, for all modes.
+//! The chooser, which decides whose turn it is in every mode.
 
 use std::cmp::Reverse;
 
@@ -7,7 +7,7 @@ use crate::api::queue::{QueueChoice, QueueMode, QueueTurn};
 use crate::rules::choice::round::Round;
 use crate::rules::choice::tickets::{Tickets, next_random};
 
-/// A candidate for turns. Candidates are examined in this order.
+/// A candidate for turns. The order of this type is the order in which candidates are examined.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum QueueCandidate {
     /// All queues of one weight, in strict mode.
@@ -27,7 +27,8 @@ impl QueueCandidate {
     }
 }
 
-/// The chooser of the candidate that has the next turn.
+/// A chooser: it picks the candidate that has the next turn. A candidate is named by its number,
+/// which is its position in the order of candidates.
 #[derive(Debug, Clone)]
 pub struct Chooser {
     entries: Vec<Entry>,
@@ -83,8 +84,8 @@ impl Chooser {
         self.entries.binary_search_by(|entry| entry.candidate.cmp(candidate)).ok()
     }
 
-    /// Returns the candidate that has the next turn; `None` if no candidate has work. Further calls
-    /// return the same one until a turn is taken or a candidate is closed.
+    /// Returns the candidate that has the next turn; `None` if no candidate has work. Returns the
+    /// same one until its turn is taken or a candidate is closed.
     pub fn pick(&mut self) -> Option<usize> {
         self.picked = match &mut self.order {
             Order::Strict => self.entries.iter().position(|entry| entry.open),

@@ -3,12 +3,13 @@
 use crate::api::queue::QueueTurn;
 use crate::rules::choice::chooser::{Entry, QueueCandidate};
 
-/// A round of interleaved weighted round robin.
+/// A round of interleaved weighted round robin. It is divided into cycles: in cycle `c` each entry
+/// with a weight of at least `c` has one turn.
 #[derive(Debug, Clone)]
 pub(super) struct Round {
     cycle: u32,
-    /// The numbers of the entries whose weight reaches this cycle, in order. Later cycles have a
-    /// subset.
+    /// The numbers of the entries whose weight reaches this cycle, in order. The turns of a later
+    /// cycle are a subset, so entries are only removed until the round ends.
     turns: Vec<usize>,
     /// The index in `turns` of the next turn.
     at: usize,
@@ -17,6 +18,8 @@ pub(super) struct Round {
 }
 
 impl Round {
+    /// Returns the round at the position after the turn that the last claim ended with. Entries may
+    /// have come or gone since, so the position is found by the name of the queue.
     pub(super) fn at(turn: &QueueTurn, entries: &[Entry]) -> Self {
         let cycle = turn.cycle.max(1);
         let turns: Vec<usize> = (0..entries.len()).filter(|number| entries[*number].weight >= cycle).collect();
@@ -28,6 +31,7 @@ impl Round {
         Self { cycle, turns, at, last: None }
     }
 
+    /// Returns the entry that has the next turn, and skips entries without work.
     pub(super) fn pick(&mut self, entries: &[Entry]) -> Option<usize> {
         loop {
             while let Some(number) = self.turns.get(self.at) {
@@ -43,6 +47,7 @@ impl Round {
         }
     }
 
+    /// Moves to the next cycle, or to the first cycle of a new round.
     fn next_cycle(&mut self, entries: &[Entry]) {
         self.at = 0;
         self.cycle += 1;
@@ -59,6 +64,7 @@ impl Round {
         self.last
     }
 
+    /// Records that the entry that was picked has taken its turn.
     pub(super) fn took(&mut self) {
         self.last = self.turns.get(self.at).map(|number| (self.cycle, *number));
         self.at += 1;

@@ -2,8 +2,9 @@
 
 use crate::rules::choice::chooser::Entry;
 
-/// The tickets of a lottery, as a Fenwick tree of weights. Finding the holder of a ticket and
-/// removing a holder take as many steps as the tree is deep.
+/// The tickets of a lottery: each entry has as many as its weight. They are a Fenwick tree of
+/// weights, so that finding the holder of a ticket and removing an entry take as many steps as the
+/// tree is deep.
 #[derive(Debug, Clone)]
 pub(super) struct Tickets {
     tree: Vec<u64>,
@@ -11,6 +12,7 @@ pub(super) struct Tickets {
 }
 
 impl Tickets {
+    /// Gives each entry its tickets.
     pub(super) fn new(entries: &[Entry]) -> Self {
         let mut tickets = Self { tree: vec![0; entries.len() + 1], total: 0 };
         for (number, entry) in entries.iter().enumerate() {
@@ -20,11 +22,13 @@ impl Tickets {
         tickets
     }
 
+    /// Takes the tickets of an entry away.
     pub(super) fn remove(&mut self, number: usize, weight: u32) {
         self.total -= u64::from(weight);
         self.each_above(number, |sum| *sum -= u64::from(weight));
     }
 
+    /// Changes the sums of all nodes that include an entry.
     fn each_above(&mut self, number: usize, change: impl Fn(&mut u64)) {
         let mut node = number + 1;
         while let Some(sum) = self.tree.get_mut(node) {
@@ -55,14 +59,16 @@ impl Tickets {
     }
 }
 
-/// The step from one random number of a claim to the next. Numbers are mixed by SplitMix64 (Steele,
-/// Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
+/// The step from one random number of a claim to the next. [`mixed`] makes them independent, as
+/// SplitMix64 does (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// Returns the random number for the next turn.
 pub(super) fn next_random(random: u64) -> u64 {
     random.wrapping_add(STEP)
 }
 
+/// Mixes the bits of a random number.
 fn mixed(random: u64) -> u64 {
     let mut mixed = random.wrapping_add(STEP);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
