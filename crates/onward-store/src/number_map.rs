@@ -17,8 +17,8 @@ const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 /// in memory.
 ///
 /// A program awaits, claims and ends a hundred thousand tasks in about the order of their numbers.
-/// With another hash each access misses the processor's caches. Do not use the map for numbers that
-/// an attacker may choose.
+/// With another hash, each access would miss the processor's caches. Do not use the map for numbers
+/// that an attacker may choose.
 pub type NumberMap<Number, Value> = HashMap<Number, Value, NumberHash>;
 
 /// The hash of a [`NumberMap`].

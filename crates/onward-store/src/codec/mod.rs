@@ -1,4 +1,4 @@
-//! Stores with encoded payloads: compressed or encrypted.
+//! A store with encoded payloads, for example compressed or encrypted ones.
 
 mod outcomes;
 mod payload_codec;

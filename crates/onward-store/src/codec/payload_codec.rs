@@ -8,9 +8,9 @@ use crate::api::error::Result;
 
 /// A codec for payloads, such as compression or encryption.
 ///
-/// A store with a codec passes payloads, results and checkpoints through it, and the status,
-/// values, history and messages of orchestrations, and the contents of documents. It does not pass
-/// names, keys, tags and errors. Empty values stay empty and are not passed.
+/// A store with a codec encodes payloads, results and checkpoints. It also encodes the status,
+/// values, history and messages of orchestrations, and the contents of documents. It does not
+/// encode names, keys, tags and errors. Empty values stay empty.
 ///
 /// [`decode`](Self::decode) must be able to read everything that [`encode`](Self::encode) ever
 /// returned, for as long as it is stored. Let the first byte identify the key or the method. Both
@@ -45,7 +45,7 @@ pub trait PayloadCodec: fmt::Debug + Send + Sync + 'static {
     /// Decodes a stored payload.
     ///
     /// # Errors
-    /// Any error means that the payload cannot be read, for example because another codec or key
+    /// An error means that the payload cannot be read, for example because another codec or key
     /// wrote it.
     fn decode(&self, kept: Bytes) -> Result<Bytes>;
 }

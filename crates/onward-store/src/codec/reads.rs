@@ -24,7 +24,8 @@ pub(super) fn decode(codec: &dyn PayloadCodec, reply: &mut ReadReply) -> Result<
         }
         ReadReply::Document(found) => found.iter_mut().try_for_each(|it| document(codec, it)),
         ReadReply::Documents(page) => page.documents.iter_mut().try_for_each(|it| document(codec, it)),
-        // None of these has a payload. A read that is added has to be placed here or above.
+        // These replies have no payload. The match has no wildcard, so a new reply must be added
+        // here or above.
         ReadReply::Why(_)
         | ReadReply::Queues(_)
         | ReadReply::QueueMode(_)

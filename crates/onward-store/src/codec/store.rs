@@ -57,7 +57,8 @@ impl StoreDecorator for CodecStore {
             for outcome in &mut done {
                 unread.extend(outcomes::decode(&*self.codec, outcome)?);
             }
-            // The inner store has committed these claims, so the tasks must be released.
+            // The inner store has committed these claims, so the undecodable tasks must be
+            // released.
             self.give_back(unread).await?;
             Ok(done)
         })

@@ -18,7 +18,7 @@ pub(crate) const PIECE: usize = 256;
 /// The number of documents in one piece, which may be large.
 pub(crate) const DOCUMENT_PIECE: usize = 16;
 
-/// The number of sweeps after which sessions that are still open count as live.
+/// The number of sweeps after which a session that is still open counts as live.
 const SWEEPS: usize = 10_000;
 
 /// The result of a copy.
@@ -66,9 +66,9 @@ pub(crate) trait Target {
 /// of all tasks.
 ///
 /// The source is not changed, except that due changes are applied first, as in any process that
-/// opens it. The target exists when the future completes. If the future fails or is dropped before,
-/// no target remains. Afterwards both stores are usable and independent: take one of them out of
-/// use.
+/// opens it. The target exists when the future completes. If the future fails or is dropped
+/// earlier, no target remains. Afterwards both stores are usable and independent, so stop using one
+/// of them.
 ///
 /// Memory: a few hundred tasks at a time, and the index that a SQLite store needs when it is
 /// opened.
@@ -102,7 +102,7 @@ async fn stop(store: &dyn Store) -> Result<()> {
         if sessions.is_empty() {
             return Ok(());
         }
-        // A sweep that took tasks back may have left the session for the next sweep to close.
+        // A sweep that took tasks back may leave the session open until the next sweep.
         if lost == 0 {
             let names: Vec<&str> = sessions.iter().map(|session| session.name.as_str()).take(3).collect();
             return Err(Error::invalid(format!(
@@ -161,7 +161,7 @@ impl Later {
         for item in items.iter_mut().filter(|item| item.sort == "bucket") {
             let full_at: Duration = item.body()?;
             let left = full_at.saturating_sub(self.from);
-            // A bucket that is full stays full, whatever the clock.
+            // A full bucket stays full on any clock.
             let full_at = if left.is_zero() { Duration::ZERO } else { self.to.saturating_add(left) };
             item.set_body(&full_at)?;
         }
