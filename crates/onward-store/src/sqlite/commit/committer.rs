@@ -315,8 +315,10 @@ impl Committer {
         self.file.as_mut().map_or(Ok(()), |file| file.check(&self.connection, CommitOutcome::NotWritten))
     }
 
-    /// Raises the generation in the file's identity row, if a checkpoint has asked for it and the
-    /// transaction has changed a row. `changes` is the connection's count of changes before.
+    /// Raises the generation in the file's identity row, if the transaction has changed a row and
+    /// the last raised generation is already in the database file. Otherwise the next checkpoint
+    /// would not change the identity of the file. `changes` is the connection's count of changes
+    /// before the transaction.
     fn raise_generation(&self, changes: u64) -> Result<Option<i64>> {
         let Some(file) = self.file.as_ref().filter(|file| file.is_to_be_raised()) else { return Ok(None) };
         if self.connection.total_changes() == changes {

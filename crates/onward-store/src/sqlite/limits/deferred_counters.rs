@@ -49,7 +49,7 @@ impl ClockReading {
     }
 }
 
-/// Whether the counters of groups may be deferred.
+/// A choice: write the counters of groups now, or defer them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) enum CounterSaving {
     /// Other processes read the counters, or this transaction reads them again.
