@@ -1,4 +1,4 @@
-//! Documents: small named contents that a store keeps beside tasks.
+//! Documents: small named contents that a store keeps besides tasks.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};

@@ -64,7 +64,7 @@ impl OutputPiece {
         Self { stream, at, length, bytes }
     }
 
-    /// Returns the offset behind the piece.
+    /// Returns the offset after the piece.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.at.saturating_add(self.length.into())
@@ -79,10 +79,10 @@ pub struct TaskOutput {
     pub claim: u32,
     /// The number of that attempt, counted from 1. Attempts that use no attempt share a number.
     pub attempt: u32,
-    /// The offset behind the last byte that was written to the stream.
+    /// The offset after the last byte that was written to the stream.
     pub end: u64,
     /// The number of bytes before `end` that are not kept.
     pub cut: u64,
-    /// The pieces that end behind the offset, in order. Bytes between two pieces are not kept.
+    /// The pieces that end after the offset, in order. Bytes between two pieces are not kept.
     pub pieces: Vec<OutputPiece>,
 }

@@ -81,14 +81,15 @@ macro_rules! reads {
 }
 
 reads! {
-    /// Returns one task with all that the store knows of it, live or ended, or `None` if it is not
-    /// there. Cost does not depend on the number of tasks.
+    /// Returns one task with all its stored data, live or ended; `None` if it does not exist. The
+    /// cost does not depend on the number of tasks.
     Task = fn task(task: TaskId) -> Option<TaskRecord>;
 
-    /// Returns why a task does not run: every reason that holds now. There is none for a task that
-    /// could start now, runs, or has ended otherwise than by [expiring](crate::TaskState::Expired),
-    /// and `None` for a task that is not there. A claim returns the task once all reasons are gone.
-    /// Cost: up to [`bounds::AHEAD`](crate::bounds::AHEAD) entries of its sub-queue.
+    /// Returns the reasons why a task does not run, every one that holds now; `None` if the task
+    /// does not exist. There are no reasons for a task that could start now, runs, or has ended
+    /// otherwise than by [expiring](crate::TaskState::Expired). A claim returns the task once all
+    /// reasons are gone. The cost is that of up to [`bounds::AHEAD`](crate::bounds::AHEAD) entries
+    /// of its sub-queue.
     Why = fn why(task: TaskId) -> Option<Vec<WaitReason>>;
 
     /// Returns a page of tasks, newest (highest number) first.
@@ -98,13 +99,13 @@ reads! {
     /// `claim.session` and `claim.limit`.
     Peek = fn peek(claim: Claim) -> Option<TaskRecord>;
 
-    /// Returns every queue with its sizes, by name. Cost follows the queues, the running tasks and
-    /// the sub-queues of waiting tasks, at most
-    /// [`bounds::LINES_LOOKED_AT`](crate::bounds::LINES_LOOKED_AT) of them, and not the number of
-    /// tasks that wait.
+    /// Returns every queue with its sizes, by name. The cost depends on the numbers of queues,
+    /// running tasks and sub-queues of waiting tasks (at most
+    /// [`bounds::LINES_LOOKED_AT`](crate::bounds::LINES_LOOKED_AT) of them), but not on the number
+    /// of waiting tasks.
     Queues = fn queues() -> Vec<QueueRecord>;
 
-    /// Returns how claims choose among queues when they do not choose themselves.
+    /// Returns the mode in which claims choose among queues if they name no mode themselves.
     QueueMode = fn queue_mode() -> QueueMode;
 
     /// Returns durations and sizes of ended tasks, by kind.
@@ -116,59 +117,60 @@ reads! {
     /// Returns the pauses in force, in the order of their scopes.
     Pauses = fn pauses() -> Vec<PauseRecord>;
 
-    /// Returns the limits in force, in the order of their scopes, including those of queues that
-    /// were set as their concurrency.
+    /// Returns the limits in force, in the order of their scopes. They include the concurrencies of
+    /// queues.
     Limits = fn limits() -> Vec<LimitRecord>;
 
-    /// Returns pending batches, the one that is ready first before the others. Cost follows the
-    /// number that is listed, or that of one queue if the selection names one.
+    /// Returns pending batches, the one that is ready first before the others. The cost depends on
+    /// the number of listed batches, or on those of one queue if the selection names one.
     PendingBatches = fn pending_batches(which: PendingBatchSelection) -> Vec<PendingBatch>;
 
     /// Returns schedules.
     Schedules = fn schedules(which: ScheduleSelection) -> Vec<ScheduleRecord>;
 
-    /// Returns the events behind a cursor, oldest first: at most `limit`, and at most 1000.
+    /// Returns the events after a cursor, oldest first: at most `limit`, and at most 1000.
     Events = fn events(after: EventCursor, limit: usize) -> EventPage;
 
-    /// Returns the numbers of a page of tasks, newest (highest) first: what
-    /// [`tasks`](StoreReads::tasks) returns, without the tasks. If the filter has tags, cost
-    /// follows the tasks with the rarest of them, not the store.
+    /// Returns the numbers of a page of tasks, newest (highest) first. They are those of the tasks
+    /// that [`tasks`](StoreReads::tasks) returns. If the filter has tags, the cost depends on the
+    /// number of tasks with the rarest of them, not on the size of the store.
     TaskIds = fn task_ids(filter: TaskFilter, page: Page) -> TaskIdPage;
 
-    /// Returns how many tasks a filter selects. The count of a single tag is known without
-    /// counting; otherwise cost is that of [`task_ids`](StoreReads::task_ids) for every page.
+    /// Returns the number of tasks that a filter selects. The number for a single tag is stored.
+    /// Otherwise the cost is that of [`task_ids`](StoreReads::task_ids) for every page.
     Count = fn count(filter: TaskFilter) -> u64;
 
-    /// Returns a page of the values of a tag key, and how many of the tasks that the filter selects
-    /// have each. Without a filter cost follows the page alone; with one, the tasks that have the
-    /// key.
+    /// Returns a page of the values of a tag key, each with the number of its tasks that the filter
+    /// selects. Without a filter the cost depends only on the page, otherwise on the number of
+    /// tasks that have the key.
     TagValues = fn tag_values(key: String, filter: TaskFilter, page: TagPage) -> TagValuePage;
 
-    /// Returns a page of the tag keys with a prefix, all for an empty one. Cost follows the page
-    /// alone.
+    /// Returns a page of the tag keys with a prefix; an empty prefix selects all. The cost depends
+    /// only on the page.
     TagKeys = fn tag_keys(prefix: String, page: TagPage) -> TagKeyPage;
 
-    /// Returns how tasks ended on each of the last `days` days, 1 to
-    /// [`bounds::HISTORY_DAYS`](crate::bounds::HISTORY_DAYS), in UTC, today included: the oldest
-    /// day first, each by queue, without days that had no ends. A clock that was set back counts to
-    /// the latest day that there was. Cost follows queues and days.
+    /// Returns the numbers of ended tasks on each of the last `days` days, 1 to
+    /// [`bounds::HISTORY_DAYS`](crate::bounds::HISTORY_DAYS), in UTC and including today. The
+    /// oldest day is first, each day is listed by queue, and days without ends are left out. If the
+    /// clock was set back, ends count to the latest day before that. The cost depends on the
+    /// numbers of queues and days.
     History = fn history(days: u32) -> Vec<QueueDay>;
 
-    /// Returns the state of an orchestration beside its task, or `None` for a task that is not an
-    /// orchestration or is not there.
+    /// Returns the state of an orchestration, apart from its task; `None` if the task does not
+    /// exist or is not an orchestration.
     Instance = fn instance(task: TaskId) -> Option<InstanceRecord>;
 
     /// Returns the history of an orchestration from the chunk that has event number `from`, oldest
     /// first: at most `limit` chunks, and at most 1000.
     InstanceHistory = fn instance_history(task: TaskId, from: u64, limit: usize) -> Vec<HistoryChunk>;
 
-    /// Returns the output of a task on one stream, in pieces that end behind the offset `from`:
-    /// whole pieces, up to the one with which they reach `limit` bytes. Returns `None` if no
-    /// attempt of the task has written output, or the task is not there. An offset of `u64::MAX`
-    /// returns no pieces, only how much there is. Cost follows the output of the stream that is
-    /// kept.
+    /// Returns the output of a task on one stream, in the pieces that end after the offset `from`.
+    /// They are whole pieces, up to the one with which they reach `limit` bytes. Returns `None` if
+    /// no attempt of the task has written output, or if the task does not exist. An offset of
+    /// `u64::MAX` returns the sizes without any pieces. The cost depends on the size of the kept
+    /// output of the stream.
     TaskOutput = fn task_output(task: TaskId, stream: OutputStream, from: u64, limit: usize) -> Option<TaskOutput>;
-    /// Returns a document with its content, or `None` if it is not there.
+    /// Returns a document with its content; `None` if it does not exist.
     Document = fn document(collection: Name, key: String) -> Option<DocumentRecord>;
 
     /// Returns a page of the documents of a collection, in the order of their keys or of an index.

@@ -26,20 +26,20 @@ use crate::clock::Clock;
 /// The future of a store operation, boxed so that a store can be a trait object.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
-/// A store of work: one method for changes, one for reads, and hints.
+/// A store of work. It has one method for changes, one for reads, and hints of changes.
 ///
-/// * **[`apply`](Self::apply)** takes writes, which act in list order; each gets its own outcome,
-///   and all are durable, in the class with which the store was opened, when the future completes.
-///   Dropping the future does not take the writes back: they happen, or not, as if the answer had
-///   been lost.
-/// * **Reads** see every write acknowledged before they began.
-/// * **[`changes`](Self::changes)** hints that a look may be worth while. A hint is never the
-///   truth; a missed one costs time, never work.
+/// * **[`apply`](Self::apply)** takes writes, which act in list order, and returns one outcome for
+///   each. When the future completes, all writes are durable, at the durability level with which
+///   the store was opened. Dropping the future does not cancel the writes: the caller no longer
+///   learns if they happened.
+/// * **Reads** see every write that was acknowledged before they began.
+/// * **[`changes`](Self::changes)** hints that a new read may be worthwhile. A hint may come
+///   without a change. A missed hint delays work, but loses none.
 ///
-/// No transaction, SQL or driver type crosses this interface. A
-/// [`MemoryStore`](crate::MemoryStore) is its specification.
+/// No transaction, SQL or driver type crosses this interface. A [`MemoryStore`](crate::MemoryStore)
+/// is its specification.
 pub trait Store: fmt::Debug + Send + Sync + 'static {
-    /// Applies writes; the outcomes are in the order of the writes.
+    /// Applies writes. The outcomes are in the order of the writes.
     ///
     /// # Errors
     /// If the store could not make the writes durable; then none of them happened.
@@ -51,15 +51,15 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// If the store could not be read.
     fn read(&self, read: Read) -> StoreFuture<'_, ReadReply>;
 
-    /// Hints of change, by this process or another one.
+    /// Returns a receiver of hints of changes, by this process or another one.
     fn changes(&self) -> Changes;
 
-    /// Returns a receiver of notifications from now on: of each task that ends in a commit of this
-    /// process, in the order of the commits and before their calls return; of commits of other
-    /// processes only that there were some.
+    /// Returns a receiver of the notifications from now on. It gets each task that ends in a commit
+    /// of this process, in the order of the commits and before their calls return. Of commits of
+    /// other processes it learns only that there were some.
     fn notifications(&self) -> NotificationReceiver;
 
-    /// The store's clock.
+    /// Returns the store's clock.
     fn clock(&self) -> Arc<dyn Clock>;
 
     /// Returns the largest number of tasks that one of several concurrent claims should request. It
@@ -70,9 +70,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Returns the properties of this store.
     fn info(&self) -> StoreInfo;
 
-    /// The store itself, for what only stores of its sort can do, as inherent methods: taking part
-    /// in transactions of the caller's own. `None`, the default, for one that has nothing of the
-    /// kind.
+    /// Returns the store itself if it can take part in the caller's own transactions, which only
+    /// some stores can; `None` otherwise. The methods for this belong to the type of the store.
     fn as_any(&self) -> Option<&dyn Any> {
         None
     }
@@ -399,7 +398,7 @@ impl Hint {
         self.output += change.output;
     }
 
-    /// Returns the hint after which every waiter looks again.
+    /// Returns the hint after which every waiting caller reads again.
     pub(crate) fn all() -> Self {
         Self { work: 1, transitions: 1, schedules: 1, output: 1 }
     }

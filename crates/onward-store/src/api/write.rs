@@ -309,7 +309,7 @@ pub enum Write {
     SetLimit(SetLimit),
 
     /// Removes tasks of a queue and their records, oldest first. Tasks that depend on a removed
-    /// live task are settled as if it had not completed.
+    /// live task are updated as if it had not completed.
     ///
     /// Requires a known queue (else [`QueueNotFound`](crate::Refusal::QueueNotFound)) and at least
     /// one state, but not running (else [`Invalid`](crate::Refusal::Invalid)). Returns
