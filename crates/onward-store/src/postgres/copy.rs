@@ -282,13 +282,13 @@ impl Source for PostgresSource {
         self.client.batch_execute("COMMIT").await.map_err(classified)?;
         if stamp != self.stamp {
             return Err(Error::invalid(
-                "somebody changed the store while it was copied; stop whoever uses it, and copy again",
+                "another process changed the store while it was copied; stop every process that uses it, and copy again",
             ));
         }
         if has_tasks || has_completions {
             return Err(Error::invalid(
-                "what was submitted by `onward_submit` waits in the inbox, or what `onward_complete` completed has not ended, and would be left behind; \
-                 stop whoever calls these, have a node take them in (start one once, or wait for one that runs), and copy again",
+                "tasks that `onward_submit` submitted wait in the inbox, or tasks that `onward_complete` completed have not ended, and would not be copied; \
+                 stop the callers of these functions, let a node take over the rows (start one once, or wait for one that runs), and copy again",
             ));
         }
         Ok(())

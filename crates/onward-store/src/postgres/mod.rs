@@ -1,9 +1,17 @@
-//! The PostgreSQL store: several machines, one database.
+//! The PostgreSQL store: one database, used by nodes on several machines.
 //!
-//! A batch of calls is one transaction of three or four round trips. The first takes the store's
-//! lock and loads what the calls are known to read. Further ones load what else they turn out to
-//! read. The last writes what has changed, and commits. In between, the [model](crate::model)
-//! decides over the rows that were loaded, so that this module has no rules of its own.
+//! A batch of calls becomes one transaction of three or four round trips. The first takes the
+//! store's lock and loads the rows that the calls are known to read. Further ones load rows that
+//! the decision turns out to need. The last writes the changed rows and commits. The
+//! [model](crate::model) decides over the loaded rows, so this module has no rules of its own.
+//!
+//! No transaction reads the whole store. The model records each row that it needs and lacks as a
+//! `LoadRequest`, and the decision is void until that row is loaded. Waiting tasks are loaded by
+//! *sub-queue*: the tasks of one queue, kind, group and affinity key. Within a sub-queue a claim
+//! loads tasks by *sort key*, the position made of priority and due time, and no more than it can
+//! take. If groups share queues by weight, a *fair-share tag* in the small state says which group
+//! has the next turn. The *small state* has all settings and counters that are few: queues, limits,
+//! sessions, pauses.
 //!
 //! * [`connect`]: connections, options, encryption, the checks of `doctor`.
 //! * [`load`]: loads the rows that the model requests.

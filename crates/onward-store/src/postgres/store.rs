@@ -155,7 +155,7 @@ impl PostgresStore {
         // The inbox is emptied before the first caller can ask for work. A role without rights on
         // the inbox can still do everything else.
         if let Err(error) = inbox::take_all(&shared, &calls, &mut None).await {
-            tracing::warn!(%error, "what was submitted by others cannot be taken in");
+            tracing::warn!(%error, "the rows of the inbox cannot be processed");
         }
         let taker = tokio::spawn(inbox::run(Arc::downgrade(&shared), calls.downgrade()));
         let waker = tokio::spawn(wake::run(Arc::downgrade(&shared), listener, shared.options.poll));

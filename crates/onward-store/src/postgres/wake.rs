@@ -138,8 +138,8 @@ impl Listener {
     }
 }
 
-/// The sender's number in a notification that every process obeys, including the one that wrote: in
-/// a caller's transaction it does not know if the transaction commits.
+/// The sender's number in a notification that every process acts on, including the sender. A
+/// caller's transaction sends it, because the process does not learn if that transaction commits.
 pub(super) const NO_NODE: u64 = 0;
 
 /// The notification for rows in the inbox and for completions.
@@ -185,8 +185,8 @@ fn received_from(shared: &Shared, message: &str) {
     }
 }
 
-/// Returns the [stamp], and has the inbox emptied if it has rows. It is one statement, because an
-/// idle process sends nothing else.
+/// Returns the [stamp], and requests that the inbox is emptied if it has rows. It is one statement,
+/// because an idle process sends nothing else.
 async fn look(client: &OwnedConnection, shared: &Shared) -> Result<i64> {
     if !shared.sees_inbox.load(Ordering::Relaxed) {
         return stamp(client, shared).await;

@@ -22,7 +22,7 @@ use crate::postgres::working_set::applied::Applied;
 ///
 /// After the commit call [`committed`](Self::committed), which notifies the waiting callers of this
 /// process. After a rollback drop the value.
-#[must_use = "who waits for the task hears of it sooner if `committed` is called after the commit"]
+#[must_use = "waiting callers are notified sooner if `committed` is called after the commit"]
 #[derive(Debug)]
 pub struct AppliedOnServer<'s> {
     shared: &'s Shared,

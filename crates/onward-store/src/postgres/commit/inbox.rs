@@ -51,7 +51,7 @@ pub(in crate::postgres) async fn run(shared: Weak<Shared>, calls: mpsc::WeakSend
             continue;
         };
         client = None;
-        tracing::warn!(%error, "what was submitted by others cannot be taken in");
+        tracing::warn!(%error, "the rows of the inbox cannot be processed");
         if error.is_transient() {
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONG_PAUSE);
@@ -246,6 +246,6 @@ fn on_duplicate(text: Option<&str>) -> Result<OnDuplicate> {
         Some("skip") => Ok(OnDuplicate::Skip),
         Some("supersede") => Ok(OnDuplicate::Supersede),
         Some("requeue") => Ok(OnDuplicate::Requeue),
-        _ => Err(Error::invalid("it says of duplicates what is not known; use a newer version")),
+        _ => Err(Error::invalid("its policy for duplicates is not known to this version; use a newer one")),
     }
 }

@@ -168,7 +168,7 @@ async fn commit(
 /// The error for writes that still miss rows after all rounds of loading.
 #[cold]
 fn undecided() -> Error {
-    Error::io("what writes look for cannot be loaded; this is a defect of the PostgreSQL store")
+    Error::io("the rows that a write needs cannot be loaded; this is a defect of the PostgreSQL store")
 }
 
 /// Applies calls within a transaction that another component begins and commits, and in which each
@@ -281,7 +281,8 @@ async fn decide<'c>(
     };
     let Started { mut start, mut decision, numbers, row_cache, is_alone, own_sessions, mut claim_load } = started;
     if state.completions == CompletionPhase::None {
-        // Another node's commit since the last stamp asks this process's callers to look again.
+        // Another node has committed since the last stamp, so the waiting callers of this process
+        // must read again.
         shared.saw(start.working_set.stamp());
     }
     for _ in 0..ROUNDS {

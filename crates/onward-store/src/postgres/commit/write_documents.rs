@@ -5,7 +5,7 @@ use tokio_postgres::types::Type;
 use crate::postgres::commit::write_rows::Statements;
 use crate::postgres::working_set::change_set::{ChangeSet, DocumentRow};
 
-/// Writes the changed documents: first those that are gone, then the others.
+/// Writes the changed documents: first the removed ones, then the others.
 pub(super) fn documents<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     if !change_set.removed_documents.is_empty() {
         let removed = change_set.removed_documents.iter();
@@ -57,7 +57,7 @@ fn put_documents<'a>(statements: &mut Statements<'a>, rows: &'a [DocumentRow]) {
     );
 }
 
-/// Writes how many documents collections have. A collection goes with its last document.
+/// Writes the number of documents of each changed collection, and deletes empty collections.
 fn count_documents<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     let is_empty = |(_, documents): &&(String, i64)| *documents == 0;
     let gone: Vec<&str> = change_set.collections.iter().filter(is_empty).map(|(name, _)| name.as_str()).collect();

@@ -76,7 +76,7 @@ pub(in crate::postgres) async fn apply_until_kept(
 #[cold]
 fn lost() -> Error {
     Error::busy(
-        "the server crashed again and again before this was on its disk, so that nothing of it happened; do it again",
+        "the server crashed several times before the write was on its disk, so it did not happen; repeat it",
     )
 }
 
@@ -95,7 +95,7 @@ pub(in crate::postgres) async fn run(
     }
 }
 
-/// The writer: one connection, and what it knows from its last transaction.
+/// The writer: one connection, and the state that its last transaction left.
 struct Writer {
     shared: Arc<Shared>,
     builder: BatchBuilder,
@@ -235,7 +235,7 @@ impl Writer {
 /// fate.
 #[cold]
 pub(in crate::postgres) fn unknown(error: Error) -> Error {
-    error.about("whether this happened is not known, for the server was lost while it committed and did not come back; look before doing it again")
+    error.about("it is not known if this write happened, because the server was lost during the commit and did not come back; check before repeating it")
 }
 
 /// Connects with the settings of a writer.

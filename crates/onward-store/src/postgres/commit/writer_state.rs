@@ -6,8 +6,8 @@ use crate::postgres::speculation::row_cache::RowCache;
 use crate::postgres::working_set::counters::Counters;
 use crate::postgres::working_set::small_state::SmallState;
 
-/// The identity of a writer's batch. The server stores the last one of each writer, which tells
-/// after a lost connection or a crash if the batch was committed.
+/// The identity of a writer's batch. The server stores the last one of each writer. After a lost
+/// connection or a crash, it shows if the batch was committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::postgres) struct CommitId {
     /// A random number of this writer, unique with near certainty.
@@ -29,14 +29,14 @@ pub(in crate::postgres) enum CompletionPhase {
     Consumed,
 }
 
-/// The state of the store as a writer knows it from its last transaction.
+/// The state of the store after the writer's last transaction.
 #[derive(Debug)]
 pub(in crate::postgres) struct WriterState {
     pub(in crate::postgres) commit_id: CommitId,
     /// The small state and its version.
     pub(in crate::postgres) items: Option<(i64, SmallState)>,
     /// The number of the writer's last transaction among all that write to the store, and the
-    /// store's counters after it. `None` before the first write.
+    /// store's counters after it; `None` before the first write.
     pub(in crate::postgres) write: Option<(i64, Counters)>,
     /// The tasks that the writer has loaded or written.
     pub(in crate::postgres) row_cache: RowCache,
@@ -44,9 +44,9 @@ pub(in crate::postgres) struct WriterState {
     pub(in crate::postgres) time: Option<Now>,
     /// The latest day on which a task had ended at that time, and one of its queues.
     pub(in crate::postgres) latest_day: Option<(i64, String)>,
-    /// The number of further transactions for which other writers are expected to commit in
-    /// between. While it is above 0, nothing is taken from the cache on the presumption that none
-    /// does.
+    /// The number of further transactions before which other writers are expected to commit. While
+    /// it is above 0, the writer does not use its row cache on the assumption that no other writer
+    /// commits.
     pub(in crate::postgres) others: u8,
     /// The sessions that this writer has opened. They survive every loss of the other state.
     pub(in crate::postgres) own_sessions: OwnSessions,
@@ -54,7 +54,7 @@ pub(in crate::postgres) struct WriterState {
     pub(in crate::postgres) invalidation: i64,
     /// The number of further transactions for which more such changes are expected.
     pub(super) invalidations: u8,
-    /// True if every waiting task of every sub-queue was loaded when claims last looked.
+    /// True if the last claims had loaded every waiting task of every sub-queue.
     pub(in crate::postgres) all_waiting_loaded: bool,
     /// The number of further transactions for which claims are expected to search more than the
     /// first sub-queues.

@@ -93,11 +93,11 @@ impl Defaults {
         Ok(format!("{scheme}://{user}{}{path}", hosts.collect::<Vec<_>>().join(",")))
     }
 
-    /// Sets what `config` leaves open, the password last: which one the password file has depends
-    /// on all else.
+    /// Sets the values that `config` leaves open. The password is last, because all other values
+    /// decide which entry of the password file applies.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a value that cannot be, which is named by its
+    /// [`is_invalid`](Error::is_invalid) for a value that is not valid. The error names its
     /// variable.
     pub(super) fn fill_in(&self, config: &mut Config) -> Result<()> {
         if config.get_hosts().is_empty() {

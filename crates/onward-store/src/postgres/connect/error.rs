@@ -38,7 +38,7 @@ const CHECK: &str = "check that it runs, and that it is reached from here at thi
 /// The error for a reply without a row to a statement that always returns one.
 #[cold]
 pub(in crate::postgres) fn nothing_said() -> Error {
-    Error::io("PostgreSQL did not say where the store stands")
+    Error::io("PostgreSQL returned no row for the state of the store")
 }
 
 /// Returns the remedy for an error of the server, to append to its message.

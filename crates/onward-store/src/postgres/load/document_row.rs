@@ -19,7 +19,7 @@ use crate::postgres::working_set::change_set::DocumentRow;
 pub(in crate::postgres) const DOCUMENT: &str =
     "d.collection, d.key, d.version, d.changed_at, d.content_type, d.value0, d.value1, d.value2, d.value3";
 
-/// The column of a content that is read behind [`DOCUMENT`].
+/// The column of a content that is read after [`DOCUMENT`].
 const CONTENT: usize = 9;
 
 const VALUE0: usize = 5;
@@ -40,7 +40,7 @@ pub(in crate::postgres) fn record(row: &Row) -> Result<DocumentRecord> {
     })
 }
 
-/// Reads what a write looks for: the document, how many its collection has, and the number of
+/// Reads a document for a write, with the number of documents in its collection and the number of
 /// collections.
 pub(super) fn loaded_document(row: &Row) -> Result<((DocumentId, Option<Document>), u64, u64)> {
     let count = |at: usize| row.try_get::<_, i64>(at).map(i64::cast_unsigned).map_err(classified);

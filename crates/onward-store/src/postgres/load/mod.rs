@@ -1,4 +1,4 @@
-//! Loading the rows that writes and reads look for.
+//! Loads the rows that writes and reads need.
 
 pub(super) mod document_row;
 pub(super) mod found;

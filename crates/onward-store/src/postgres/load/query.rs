@@ -136,7 +136,7 @@ pub(in crate::postgres) async fn rows(
     }
 }
 
-/// Reads which tasks hold keys of kinds.
+/// Reads the tasks that hold some keys of kinds.
 async fn taken_keys(
     client: &ServerConnection<'_>,
     sql: &Sql,

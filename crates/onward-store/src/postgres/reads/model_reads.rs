@@ -1,4 +1,4 @@
-//! Reads that the model answers over loaded rows.
+//! Reads that the model performs on loaded rows.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Speculation: a writer uses what it remembers, and decides calls, before it knows if that is
-//! still valid; it verifies this before it commits.
+//! Speculation: a writer decides calls over rows that it remembers, before it knows that these are
+//! still valid. It verifies them under the store's lock, before it commits.
 //!
 //! A writer remembers tasks and counters from its last transaction. Each task in its row cache is
 //! in one of three states:
@@ -32,7 +32,7 @@
 //! (`commit/begin.rs`). A new connection empties the row cache. If the server lost the writer's
 //! last commit in a crash, the writer forgets everything except which sessions it has opened.
 //!
-//! Calls that are decided speculatively go through states of the same names:
+//! A plan, which is a speculative decision on calls, has states of the same names:
 //!
 //! * **Unverified**: while the server writes one batch, [`batch_builder`] collects the next and
 //!   [`plan`] decides its first writes over the row cache. Nothing of it is sent.

@@ -23,12 +23,12 @@ use crate::postgres::working_set::decision::{Decision, SentTasks};
 /// Calls whose first writes are decided speculatively.
 #[derive(Debug)]
 pub(in crate::postgres) struct Plan {
-    /// The number of the transaction that the plan presumes to be the last one, and the store's
-    /// counters after it.
+    /// The number of the transaction that must be the last one for the plan to hold, and the
+    /// store's counters after it.
     write: i64,
     counters: Counters,
-    /// The time at which the calls are decided.
     working_set: WorkingSet,
+    /// The time at which the calls are decided.
     now: Now,
     decision: Box<Decision>,
     /// The rows of tasks that are final, by step.

@@ -179,8 +179,8 @@ impl WorkingSet {
         outcome
     }
 
-    /// Takes a document that was looked for, there or not, how many its collection has, and the
-    /// number of collections.
+    /// Adds a document that was looked up, existing or not, with the number of documents in its
+    /// collection and the number of collections.
     pub(crate) fn document(&mut self, (id, document): (DocumentId, Option<Document>), size: u64, collections: u64) {
         self.record_relations();
         let table = self.state.documents.table_mut();

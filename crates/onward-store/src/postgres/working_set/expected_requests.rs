@@ -1,4 +1,4 @@
-//! The requests that writes are certain to make, as far as the writes alone show.
+//! The load requests that a write is certain to make. They are derived from the write alone.
 
 use crate::api::completion::CompletionToken;
 use crate::api::dependency::Dependency;
@@ -7,8 +7,8 @@ use crate::api::task::{Lease, NewTask, TaskId};
 use crate::api::write::Write;
 use crate::model::LoadRequest;
 
-/// Adds the requests to load before `write` is decided. Anything else that it looks for is loaded
-/// when it does, at the price of another round trip.
+/// Adds the requests to load before `write` is decided. Any other row is loaded when the write
+/// needs it, which costs another round trip.
 pub(in crate::postgres) fn requests_of(write: &Write, requests: &mut Vec<LoadRequest>) {
     match write {
         Write::Submit(new) => submitted(new, requests),

@@ -1,9 +1,9 @@
 //! The working set: the loaded part of a store, over which the [model](crate::model) decides, with
 //! its rows and its changes.
 //!
-//! The model records a request for everything that it looks for and that is not loaded
-//! (`model/coverage`). A decision with open requests is void. The store then loads them and decides
-//! again, so a partly loaded store never yields another outcome than a fully loaded one.
+//! If the model needs a row that is not loaded, it records a load request (`model/coverage`). A
+//! decision with open requests is void. The store then loads the rows and decides again, so a
+//! partly loaded store returns the same outcome as a fully loaded one.
 
 pub(super) mod applied;
 pub(super) mod change_set;
