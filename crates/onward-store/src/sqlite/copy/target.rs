@@ -160,7 +160,7 @@ impl SqliteTarget {
             TaskState::Waiting => 0,
             TaskState::Scheduled => 1,
             TaskState::Blocked => 2,
-            state => return Err(Error::invalid(format!("task {} is {state}; stop whoever runs it", task.id))),
+            state => return Err(Error::invalid(format!("task {} is {state}; stop the worker that runs it", task.id))),
         };
         let sub_queue = self.sub_queue_of(&task.new)?;
         let links = self.details(&task)?;

@@ -74,7 +74,7 @@ fn pause_after(tries: u32) -> Duration {
 }
 
 /// Pauses between two tries.
-#[expect(clippy::disallowed_methods, reason = "SQLite tells nobody when a lock becomes free")]
+#[expect(clippy::disallowed_methods, reason = "SQLite sends no notification when a lock becomes free")]
 pub(in crate::sqlite) fn sleep(pause: Duration) {
     std::thread::sleep(pause);
 }

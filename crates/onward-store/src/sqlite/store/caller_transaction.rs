@@ -353,7 +353,7 @@ impl SqliteStore {
     /// it would be lost.
     pub(super) fn callers_of(&self, connection: &Connection) -> Result<&CallerTransactions> {
         let callers = self.callers().ok_or_else(|| {
-            Error::invalid("the store is in memory, where nobody else can have a transaction; open one in a file")
+            Error::invalid("the store is in memory, which has no transactions of callers; open one in a file")
         })?;
         callers.check(connection)?;
         Ok(callers)

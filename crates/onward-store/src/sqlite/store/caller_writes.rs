@@ -17,9 +17,9 @@ const STATEMENTS: usize = 64;
 
 /// Writes in a transaction of the caller, which take effect when that transaction commits.
 ///
-/// Commit, then call [`committed`](Self::committed), which notifies the waiters. After a rollback
-/// drop this value; it does nothing then.
-#[must_use = "who waits for the task sleeps until `committed` is called after the commit"]
+/// Commit, then call [`committed`](Self::committed), which notifies the waiting callers. After a
+/// rollback drop this value; it does nothing then.
+#[must_use = "callers that wait for the task are not notified until `committed` is called after the commit"]
 #[derive(Debug)]
 pub struct AppliedInTransaction<'s> {
     callers: &'s CallerTransactions,
@@ -155,7 +155,7 @@ impl SqliteStore {
     /// be opened.
     pub fn connect(&self) -> Result<Connection> {
         let callers = self.callers().ok_or_else(|| {
-            Error::invalid("the store is in memory, where nobody else can have a connection; open one in a file")
+            Error::invalid("the store is in memory, which has no other connections; open one in a file")
         })?;
         let connection = crate::sqlite::store::connect::connect(&callers.path, None)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);

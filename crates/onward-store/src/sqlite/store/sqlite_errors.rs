@@ -106,7 +106,7 @@ fn is_outdated(failure: &rusqlite::Error) -> bool {
 }
 
 /// The message for a caller's transaction that read before it wrote.
-const OUTDATED: &str = "the transaction has read before somebody else wrote, so it cannot write any more; roll it back and do it \
+const OUTDATED: &str = "the transaction has read before another connection wrote, so it cannot write any more; roll it back and do it \
     again, begun with `BEGIN IMMEDIATE`";
 
 /// The message for a damaged file.
