@@ -69,8 +69,8 @@ pub const COMMIT: usize = 8192;
 /// processes at a time. The value is small in debug builds, so that tests reach it.
 pub const COMPLETIONS: usize = if cfg!(debug_assertions) { 2 } else { 1000 };
 
-/// The number of writes of a batch after which a PostgreSQL store looks for rows that it can write
-/// while it decides the rest. The value is small in debug builds, so that tests reach it.
+/// The number of writes of a batch after which a PostgreSQL store begins to write rows while it
+/// decides the rest. The value is small in debug builds, so that tests reach it.
 pub const DECIDED_AT_ONCE: usize = if cfg!(debug_assertions) { 2 } else { 512 };
 
 /// The greatest age of the time at which a PostgreSQL store planned a batch speculatively, while it
@@ -116,7 +116,7 @@ pub const DEPENDENCIES: usize = 1000;
 /// of tasks that are examined to check that none of these waits for the task.
 pub const AWAITED_CHILDREN: usize = 10_000;
 
-/// The largest number of steps by which one write, or one sweep, settles the dependents of ended
+/// The largest number of steps by which one write, or one sweep, updates the dependents of ended
 /// tasks. Later sweeps do the rest, and the next one is due at once.
 pub const CASCADE: usize = 1024;
 

@@ -49,7 +49,7 @@ pub enum ExpectedVersion {
     Any,
     /// No document.
     Absent,
-    /// This version.
+    /// The document in this version.
     Version(u64),
 }
 

@@ -14,9 +14,9 @@ pub(super) const COLUMNS: &str = "t.id, t.state, t.queue, t.kind, t.task_group, 
 /// The relations of a task, and the first four unread messages, which is as many as nearly every
 /// turn consumes.
 ///
-/// Each is a subquery, so that it is an index lookup whatever sizes the planner assumes for the
-/// tables. Each table is tested for being empty once per statement: in most stores most of these
-/// tables are empty, and eight lookups cost more than the row itself.
+/// Each is a subquery, so that it is an index lookup for any table sizes that the planner assumes.
+/// Each table is tested for being empty once per statement: in most stores most of these tables are
+/// empty, and eight lookups cost more than the row itself.
 const LINKS: &str = "CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.dependency)) THEN (SELECT array_agg(w.task) FROM {s}.dependency w WHERE w.dependent = t.id) END, \
      CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.dependency)) THEN (SELECT array_agg(w.dependent) FROM {s}.dependency w WHERE w.task = t.id) END, \
      CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.batch_item)) THEN (SELECT m.batch FROM {s}.batch_item m WHERE m.task = t.id) END, \
@@ -147,7 +147,7 @@ pub(super) const BEGIN: &str = begin!();
 /// Begins a transaction under the lock on a connection that keeps no settings.
 pub(super) const BEGIN_WITH_SETTINGS: &str = concat!(begin!(), "; ", settings!("SET LOCAL", "true"));
 
-/// The settings of a connection that writes. Plans are made once, without a look at the parameters.
+/// The settings of a connection that writes. Its plans are made once, and for any parameters.
 pub(super) const SETTINGS: &str = concat!(settings!("SET", "false"), "; SET plan_cache_mode = force_generic_plan");
 
 /// Begins a transaction that only reads, from one snapshot.

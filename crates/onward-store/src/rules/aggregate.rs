@@ -27,7 +27,7 @@ pub struct PendingBatchState {
     pub began_at: Timestamp,
     /// The number of items that makes it ready.
     pub size: u32,
-    /// The latest time at which it is ready, whatever items arrive.
+    /// The latest time at which it is ready, even if more items arrive.
     pub deadline: Timestamp,
     /// The time at which it is ready if no more items arrive.
     pub ready_at: Timestamp,

@@ -1,9 +1,9 @@
 //! The state of a task that depends on others, at its submission and when one of them ends.
 //!
-//! A dependency is a task that was accepted before: a number that the store knows, or an earlier
-//! submit of the same batch of writes. Dependencies never change afterwards. Each one leads from a
-//! higher number to a lower one, so no cycle can arise. [`order`] sorts a batch of any order in
-//! this way, and rejects a batch with a cycle.
+//! A dependency is a task that was accepted before: a number that exists in the store, or an
+//! earlier submit of the same batch of writes. Dependencies never change afterwards. Each one leads
+//! from a higher number to a lower one, so no cycle can arise. [`order`] sorts a batch of any order
+//! in this way, and rejects a batch with a cycle.
 
 use crate::api::dependency::{Dependency, OnDependencyFailure};
 use crate::api::outcome::{Outcome, Refusal};

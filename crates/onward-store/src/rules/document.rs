@@ -80,8 +80,8 @@ pub fn check_version(
 /// `collections` the number of all collections.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for a full collection, and for a new collection beside as many as a store
-/// may have.
+/// [`Refusal::Invalid`] for a full collection, and for a new collection if the store has as many as
+/// it may have.
 pub fn check_room(collection: &Name, documents: u64, collections: u64) -> Result<(), Refusal> {
     if documents >= bounds::DOCUMENTS {
         return Err(Refusal::Invalid(format!(

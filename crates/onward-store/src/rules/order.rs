@@ -41,7 +41,7 @@ pub fn last_sort_key(least: Priority, now: Timestamp) -> SortKey {
 }
 
 /// Returns the time until a task with the sort key `behind` counts as urgent enough. `last` is the
-/// last sort key that counts so now.
+/// last sort key that is urgent enough now.
 #[must_use]
 pub fn between(last: SortKey, behind: SortKey) -> Duration {
     Duration::from_micros(u64::try_from(behind.at.saturating_sub(last.at)).unwrap_or(0))

@@ -150,11 +150,11 @@ pub fn key(name: &Name, at: Timestamp) -> String {
 /// The state of the task of the previous firing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Previous {
-    /// There is no such task, or it has ended.
+    /// The task does not exist, or has ended.
     Ended,
-    /// It has not started.
+    /// The task has not started.
     Waiting(TaskId),
-    /// It runs.
+    /// The task runs.
     Running(TaskId),
 }
 

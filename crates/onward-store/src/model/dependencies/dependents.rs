@@ -143,7 +143,7 @@ impl State {
     pub(in crate::model) fn propagate_ends(&mut self) {
         for _ in 0..bounds::CASCADE {
             let Some(over) = self.dependencies.unpropagated_ends.front().copied() else { return };
-            // Loading the task loads its dependents, even if the task itself is gone.
+            // Loading the task loads its dependents, even if the task itself no longer exists.
             self.tasks.require(over.task);
             match self.dependencies.next_dependent(over) {
                 Some(dependent) => self.propagate_to_dependent(over, dependent),

@@ -1,8 +1,8 @@
 //! The beginning of a transaction: one round trip takes the store's lock and requests everything
 //! that the batch is known to need.
 //!
-//! The requests are sent behind the lock without waiting for it. Each statement runs as `READ
-//! COMMITTED`, so it sees what the previous lock holder committed.
+//! The requests are sent right after the lock, without waiting for its reply. Each statement runs
+//! as `READ COMMITTED`, so it sees the changes that the previous lock holder committed.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -179,7 +179,7 @@ struct RequestSources {
     validation: RowValidation,
     /// Loaded from the server.
     requested: BTreeSet<LoadRequest>,
-    /// Loaded from the server behind everything else.
+    /// Loaded from the server after all other requests.
     claim_requests: BTreeSet<LoadRequest>,
 }
 
@@ -231,7 +231,7 @@ impl RequestSources {
         cached.append(&mut still_valid);
         uncached.append(&mut others);
         if is_alone && counts {
-            // With the counts at hand, the end of a task shows if it makes room for a waiting one.
+            // If the counts are loaded, the end of a task shows if it makes room for a waiting one.
             // Otherwise every end would have to wake all nodes.
             cached.insert(LoadRequest::RunningCounts);
         }

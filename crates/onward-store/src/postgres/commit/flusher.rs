@@ -2,8 +2,8 @@
 //! the previous one. Callers get their outcomes once a later sync is done.
 //!
 //! The server's log is ordered: a crash that loses one commit loses every later one, too. No caller
-//! has seen such an outcome. Reads do not show it either, because they wait for the disk if it is
-//! behind what they saw.
+//! has seen such an outcome. Reads do not show it either: they wait until the commits that they saw
+//! are on disk.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

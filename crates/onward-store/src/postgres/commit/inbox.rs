@@ -191,7 +191,7 @@ async fn refuse(client: &ServerConnection<'_>, shared: &Shared, refused: &[(i64,
     Ok(())
 }
 
-/// Records the reason at a row whose values the server rejects. Rows behind it are submitted
+/// Records the reason at a row whose values the server rejects. The rows after it are submitted
 /// without waiting for an operator.
 async fn refuse_alone(client: &OwnedConnection, shared: &Shared, rows: &[Row], error: Error) -> Result<()> {
     match rows {

@@ -1,5 +1,5 @@
-//! Writing a change set: one statement for each kind of row, all of them sent at once with the
-//! commit behind them.
+//! Writing a change set: one statement for each kind of row. All of them are sent at once, followed
+//! by the commit.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -74,7 +74,7 @@ pub(super) struct Saving<'a> {
     pub(in crate::postgres) mode: SyncMode,
 }
 
-/// Writes the change set and commits, behind the statements sent before.
+/// Writes the change set and commits, after the statements sent before.
 pub(super) async fn save_and_commit<'a>(
     client: &'a ServerConnection<'a>,
     sql: &'a Sql,
@@ -89,7 +89,7 @@ pub(super) async fn save_and_commit<'a>(
     let commit =
         if saving.mode == SyncMode::InCommit { "COMMIT" } else { "SET LOCAL synchronous_commit = off; COMMIT" };
     statements.sent.push(Box::pin(async move { client.batch_execute(commit).await }));
-    // The first error in order is the cause. Every statement behind it fails because of it, and the
+    // The first error in order is the cause. Every statement after it fails because of it, and the
     // commit then rolls back.
     join_all(statements.sent).await.into_iter().collect()
 }

@@ -198,7 +198,7 @@ impl Writer {
                 Err((error, again))
             }
             CommitOutcome::Unknown { applied, commit_id, error } => match self.has_happened(commit_id).await {
-                // The connection that committed is gone, so the flusher has to check that the
+                // The connection that committed is lost, so the flusher has to check that the
                 // commit is on disk.
                 Some(true) => {
                     Ok(Done { applied, commit_id, is_durable: self.shared.options.durability != Durability::Full })

@@ -64,7 +64,7 @@ pub(in crate::postgres) struct WriterState {
 }
 
 impl WriterState {
-    /// Creates the state of a writer that knows nothing yet, with a new random number.
+    /// Creates the state of a writer before its first transaction, with a new random number.
     pub(in crate::postgres) fn new() -> Self {
         let writer = crate::postgres::shared::node().cast_signed();
         Self {

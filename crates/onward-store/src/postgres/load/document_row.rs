@@ -79,7 +79,7 @@ fn index(row: &Row) -> Result<Vec<String>> {
 }
 
 /// Returns stored bytes as text. Keys are stored as bytes so that the server compares them by code
-/// point, whatever its collation is.
+/// point, independent of its collation.
 fn text(bytes: Vec<u8>) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| Error::corrupt("a document has a key that is not text; restore a backup"))
 }

@@ -131,8 +131,8 @@ fn take_one(working_set: &mut WorkingSet, loaded: QueryResult) -> Result<()> {
         }
         LoadQuery::RunningCounts => take_running(working_set, &rows)?,
         LoadQuery::RunningSessions(but) => take_running_sessions(working_set, but, &rows)?,
-        // With fewer rows than the limit, every waiting task is loaded. Otherwise nothing is known
-        // about the sub-queues, and they are requested again.
+        // If there are fewer rows than the limit, every waiting task is loaded. Otherwise the
+        // sub-queues remain unknown, and are requested again.
         LoadQuery::Waiting(limit) if tasks.len() < limit => working_set.all_waiting(tasks),
         LoadQuery::Waiting(_) => take_tasks(working_set, tasks),
         LoadQuery::SubQueues { limit, .. } => {

@@ -59,7 +59,7 @@ pub(in crate::postgres) async fn within(client: &OwnedConnection, sql: &Sql, mig
     client.batch_execute(&done).await.map_err(classified)
 }
 
-/// Removes the rows of writers that last wrote more than a day ago. Such writers are gone, and no
+/// Removes the rows of writers that last wrote more than a day ago. Such writers have ended, so no
 /// process asks for their last batch any more.
 async fn forget_writers(client: &OwnedConnection, sql: &Sql) -> Result<()> {
     let text = sql.text("DELETE FROM {s}.writer WHERE at < now() - interval '1 day'");

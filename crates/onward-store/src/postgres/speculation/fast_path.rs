@@ -1,11 +1,11 @@
 //! The fast path: turns that only append events to histories, as orchestration steps do, take one
 //! statement, and nothing is read before it.
 //!
-//! They are decided over the row cache, before anything shows if the cache is still valid. The
+//! They are decided over the row cache, before it is known if the cache is still valid. The
 //! statement verifies that: it takes the store's lock, compares `last_write` with the number of the
 //! writer's own last transaction, and writes only if they are equal. Otherwise it leaves no trace,
 //! and the turns are decided in an ordinary transaction. As one statement it is one transaction,
-//! whatever pooler stands before the server.
+//! even if a pooler distributes statements over connections.
 
 use std::collections::BTreeSet;
 
@@ -35,9 +35,9 @@ use crate::postgres::working_set::expected_requests::requests_of;
 /// numbers. The statement does not wait for the lock: its holder commits, and the decision is void
 /// then. So no table lock is held while another lock is waited for, and no deadlock can arise.
 ///
-/// The statement's snapshot is older than the lock, but a sequence has no versions. If `last_write`
-/// has the number of the writer's last transaction, which it knows to be committed, then nothing
-/// was committed since, and the snapshot is current.
+/// The statement's snapshot is older than the lock, but a sequence has no versions. The writer's
+/// last transaction has committed. If `last_write` still has its number, nothing was committed
+/// since, and the snapshot is current.
 const APPEND_TURNS: &str = "WITH lock AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(hashtextextended('onward {s}', 0)) AS is_had), \
      same AS MATERIALIZED (SELECT true AS it FROM lock WHERE is_had \
        AND (SELECT last_value FROM {s}.last_write WHERE is_had) = $1 \

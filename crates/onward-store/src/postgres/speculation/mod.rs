@@ -1,5 +1,5 @@
-//! Speculation: a writer decides calls over rows that it remembers, before it knows that these are
-//! still valid. It verifies them under the store's lock, before it commits.
+//! Speculation: a writer decides calls over rows in its cache that may have become invalid. It
+//! verifies them under the store's lock, before it commits.
 //!
 //! A writer remembers tasks and counters from its last transaction. Each task in its row cache is
 //! in one of three states:

@@ -74,8 +74,8 @@ impl Plan {
         after.write == Some((self.write, self.counters))
     }
 
-    /// Accepts a call behind the others. Returns false if the row cache lacks something that the
-    /// call is certain to read before its first claim. The call cannot be planned then.
+    /// Accepts a call after the others. Returns false if the row cache lacks a row that the call is
+    /// certain to read before its first claim. The call cannot be planned then.
     pub(in crate::postgres) fn accept(&mut self, after: &WriterState, call: &[Write]) -> bool {
         let requests = requests_before_claims(call);
         if !requests.iter().all(|request| after.row_cache.covers(request)) {

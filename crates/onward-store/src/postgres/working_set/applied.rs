@@ -51,7 +51,7 @@ impl WorkingSet {
         Decision::new(&self.state, now)
     }
 
-    /// Returns true if a write or read has looked for something that is not loaded.
+    /// Returns true if a write or read has needed a row that is not loaded.
     pub(crate) fn has_requests(&self) -> bool {
         self.state.tasks.coverage.has_requests()
     }

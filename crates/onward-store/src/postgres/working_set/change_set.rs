@@ -156,7 +156,7 @@ pub(crate) struct ChangeSet {
     pub(in crate::postgres) freed_keys: Vec<(String, Vec<u8>)>,
     /// New dependencies: a task and the one that waits for it.
     pub(crate) waits: Vec<(i64, i64)>,
-    /// Dependencies that are settled.
+    /// Dependencies that have ended.
     pub(in crate::postgres) ended_waits: Vec<(i64, i64)>,
     /// New items of batches: an item and its batch.
     pub(crate) batch_items: Vec<(i64, i64)>,

@@ -43,8 +43,8 @@ pub(in crate::postgres) struct LoadedMeanwhile {
     pub(in crate::postgres) tasks: Vec<Arc<Task>>,
     /// Their unique keys.
     pub(in crate::postgres) keys: Vec<((Name, String), TakenKey)>,
-    /// True if other rows than tasks without relations were added. A write decided before may have
-    /// looked for these without success.
+    /// True if rows were added other than tasks without relations. An earlier write may have
+    /// searched for these and not found them.
     pub(in crate::postgres) is_related: bool,
 }
 

@@ -152,9 +152,9 @@ impl Decision {
         self.state.tasks.coverage = working_set.state().tasks.coverage.clone();
     }
 
-    /// Continues over the rows that were added in the meantime. Returns false if an earlier write
-    /// may have looked for them without a recorded request, as for relations. Then the calls must
-    /// be decided again from the beginning.
+    /// Continues with the rows that were added in the meantime. Returns false if an earlier write
+    /// may have needed them without a recorded request, as for relations. Then the calls must be
+    /// decided again from the beginning.
     pub(in crate::postgres) fn resume_over(&mut self, working_set: &mut WorkingSet) -> bool {
         let loaded_meanwhile = working_set.take_loaded_meanwhile();
         loaded_meanwhile.tasks.into_iter().for_each(|task| self.state.tasks.insert_shared(task));

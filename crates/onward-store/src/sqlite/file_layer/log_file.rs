@@ -319,7 +319,7 @@ mod tests {
         let directory = TempDir::new().unwrap();
         let one = connection(directory.path());
         let log_bytes = || std::fs::metadata(directory.path().join("file.db-wal")).unwrap().len();
-        // With all pages in the database file, no read from the log can write the gathered bytes
+        // If all pages are in the database file, no read from the log can write the gathered bytes
         // while the lock is held.
         one.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
         one.execute_batch("BEGIN").unwrap();

@@ -8,8 +8,8 @@
 //! with an older generation, is not opened beside that log.
 //!
 //! A log gets its salts in the commit that begins it, and the process may be killed before it
-//! records them. So the record is also written before such a commit, with the generation of the
-//! file below the next log, whatever salts that log gets.
+//! records them. So the record is also written before such a commit, with the generation that the
+//! file has below the next log, and is valid for any salts of that log.
 //!
 //! A log without a record is accepted: a copy of a store with its log has none, and after a power
 //! failure the record may be an old one.

@@ -17,7 +17,7 @@ use rusqlite::{Connection, ffi};
 use super::{database_file, log_file};
 use crate::api::error::{Error, Result};
 
-/// The name under which SQLite knows the layer.
+/// The name under which the layer is registered with SQLite.
 pub(in crate::sqlite) const NAME: &str = "onward";
 
 /// The name of the layer that verifies checksums.
@@ -26,7 +26,7 @@ const C_NAME: &CStr = c"onward";
 /// The name of the layer that does not verify checksums, and writes pages with checksums.
 pub(in crate::sqlite) const TRUSTING_NAME: &str = "onward-trusting";
 
-/// The same name for C.
+/// `TRUSTING_NAME` as a C string.
 const C_TRUSTING_NAME: &CStr = c"onward-trusting";
 
 /// The layer. SQLite has a pointer to `own`, which is the first field, and passes it to `open`.

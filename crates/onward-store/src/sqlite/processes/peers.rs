@@ -1,9 +1,9 @@
 //! The processes that have the file open. Each holds a lock that ends with it, and can be woken.
 //!
 //! The directory `<file>-sessions` lies beside the store. Each open store has a *lock file* in it,
-//! which it keeps locked. The operating system releases the lock when the process ends, in whatever
-//! way. A process watches its own lock file. After a commit it writes a byte to the lock files of
-//! its peers, if it has any.
+//! which it keeps locked. The operating system releases the lock when the process ends, even if it
+//! is killed. A process watches its own lock file. After a commit it writes a byte to the lock
+//! files of its peers, if it has any.
 //!
 //! The name of a lock file has the number of the process, a random number, and the inode of the
 //! file that the process has open. A *brief* process, which makes a few calls and ends, has a lock

@@ -51,8 +51,8 @@ impl AffinityList {
     }
 }
 
-/// Returns the number of a session's head list beside a common one. Session 0 stands for the common
-/// one itself.
+/// Returns the number of the head list of a session that corresponds to a common head list. Session
+/// 0 stands for the common list itself.
 pub(in crate::sqlite) fn reserved_head_list(head_list: i64, session: i64) -> i64 {
     session << AFFINITY_SHIFT | head_list
 }

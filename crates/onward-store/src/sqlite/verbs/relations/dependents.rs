@@ -26,7 +26,7 @@ use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 /// An ended task whose dependents are to be updated.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct UnpropagatedEnd {
-    /// Its position in the table `unpropagated_end`, if it is there.
+    /// Its position in the table `unpropagated_end`; `None` if it is not in the table.
     number: Option<i64>,
     /// The ended task.
     task: TaskId,
