@@ -75,9 +75,7 @@ pub(in crate::postgres) async fn apply_until_kept(
 /// The error for a call that the server lost in several crashes in a row.
 #[cold]
 fn lost() -> Error {
-    Error::busy(
-        "the server crashed several times before the write was on its disk, so it did not happen; repeat it",
-    )
+    Error::busy("the server crashed several times before the write was on its disk, so it did not happen; repeat it")
 }
 
 /// Commits batches until the store is dropped, at first over the connection that opened the store.
