@@ -59,7 +59,8 @@ impl fmt::Display for SessionId {
 /// A lease names the task, the session and a claim number, which goes up each time the task is
 /// claimed. A write that ends or extends an attempt carries its lease. If the session has lapsed,
 /// or the task has been claimed again, the lease no longer matches and the store rejects the write.
-/// This check is the **fence**.
+/// This check is the **fence**: an attempt that lost its task cannot change the result or the state
+/// that a later attempt leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Lease {
     /// The task.
