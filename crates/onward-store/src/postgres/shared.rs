@@ -86,8 +86,8 @@ impl Shared {
         }
     }
 
-    /// Records a commit. It publishes the hint before the commit is on disk: a hint only asks its
-    /// receiver to look.
+    /// Records a commit. It publishes the hint before the commit is on disk, because the receiver
+    /// of a hint only reads the store again.
     pub(super) fn committed(&self, applied: &Applied) {
         self.stamp.store(applied.stamp(), Ordering::Relaxed);
         self.hint(applied.hint);

@@ -153,7 +153,7 @@ mod tests {
 
     proptest! {
         /// The bound of the paper: it holds in every window in which two groups have work, at any
-        /// concurrency, whatever work the others have.
+        /// concurrency, and for any work of the others.
         #[test]
         fn starts_are_in_proportion_to_weights_over_every_window(
             weights in vec(1..20u32, 2..6), slots in 1..8usize, lots in vec(0..64usize, 20..200),

@@ -25,7 +25,7 @@ use crate::postgres::connect::environment::Defaults;
 /// The checks of the server's certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Proof {
-    /// No check: an eavesdropper sees nothing, but an active attacker can pass for the server.
+    /// No check. An eavesdropper can read nothing, but an active attacker can pass for the server.
     None,
     /// A trusted authority signed the certificate.
     Authority,
@@ -38,7 +38,7 @@ enum Proof {
 pub(super) struct Wanted {
     /// The use of encryption: never, if possible, or always.
     pub(in crate::postgres) mode: SslMode,
-    /// The check that `sslmode` and `sslrootcert` ask for.
+    /// The check that `sslmode` and `sslrootcert` require.
     proof: Proof,
     /// The file with trusted authorities, or [`SYSTEM`].
     root: Option<String>,

@@ -90,8 +90,8 @@ pub(in crate::postgres) fn concerns_everyone(error: &Error) -> bool {
     error.is_full() || driver_error(error).is_some_and(is_to_be_repeated)
 }
 
-/// Returns true if the server rejects a value for good: data exceptions, violated constraints and
-/// exceeded limits.
+/// Returns true if the server will reject a value every time: data exceptions, violated constraints
+/// and exceeded limits.
 pub(in crate::postgres) fn is_of_values(error: &Error) -> bool {
     let code = driver_error(error).and_then(tokio_postgres::Error::code);
     code.is_some_and(|code| matches!(code.code().get(..2), Some("22" | "23" | "54")))

@@ -41,7 +41,7 @@ pub(in crate::postgres) struct Loader<'a> {
     every_sub_queue: bool,
     /// True if more sub-queues were requested than are loaded one by one.
     many_sub_queues: bool,
-    /// The tasks that are requested by number anyway. A query for any task of a session skips them.
+    /// The tasks that are requested by number. A query for any task of a session skips them.
     expected: Vec<i64>,
     /// The number of requests for each order so far.
     request_counts: BTreeMap<LoadRequest, u32>,

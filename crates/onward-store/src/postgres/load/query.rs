@@ -152,7 +152,7 @@ async fn taken_keys(
     client.each_typed(&text, &[(&kinds, Type::TEXT_ARRAY), (&texts, Type::BYTEA_ARRAY)], each).await
 }
 
-/// Reads documents; for each that is asked for a row, with the numbers that bound a new one.
+/// Reads documents. Each requested document has a row, with the numbers that bound a new one.
 async fn documents(
     client: &ServerConnection<'_>,
     sql: &Sql,

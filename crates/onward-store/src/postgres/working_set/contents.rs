@@ -210,7 +210,7 @@ impl WorkingSet {
         self.change_loaded(|loaded| loaded.tasks.extend(ids.iter().copied().map(TaskId)));
     }
 
-    /// Records that everything that a request asks for is loaded.
+    /// Records that all rows of a request are loaded.
     pub(crate) fn mark_loaded(&mut self, request: LoadRequest) {
         self.change_loaded(|loaded| match request {
             LoadRequest::Key(kind, key) => drop(loaded.keys.insert((kind, key))),

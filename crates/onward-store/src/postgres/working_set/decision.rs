@@ -129,10 +129,10 @@ impl Decision {
         left.iter().enumerate().map(of_call).find_map(<[Write]>::first)
     }
 
-    /// Returns whether no claim is left to be decided: what is new stays as it is.
+    /// Returns whether no claim is left to be decided, so that the new rows are final.
     ///
-    /// Looks at each write once in all: it is asked again after every few writes, and a call has
-    /// thousands.
+    /// It is called after every few writes of a call with thousands, so it examines each write only
+    /// once.
     pub(in crate::postgres) fn is_behind_claims(&mut self, calls: &[&[Write]]) -> bool {
         let (mut call, mut write) = self.at.max(self.no_claim_before);
         while let Some(writes) = calls.get(call) {

@@ -1,9 +1,9 @@
 //! The commit: applies the writes of all callers in one transaction on the writing connection.
 //!
 //! The order is the guarantee. [`in_transaction`](Committer::in_transaction) takes the write lock,
-//! rereads what another process has changed, applies the writes, and commits. It then checks that
-//! the file is still at its path. Only after that do callers get their outcomes and waiters their
-//! notifications. An error before that point rolls everything back and drops the cache.
+//! rereads the changes of other processes, applies the writes, and commits. It then checks that the
+//! file is still at its path. Only after that do callers get their outcomes, and waiting callers
+//! their notifications. An error before that point rolls everything back and drops the cache.
 
 use std::fmt;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl Replies {
     /// Sends each caller its outcomes.
     pub(in crate::sqlite) fn send(self) {
         for (request, outcomes) in self.0 {
-            // A caller that no longer waits has dropped its end; its writes stand.
+            // A caller that no longer waits has dropped its receiver. Its writes remain.
             let _ = request.reply.send(outcomes);
         }
     }
@@ -86,9 +86,9 @@ pub(in crate::sqlite) struct Committer {
     pub(in crate::sqlite) callers_write: Arc<AtomicBool>,
     /// True if some tags are only in rows of tasks and not in the tables.
     pub(in crate::sqlite) has_new_tags: Arc<AtomicBool>,
-    /// The tasks of whose end waiters were notified.
+    /// The task number up to which waiting callers were notified.
     pub(in crate::sqlite) notified: Arc<NotificationWatermark>,
-    /// The log entries that waiters were notified of.
+    /// The log entry up to which waiting callers were notified.
     pub(in crate::sqlite) notified_entries: Arc<NotificationWatermark>,
     /// `None` after a rollback: the cache may be wrong, and is read again.
     cache: Option<Cache>,
@@ -190,8 +190,8 @@ impl Committer {
             // Another attempt cannot succeed: the file is no longer there.
             Err(error) if requests.len() == 1 || error.is_replaced() => {
                 if error.is_replaced() {
-                    // Firing the trigger wakes the housekeeping thread, which wakes all waiters, so
-                    // that they get the error too.
+                    // Firing the trigger wakes the housekeeping thread, which wakes all waiting
+                    // callers, so that they get the error too.
                     self.checkpoint_trigger.iter().for_each(|checkpoint_trigger| checkpoint_trigger.fire());
                 }
                 Replies(requests.into_iter().map(|request| (request, Err(error.clone()))).collect())
@@ -279,7 +279,7 @@ impl Committer {
             self.notified.advance(first, self.next_task());
             self.has_new_tags.store(self.cache.as_ref().is_some_and(|cache| !cache.tags.is_empty()), Ordering::Release);
             self.notified_entries.advance(first_entry, self.next_entry());
-            // Notified after the commit, so that a woken waiter finds the change in the file.
+            // Notified after the commit, so that a woken caller finds the change in the file.
             self.notify(hint, notifications);
             Ok(value)
         });
@@ -443,7 +443,7 @@ impl Committer {
         self.cache.as_mut().map(|cache| (self.connection.database(), cache))
     }
 
-    /// Notifies the waiters of this process and of other processes of a change.
+    /// Notifies the waiting callers of this process and of other processes of a change.
     fn notify(&mut self, change: Hint, notifications: Vec<TaskNotification>) {
         self.notifications.notify(notifications);
         if change == Hint::default() {
@@ -455,7 +455,7 @@ impl Committer {
         }
     }
 
-    /// Makes every waiter of this process read the store again.
+    /// Makes every waiting caller of this process read the store again.
     pub(in crate::sqlite) fn wake_all(&self) {
         self.notifications.notify_missed();
         self.hints.send_modify(|hint| hint.add(Hint { schedules: 0, ..Hint::all() }));
@@ -486,7 +486,7 @@ impl Committer {
         self.notify_missed_tasks()
     }
 
-    /// Notifies of tasks that came or ended since the last call and of which no process notified.
+    /// Sends hints and notifications for commits since the last call whose process sent none.
     /// This covers a process that was killed between its commit and the notification, and a caller
     /// that did not notify of its own transaction.
     pub(in crate::sqlite) fn notify_missed_tasks(&mut self) -> Result<()> {
@@ -499,8 +499,8 @@ impl Committer {
         read?;
         let (next_task, next_entry) = (self.next_task(), self.next_entry());
         // The hint is sent even if it may be needless: it costs one claim, and covers a caller that
-        // hinted before it committed. A needless notification would make every waiter read the
-        // store, so that one needs a gap in the watermarks.
+        // hinted before it committed. A needless notification would make every waiting caller read
+        // the store, so a notification is sent only for a gap in the watermarks.
         if next_task > self.next_task_seen || next_entry > self.next_entry_seen {
             self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, ..Hint::default() }));
         }
@@ -570,8 +570,8 @@ impl Committer {
         self.has_sessions || !self.is_brief()
     }
 
-    /// Wakes all waiters of this process if another process has written since the last call. Does
-    /// nothing where a file watch wakes them.
+    /// Wakes all waiting callers of this process if another process has written since the last
+    /// call. Does nothing where a file watch wakes them.
     pub(in crate::sqlite) fn notify_foreign_writes(&mut self) -> Result<()> {
         if self.peers.as_ref().is_none_or(PeerProcesses::is_watching) {
             return Ok(());

@@ -117,7 +117,7 @@ impl Methods {
             return ffi::SQLITE_OK;
         }
         let mut header = [0; Pages::HEADER];
-        // SAFETY: the caller promises the file; the array is as long as is said.
+        // SAFETY: the caller promises the file, and the array has the length that is passed.
         match unsafe { self.read(file, header.as_mut_ptr().cast(), Pages::HEADER as c_int, 0) } {
             ffi::SQLITE_OK => self.pages.set(Pages::of_header(&header)),
             ffi::SQLITE_IOERR_SHORT_READ => {}

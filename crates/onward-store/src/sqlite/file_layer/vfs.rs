@@ -32,7 +32,7 @@ const C_TRUSTING_NAME: &CStr = c"onward-trusting";
 /// The layer. SQLite has a pointer to `own`, which is the first field, and passes it to `open`.
 #[repr(C)]
 struct Layer {
-    /// The VFS as SQLite sees it.
+    /// The VFS that is registered with SQLite.
     own: ffi::sqlite3_vfs,
     /// The VFS of the system.
     system: *mut ffi::sqlite3_vfs,

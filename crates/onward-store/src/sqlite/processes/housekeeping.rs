@@ -38,8 +38,8 @@ pub(in crate::sqlite) fn start(
         let mut alone = committer.lock().unwrap_or_else(PoisonError::into_inner).is_woken_by_all_writes();
         while let Some(reason) = trigger.wait(alone) {
             if has_lost_file(&committer, &connection) {
-                // The file is lost, so there is nothing to maintain. A waiter of this store gets
-                // the error from its next call.
+                // The file is lost, so there is nothing to maintain. A caller gets the error from
+                // its next call.
                 alone = true;
                 continue;
             }
@@ -69,8 +69,8 @@ pub(in crate::sqlite) fn start(
         .map_err(|error| Error::io("no thread could be started for the store").caused_by(error))
 }
 
-/// Returns true if the files are no longer those that were opened. It then leaves their log as it
-/// is, and wakes the waiters of this store.
+/// Returns true if the files are no longer those that were opened. It then does not change their
+/// log, and wakes the waiting callers of this store.
 fn has_lost_file(committer: &Mutex<Committer>, connection: &Connection) -> bool {
     let mut committer = committer.lock().unwrap_or_else(PoisonError::into_inner);
     if committer.check_file().is_ok() {

@@ -1,5 +1,5 @@
-//! The task or log entry up to which this process has notified its waiters. A higher one was
-//! written by a process that did not notify.
+//! The task or log entry up to which this process has notified its waiting callers. A higher one
+//! was written by a process that did not notify them.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -12,7 +12,7 @@ impl NotificationWatermark {
     /// Records the notification of a commit that added the numbers from `first` to before `next`.
     /// If earlier commits of other processes were not notified, the watermark stays before them.
     pub(in crate::sqlite) fn advance(&self, first: i64, next: i64) {
-        // The first call only sets the beginning. No waiter missed an earlier commit.
+        // The first call only sets the beginning. No caller waited during an earlier commit.
         let begin = self.0.compare_exchange(0, next, Ordering::AcqRel, Ordering::Acquire);
         if begin.is_err() {
             let _ = self.0.compare_exchange(first, next, Ordering::AcqRel, Ordering::Acquire);

@@ -52,9 +52,9 @@ pub(in crate::sqlite) struct CallerTransactions {
     payload_limit: usize,
     /// Set by the first write of a caller. The store then moves its index to the tables.
     write: Arc<AtomicBool>,
-    /// The tasks of whose end waiters were notified.
+    /// The task number up to which waiting callers were notified.
     notified: Arc<NotificationWatermark>,
-    /// The log entries that waiters were notified of.
+    /// The log entry up to which waiting callers were notified.
     notified_entries: Arc<NotificationWatermark>,
     /// The channel for hints.
     hints: watch::Sender<Hint>,
@@ -161,7 +161,7 @@ impl CallerTransactions {
         Ok((done, Written { hint: transaction.hint, ended, tasks: (first, next), entries: (first_entry, next_entry) }))
     }
 
-    /// Notifies the waiters of this process and of other processes.
+    /// Notifies the waiting callers of this process and of other processes.
     pub(in crate::sqlite) fn notify(&self, written: &Written) {
         self.notified.advance(written.tasks.0, written.tasks.1);
         self.notified_entries.advance(written.entries.0, written.entries.1);
