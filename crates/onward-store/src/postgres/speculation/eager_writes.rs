@@ -74,7 +74,7 @@ impl<'c> EagerWrites<'c> {
         Box::pin(async move { save_rows(client, sql, &rows).await })
     }
 
-    /// Returns true if requests load the same after the rows sent so far as before them. That holds
+    /// Returns true if requests load the same rows after the rows sent so far as before. That holds
     /// for rows found by number, key or sub-queue; counts and orders include what was sent.
     pub(in crate::postgres) fn can_still_load(&self, requests: &BTreeSet<LoadRequest>) -> bool {
         let is_unaffected = |request: &LoadRequest| {
