@@ -1,9 +1,9 @@
 //! The candidates of a claim: whose turn it is, and which task is its first.
 //!
 //! A candidate is a queue, or in strict mode all queues of one weight. The chooser of
-//! [`rules::choice`] decides which candidate has a turn. This file finds the first task of each
-//! candidate that the claim selects and that no pause, limit or reservation stops. The scan of a
-//! candidate only goes forward, so a claim terminates although it changes limits itself.
+//! [`choice`](crate::rules::choice) decides which candidate has a turn. This file finds the first
+//! task of each candidate that the claim selects and that no pause, limit or reservation stops. The
+//! scan of a candidate only goes forward, so a claim terminates although it changes limits itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
