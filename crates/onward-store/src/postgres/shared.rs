@@ -131,7 +131,7 @@ impl Shared {
         is_new
     }
 
-    /// Notifies every waiting caller of this process to look again: an unknown change may have
+    /// Makes every waiting caller of this process read again, because an unknown change may have
     /// happened.
     pub(super) fn anything_may_have_happened(&self) {
         self.others_wrote(Hint::all());

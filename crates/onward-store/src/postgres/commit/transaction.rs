@@ -281,7 +281,7 @@ async fn decide<'c>(
     };
     let Started { mut start, mut decision, numbers, row_cache, is_alone, own_sessions, mut claim_load } = started;
     if state.completions == CompletionPhase::None {
-        // Another node has committed since the last stamp, so the waiting callers of this process
+        // If another node has committed since the last stamp, the waiting callers of this process
         // must read again.
         shared.saw(start.working_set.stamp());
     }

@@ -1,7 +1,7 @@
 //! Invalidation: decides if a transaction changes anything that runs in another writer's session.
 //!
-//! Such a transaction sets the sequence `last_invalidation`, so that the other writer stops
-//! trusting its row cache for the tasks that it runs.
+//! Such a transaction sets the sequence `last_invalidation`. The other writer then compares the
+//! cached tasks of its own sessions with their rows before it uses them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
