@@ -7,4 +7,5 @@ mod run;
 mod sdks;
 mod summary;
 
+pub(crate) use programs::FIXTURES_OF_ALL;
 pub(crate) use run::{Options, run};

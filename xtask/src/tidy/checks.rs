@@ -4,8 +4,8 @@ use anyhow::{Context as _, Result, bail};
 
 use super::exceptions::Exceptions;
 use super::{
-    Finding, architecture, changelog, commands, dependencies, lengths, links, map, modules, prose, retired_words, root,
-    sizes, sleeps, stores, words,
+    Finding, architecture, changelog, commands, dependencies, files, fixtures, lengths, links, map, modules, prose,
+    retired_words, root, sizes, sleeps, stores, words,
 };
 use crate::project::Project;
 use crate::source::SourceFile;
@@ -64,6 +64,9 @@ const CHECKS: &[(&str, &str, Check)] = &[
     ("stores", "cases of the engine that leave a store out say why", |inputs| {
         stores::check(&inputs.project.read(stores::LIST)?, &inputs.sources)
     }),
+    ("fixtures", "CONTRIBUTING.md lists the stores of the conformance suite, and `--all` starts the rest", |inputs| {
+        Ok(fixtures::check(&inputs.project.read("CONTRIBUTING.md")?, &inputs.sources))
+    }),
     ("modules", "a mod.rs holds no logic", |inputs| Ok(modules::check(&inputs.sources))),
     ("links", "relative links in documents lead somewhere", |inputs| {
         Ok(links::check(&inputs.documents, inputs.project.files()))
@@ -78,6 +81,7 @@ const CHECKS: &[(&str, &str, Check)] = &[
         Ok(sizes::check(&inputs.documents))
     }),
     ("root", "the root directory stays small", |inputs| Ok(root::check(inputs.project.files()))),
+    ("files", "files that are not sources stay few", |inputs| Ok(files::check(inputs.project.files()))),
     ("features", "docs/features.md is fresh, and every claimed feature has a test", |inputs| {
         features::check(inputs.project, false)
     }),
