@@ -4,8 +4,8 @@ use anyhow::{Context as _, Result, bail};
 
 use super::exceptions::Exceptions;
 use super::{
-    Finding, architecture, changelog, commands, dependencies, files, fixtures, lengths, links, map, modules, prose,
-    retired_words, root, sizes, sleeps, stores, words,
+    Finding, architecture, changelog, commands, dependencies, files, fixtures, lengths, links, map, modules, profiles,
+    prose, retired_words, root, sizes, sleeps, stores, words,
 };
 use crate::project::Project;
 use crate::source::SourceFile;
@@ -67,6 +67,7 @@ const CHECKS: &[(&str, &str, Check)] = &[
     ("fixtures", "CONTRIBUTING.md lists the stores of the conformance suite, and `--all` starts the rest", |inputs| {
         Ok(fixtures::check(&inputs.project.read("CONTRIBUTING.md")?, &inputs.sources))
     }),
+    ("profiles", "ordinary builds do not optimize macros and our own crates", profiles),
     ("modules", "a mod.rs holds no logic", |inputs| Ok(modules::check(&inputs.sources))),
     ("links", "relative links in documents lead somewhere", |inputs| {
         Ok(links::check(&inputs.documents, inputs.project.files()))
@@ -87,6 +88,12 @@ const CHECKS: &[(&str, &str, Check)] = &[
     }),
     ("reference", "docs/reference is what the program says of itself", |inputs| reference::check(inputs.project)),
 ];
+
+fn profiles(inputs: &Inputs<'_>) -> Result<Vec<Finding>> {
+    let check = |path: &&str| profiles::check(path, &inputs.project.read(path)?, &inputs.metadata);
+    let found: Vec<Vec<Finding>> = profiles::MANIFESTS.iter().map(check).collect::<Result<_>>()?;
+    Ok(found.into_iter().flatten().collect())
+}
 
 /// Runs the checks. Returns an error if any has a finding.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {

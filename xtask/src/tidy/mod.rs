@@ -14,6 +14,7 @@ mod lengths;
 mod links;
 mod map;
 mod modules;
+mod profiles;
 mod prose;
 mod prose_of_documents;
 mod retired_words;
