@@ -4,8 +4,8 @@ use anyhow::{Context as _, Result, bail};
 
 use super::exceptions::Exceptions;
 use super::{
-    Finding, architecture, changelog, commands, dependencies, files, fixtures, lengths, links, map, modules, profiles,
-    prose, retired_words, root, sizes, sleeps, stores, words,
+    Finding, architecture, changelog, commands, dependencies, files, fixtures, lengths, links, locks, map, modules,
+    profiles, prose, retired_words, root, sizes, sleeps, stores, words,
 };
 use crate::project::Project;
 use crate::source::SourceFile;
@@ -68,6 +68,7 @@ const CHECKS: &[(&str, &str, Check)] = &[
         Ok(fixtures::check(&inputs.project.read("CONTRIBUTING.md")?, &inputs.sources))
     }),
     ("profiles", "ordinary builds do not optimize macros and our own crates", profiles),
+    ("locks", "lock files of other workspaces know the dependencies of our crates", locks),
     ("modules", "a mod.rs holds no logic", |inputs| Ok(modules::check(&inputs.sources))),
     ("links", "relative links in documents lead somewhere", |inputs| {
         Ok(links::check(&inputs.documents, inputs.project.files()))
@@ -88,6 +89,13 @@ const CHECKS: &[(&str, &str, Check)] = &[
     }),
     ("reference", "docs/reference is what the program says of itself", |inputs| reference::check(inputs.project)),
 ];
+
+fn locks(inputs: &Inputs<'_>) -> Result<Vec<Finding>> {
+    let others = inputs.project.files_with("lock").filter(|path| locks::is_of_another_workspace(path));
+    let check = |path| locks::check(path, &inputs.project.read(path)?, &inputs.metadata);
+    let found: Vec<Vec<Finding>> = others.map(check).collect::<Result<_>>()?;
+    Ok(found.into_iter().flatten().collect())
+}
 
 fn profiles(inputs: &Inputs<'_>) -> Result<Vec<Finding>> {
     let check = |path: &&str| profiles::check(path, &inputs.project.read(path)?, &inputs.metadata);

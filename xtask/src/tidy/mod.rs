@@ -12,6 +12,7 @@ mod finding;
 mod fixtures;
 mod lengths;
 mod links;
+mod locks;
 mod map;
 mod modules;
 mod profiles;

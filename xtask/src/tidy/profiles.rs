@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Finding;
 
 /// The manifests of workspaces whose programs tests use.
-pub(crate) const MANIFESTS: [&str; 2] = ["Cargo.toml", "bench/Cargo.toml"];
+pub(crate) const MANIFESTS: [&str; 3] = ["Cargo.toml", "bench/Cargo.toml", "xtask/interop/sqlx/Cargo.toml"];
 
 /// The manifest whose members must be listed.
 const MAIN: &str = "Cargo.toml";
