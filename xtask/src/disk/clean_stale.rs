@@ -14,6 +14,7 @@ use anyhow::{Result, ensure};
 use super::in_use::{self, InUse, entries};
 use super::temporary_files;
 use crate::project::Project;
+use crate::test::INTEROP_TARGET;
 
 /// The arguments of `cargo xtask clean-stale`.
 #[derive(Debug, clap::Args)]
@@ -27,7 +28,7 @@ pub(crate) struct Options {
 }
 
 /// Folders below the target folder that only rarely used commands make.
-const OCCASIONAL: [&str; 5] = ["loom", "miri", "mutants", "package", "xtask"];
+const OCCASIONAL: [&str; 6] = [INTEROP_TARGET, "loom", "miri", "mutants", "package", "xtask"];
 
 /// Folders of the project whose programs have target folders of their own.
 const WORKSPACES: [&str; 3] = ["bench", "crates/onward-zmtp/fuzz", "xtask/interop"];
@@ -263,6 +264,13 @@ mod tests {
         let fixture = Fixture::new(&["target/miri/debug/a", "target/debug/incremental/b-1/s/c", "target/debug/deps/d"]);
         assert_eq!(fixture.stale(WEEK), [""; 0]);
         assert_eq!(fixture.stale(Duration::ZERO), ["target/debug/incremental/b-1", "target/miri"]);
+    }
+
+    #[test]
+    fn builds_of_the_tests_with_other_libraries_go_when_they_are_old() {
+        let fixture = Fixture::new(&[&format!("target/{INTEROP_TARGET}/debug/a")]);
+        assert_eq!(fixture.stale(WEEK), [""; 0]);
+        assert_eq!(fixture.stale(Duration::ZERO), ["target/interop"]);
     }
 
     #[test]

@@ -7,4 +7,6 @@ mod run;
 mod sdks;
 mod summary;
 
+pub(crate) use interop::TARGET as INTEROP_TARGET;
+pub(crate) use programs::FIXTURES_OF_ALL;
 pub(crate) use run::{Options, run};

@@ -18,17 +18,17 @@ const WAITING: &[&str] = &["onward", "onward-cli", "onward-server", "onward-stor
 /// computed for long held their transactions open longer than the server allows (5 s).
 const THREADS_PER_PROCESSOR: usize = 2;
 
-/// The package, and the ignored tests that repeat other tests on one more kind of store. All other
-/// ignored tests are child processes that tests start.
-const MORE: (&str, &[&str]) = (
-    "onward-store it",
-    &[
-        "sqlite::in_memory::",
-        "sqlite::in_file::",
-        "postgres::suite::completed_by_the_function::",
-        "postgres::suite::through_a_pooler::",
-    ],
-);
+/// The test program whose ignored tests run with `--all`.
+const PROGRAM_OF_ALL: &str = "onward-store it";
+
+/// The ignored tests that repeat other tests on one more kind of store. All other ignored tests are
+/// child processes that tests start.
+pub(crate) const FIXTURES_OF_ALL: &[&str] = &[
+    "sqlite::in_memory::",
+    "sqlite::in_file::",
+    "postgres::suite::completed_by_the_function::",
+    "postgres::suite::through_a_pooler::",
+];
 
 /// A built test program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,12 +90,11 @@ impl Program {
 impl Program {
     /// Returns the command that runs the ignored tests of the program for `--all`, if it has any.
     pub(super) fn command_for_all(&self) -> Option<Command> {
-        let (name, tests) = MORE;
-        if self.name != name {
+        if self.name != PROGRAM_OF_ALL {
             return None;
         }
         let mut command = self.command();
-        command.arg("--ignored").args(tests);
+        command.arg("--ignored").args(FIXTURES_OF_ALL);
         Some(command)
     }
 }

@@ -1,12 +1,13 @@
-//! The order of the steps: prepare, build, run each test program, test the documentation,
-//! summarise.
+//! The order of the steps: prepare, build, run each test program and test the documentation, beside
+//! the checks of the SDKs, then summarise.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::harness::{self, ProgramRun};
 use super::programs::{self, Program};
@@ -66,18 +67,8 @@ fn run_all(project: &Project, ready: &Ready, all: bool) -> Result<()> {
     let programs = programs::build(project, ready)?;
     let built = started.elapsed();
     let temporary = temporary_files::folder()?;
-    let mut ran = Vec::new();
-    for program in &programs {
-        ran.push(run_program(program, program.command(), ready, &temporary)?);
-        if let Some(more) = program.command_for_all().filter(|_| all) {
-            ran.push(run_program(program, more, ready, &temporary)?);
-        }
-    }
-    ran.push(documentation(project, ready)?);
-    ran.extend(sdks::run(project)?);
-    if all {
-        ran.push(interop::run(project, ready)?);
-    }
+    let (ran, sdks) = beside(|| run_programs(project, ready, &programs, &temporary, all), || sdks::run(project))?;
+    let ran: Vec<ProgramRun> = ran?.into_iter().chain(sdks?).collect();
     print!("{}", summary::table(built, &ran));
     let failures = summary::failures(&ran);
     if !failures.is_empty() {
@@ -87,6 +78,40 @@ fn run_all(project: &Project, ready: &Ready, all: bool) -> Result<()> {
     }
     temporary_files::check(&temporary)?;
     fs::remove_dir(&temporary).with_context(|| format!("cannot remove {}", temporary.display()))
+}
+
+/// Runs two functions at the same time, the second on a thread of its own. Returns both results.
+fn beside<A, B: Send>(one: impl FnOnce() -> A, other: impl FnOnce() -> B + Send) -> Result<(A, B)> {
+    thread::scope(|scope| {
+        let other = scope.spawn(other);
+        let result = one();
+        let other = other.join().map_err(|_| anyhow!("the thread of the checks of the SDKs panicked"))?;
+        Ok((result, other))
+    })
+}
+
+/// Runs the test programs of the workspace one after another, then the examples in the
+/// documentation. With `all` it also runs what repeats other tests, and the tests with other
+/// libraries.
+fn run_programs(
+    project: &Project,
+    ready: &Ready,
+    programs: &[Program],
+    temporary: &Path,
+    all: bool,
+) -> Result<Vec<ProgramRun>> {
+    let mut ran = Vec::new();
+    for program in programs {
+        ran.push(run_program(program, program.command(), ready, temporary)?);
+        if let Some(more) = program.command_for_all().filter(|_| all) {
+            ran.push(run_program(program, more, ready, temporary)?);
+        }
+    }
+    ran.push(documentation(project, ready)?);
+    if all {
+        ran.push(interop::run(project, ready)?);
+    }
+    Ok(ran)
 }
 
 fn run_program(program: &Program, mut run: Command, ready: &Ready, temporary: &Path) -> Result<ProgramRun> {
@@ -99,4 +124,25 @@ fn documentation(project: &Project, ready: &Ready) -> Result<ProgramRun> {
     test.args(["test", "--workspace", "--doc", "--no-fail-fast"]).args(ready.feature_arguments());
     test.current_dir(project.root()).envs(ready.variables.iter().cloned());
     harness::run("documentation", &mut test, SILENCE_OF_COMPILER)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn two_functions_run_at_the_same_time_and_both_results_return() {
+        let (sender, receiver) = mpsc::channel();
+        // The first one ends only if the second one runs meanwhile.
+        let ran = beside(|| receiver.recv_timeout(SILENCE), || sender.send(1)).unwrap();
+        assert_eq!(ran, (Ok(1), Ok(())));
+    }
+
+    #[test]
+    fn a_thread_that_panics_is_an_error() {
+        let error = beside(|| (), || panic!("on purpose")).unwrap_err();
+        assert!(error.to_string().contains("panicked"), "{error}");
+    }
 }

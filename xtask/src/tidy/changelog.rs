@@ -1,8 +1,8 @@
 //! Checks that CHANGELOG.md has the shape of Keep a Changelog, with short entries for users.
 //!
 //! Every version opens with at least one sentence. Text before the first heading of a version
-//! describes it as a whole. Changes stand under `### Added`, `### Changed` and the like; an entry
-//! has at most two lines and starts with a verb.
+//! describes it as a whole, in a list by area of at most 20 lines. Changes stand under `### Added`,
+//! `### Changed` and the like; an entry has at most two lines and starts with a verb.
 
 use super::Finding;
 
@@ -13,6 +13,9 @@ const GROUPS: &[&str] = &["Added", "Changed", "Deprecated", "Removed", "Fixed", 
 
 /// The most lines of an entry.
 const ENTRY_LINES: usize = 2;
+
+/// The most lines of the list that describes a version by area.
+const AREA_LINES: usize = 20;
 
 /// The most columns of a line.
 const LINE_COLUMNS: usize = 120;
@@ -76,6 +79,7 @@ fn check_section(section: &Section<'_>) -> Vec<Finding> {
         Some((_, first)) if first.starts_with(char::is_alphanumeric) => {}
         _ => findings.push(Finding::line(PATH, section.line, "a section begins with a sentence for users")),
     }
+    findings.extend(long_description(section));
     let mut groups = Vec::new();
     for (line, content) in &section.body {
         let Some(group) = content.strip_prefix("### ") else { continue };
@@ -89,6 +93,15 @@ fn check_section(section: &Section<'_>) -> Vec<Finding> {
     }
     entries(section).iter().for_each(|entry| findings.extend(check_entry(entry)));
     findings
+}
+
+/// Finds a list before the first heading of a section that is too long.
+fn long_description(section: &Section<'_>) -> Option<Finding> {
+    let before = section.body.iter().take_while(|(_, content)| !content.starts_with("### "));
+    let list = before.skip_while(|(_, content)| !content.starts_with("- "));
+    let lines = list.filter(|(_, content)| !content.trim().is_empty()).count();
+    let message = format!("describes a version in {lines} lines and the limit is {AREA_LINES}; shorten the list");
+    (lines > AREA_LINES).then(|| Finding::line(PATH, section.line, message))
 }
 
 /// A list item below a heading of its section: the line in which it begins and its text lines.
@@ -183,6 +196,12 @@ mod tests {
     #[test]
     fn an_entry_of_three_lines_is_found() {
         assert_eq!(findings("  one.", "  one,\n  and another."), 1);
+    }
+
+    #[test]
+    fn a_description_of_more_than_20_lines_is_found() {
+        assert_eq!(findings("- **Tasks**: three\n", &"- **Tasks**: three\n".repeat(AREA_LINES - 2)), 0);
+        assert_eq!(findings("- **Tasks**: three\n", &"- **Tasks**: three\n".repeat(AREA_LINES - 1)), 1);
     }
 
     #[test]

@@ -4,8 +4,8 @@ use anyhow::{Context as _, Result, bail};
 
 use super::exceptions::Exceptions;
 use super::{
-    Finding, architecture, changelog, commands, dependencies, lengths, links, map, modules, prose, retired_words, root,
-    sizes, sleeps, stores, words,
+    Finding, architecture, changelog, commands, dependencies, files, fixtures, lengths, links, locks, map, modules,
+    profiles, prose, retired_words, root, sizes, sleeps, stores, words,
 };
 use crate::project::Project;
 use crate::source::SourceFile;
@@ -64,6 +64,11 @@ const CHECKS: &[(&str, &str, Check)] = &[
     ("stores", "cases of the engine that leave a store out say why", |inputs| {
         stores::check(&inputs.project.read(stores::LIST)?, &inputs.sources)
     }),
+    ("fixtures", "CONTRIBUTING.md lists the stores of the conformance suite, and `--all` starts the rest", |inputs| {
+        Ok(fixtures::check(&inputs.project.read("CONTRIBUTING.md")?, &inputs.sources))
+    }),
+    ("profiles", "ordinary builds do not optimize macros and our own crates", profiles),
+    ("locks", "lock files of other workspaces know the dependencies of our crates", locks),
     ("modules", "a mod.rs holds no logic", |inputs| Ok(modules::check(&inputs.sources))),
     ("links", "relative links in documents lead somewhere", |inputs| {
         Ok(links::check(&inputs.documents, inputs.project.files()))
@@ -78,11 +83,25 @@ const CHECKS: &[(&str, &str, Check)] = &[
         Ok(sizes::check(&inputs.documents))
     }),
     ("root", "the root directory stays small", |inputs| Ok(root::check(inputs.project.files()))),
+    ("files", "files that are not sources stay few", |inputs| Ok(files::check(inputs.project.files()))),
     ("features", "docs/features.md is fresh, and every claimed feature has a test", |inputs| {
         features::check(inputs.project, false)
     }),
     ("reference", "docs/reference is what the program says of itself", |inputs| reference::check(inputs.project)),
 ];
+
+fn locks(inputs: &Inputs<'_>) -> Result<Vec<Finding>> {
+    let others = inputs.project.files_with("lock").filter(|path| locks::is_of_another_workspace(path));
+    let check = |path| locks::check(path, &inputs.project.read(path)?, &inputs.metadata);
+    let found: Vec<Vec<Finding>> = others.map(check).collect::<Result<_>>()?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+fn profiles(inputs: &Inputs<'_>) -> Result<Vec<Finding>> {
+    let check = |path: &&str| profiles::check(path, &inputs.project.read(path)?, &inputs.metadata);
+    let found: Vec<Vec<Finding>> = profiles::MANIFESTS.iter().map(check).collect::<Result<_>>()?;
+    Ok(found.into_iter().flatten().collect())
+}
 
 /// Runs the checks. Returns an error if any has a finding.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::harness::Sandbox;
+use crate::harness::{Running, Sandbox};
 use crate::stores::on_every_store;
 
 on_every_store! {
@@ -27,6 +27,8 @@ on_every_store! {
     a_running_command_is_stopped_when_its_task_is_cancelled,
     a_command_gives_way_to_an_urgent_task_and_runs_again,
     metrics_are_served_for_prometheus_while_it_works,
+    a_silent_client_does_not_keep_metrics_from_another,
+    an_address_for_metrics_that_is_taken_is_named_with_the_remedy,
     a_lease_that_is_too_short_is_named_with_what_it_may_be,
     a_worker_reports_what_it_serves_its_failures_and_a_summary,
     an_interrupted_worker_reports_a_summary,
@@ -299,37 +301,47 @@ fn served(address: SocketAddr) -> String {
     answer
 }
 
-fn metrics_are_served_for_prometheus_while_it_works(sandbox: Sandbox) {
+/// Starts a worker that serves metrics. It has completed the first of two tasks when this returns,
+/// and works on the second until a line is written to the pipe `hold`.
+fn serving_metrics(sandbox: &Sandbox) -> (Running, SocketAddr) {
     sandbox.pipe("second");
     sandbox.pipe("hold");
     sandbox.onward_with(&["submit", "--kind", "k", "--lines"], "1\n2\n");
     // This port is free, and stays so until the worker takes it.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let script = "read number; test $number = 1 || { echo > second; cat hold; }";
-    let worker = sandbox.start(
-        &[
-            "work",
-            "--kind",
-            "k",
-            "--jobs",
-            "1",
-            "--metrics",
-            &address.to_string(),
-            "--until-idle",
-            "--",
-            "sh",
-            "-c",
-            script,
-        ],
-        "",
-    );
+    let metrics = address.to_string();
+    let work = ["work", "--kind", "k", "--jobs", "1", "--metrics", &metrics, "--until-idle", "--", "sh", "-c", script];
+    let worker = sandbox.start(&work, "");
     sandbox.await_writer("second");
+    (worker, address)
+}
+
+fn metrics_are_served_for_prometheus_while_it_works(sandbox: Sandbox) {
+    let (worker, address) = serving_metrics(&sandbox);
     let answer = served(address);
     for line in [r#"onward_tasks_ended_total{kind="k",state="completed"} 1"#, "onward_running 1"] {
         assert!(answer.lines().any(|served| served == line), "{line}: {answer}");
     }
     sandbox.write("hold", "");
     assert_eq!(worker.wait().code, Some(0));
+}
+
+fn a_silent_client_does_not_keep_metrics_from_another(sandbox: Sandbox) {
+    let (worker, address) = serving_metrics(&sandbox);
+    let _silent = TcpStream::connect(address).unwrap();
+    assert!(served(address).contains("onward_running 1"));
+    sandbox.write("hold", "");
+    assert_eq!(worker.wait().code, Some(0));
+}
+
+fn an_address_for_metrics_that_is_taken_is_named_with_the_remedy(sandbox: Sandbox) {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let ran = sandbox.onward(&["work", "--kind", "k", "--metrics", &address, "--until-idle", "--", "true"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    let expected = [format!("--metrics {address}: "), "give an address that is free".to_owned()];
+    assert!(expected.iter().all(|part| ran.stderr.contains(part)), "{}", ran.stderr);
 }
 
 /// Shows: B9

@@ -3,7 +3,8 @@
 //! In reading order: [`arguments`], which documents the convention between worker and command;
 //! [`report`] (the command's reports while it runs); [`report_pipe`] (their pipe); [`verdict`] (the
 //! outcome of the task); [`items`] (the input for a batch); [`handler`]; [`console`] and
-//! [`output_directory`] (output for people); [`pressure`] (when only urgent tasks start); [`run`].
+//! [`output_directory`] (output for people); [`pressure`] (when only urgent tasks start);
+//! `metrics` (for Prometheus); [`run`].
 //! [`app`] runs worker programs, which run many tasks, instead of commands.
 
 mod app;
@@ -11,6 +12,8 @@ mod arguments;
 mod batch_input;
 mod console;
 mod handler;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod outcome;
 mod output_directory;
 mod pressure;

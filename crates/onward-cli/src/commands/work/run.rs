@@ -1,14 +1,10 @@
 //! The worker: an engine whose handlers run commands.
 
 use std::ffi::OsString;
-#[cfg(feature = "metrics")]
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-#[cfg(feature = "metrics")]
-use metrics_exporter_prometheus::PrometheusBuilder;
 use onward::workflow::SCRIPT_KIND;
 use onward::{DrainSummary, Engine};
 use onward_store::Store;
@@ -45,7 +41,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     };
     #[cfg(feature = "metrics")]
     if let Some(address) = arguments.metrics {
-        serve_metrics(address)?;
+        super::metrics::serve(address).await?;
     }
     let store = store_file::open_or_create_to_stay(options).await?;
     let interrupts = Interrupts::listen()?;
@@ -80,14 +76,6 @@ fn jobs(arguments: &Arguments, console: &Console) -> anyhow::Result<usize> {
     let room = job_limit(arguments.jobs(), FILES_EACH)?;
     room.notice(arguments.jobs()).iter().for_each(|notice| console.fault(notice));
     Ok(room.jobs)
-}
-
-#[cfg(feature = "metrics")]
-pub(super) fn serve_metrics(address: SocketAddr) -> anyhow::Result<()> {
-    let exporter = PrometheusBuilder::new().with_http_listener(address);
-    exporter.install().map_err(|error| {
-        crate::exit_code::wrong_usage(format!("--metrics {address}: {error}; give an address that is free"))
-    })
 }
 
 async fn engine(

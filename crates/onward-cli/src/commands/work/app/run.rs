@@ -20,7 +20,7 @@ pub(in crate::commands::work) async fn run(options: &GlobalOptions, arguments: &
     let lines = arguments.apps.iter().map(|line| CommandLine::parse(line)).collect::<anyhow::Result<Vec<_>>>()?;
     #[cfg(feature = "metrics")]
     if let Some(address) = arguments.metrics {
-        crate::commands::work::run::serve_metrics(address)?;
+        crate::commands::work::metrics::serve(address).await?;
     }
     let store = store_file::open_or_create_to_stay(options).await?;
     let interrupts = Interrupts::listen()?;
