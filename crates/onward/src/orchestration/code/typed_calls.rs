@@ -15,6 +15,9 @@ use crate::error::Result;
 use crate::handlers::Failure;
 use crate::orchestration::RecordedHistory;
 
+/// The types of a request and of its reply, which each side writes or reads.
+type BothWays<Q, A> = PhantomData<fn(Q, A) -> (Q, A)>;
+
 /// The name of an update together with the types of its payload `U` and of its reply `A`. Callers
 /// and the code of the orchestration share one declaration, so both agree.
 ///
@@ -46,14 +49,15 @@ use crate::orchestration::RecordedHistory;
 /// });
 ///
 /// let account = engine.submit(Account { cents: 500 }).await?;
-/// let (rest, run) = tokio::join!(WITHDRAW.send(&engine, account.id(), &200), engine.run_until_idle());
+/// let withdrawal = WITHDRAW.send(&engine, account.id(), &200);
+/// let (rest, run) = tokio::join!(withdrawal, engine.run_until_idle());
 /// run?;
 /// assert_eq!(rest?, 300);
 /// # Ok(()) }
 /// ```
 pub struct UpdateCall<U, A> {
     name: &'static str,
-    types: PhantomData<fn(U, A) -> (U, A)>,
+    types: BothWays<U, A>,
 }
 
 /// The name of a query together with the types of its question `Q` and of its answer `A`. Callers
@@ -79,7 +83,7 @@ pub struct UpdateCall<U, A> {
 /// ```
 pub struct Query<Q, A> {
     name: &'static str,
-    types: PhantomData<fn(Q, A) -> (Q, A)>,
+    types: BothWays<Q, A>,
 }
 
 impl<U, A> UpdateCall<U, A> {
