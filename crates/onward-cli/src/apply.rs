@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use onward_store::{Changes, Outcome, Refusal, Store, StoreReads, TaskId, TaskRecord, TaskState, WaitReason, Write};
+use tokio::time::Instant;
 
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
@@ -61,16 +62,16 @@ pub(crate) fn unexpected(outcome: impl std::fmt::Debug) -> anyhow::Error {
 pub(crate) async fn wait_for_end(store: &dyn Store, task: TaskId) -> anyhow::Result<TaskRecord> {
     // Subscribed before the first read, so that a change right after it is not missed.
     let mut changes = store.changes();
-    let mut is_reported = false;
+    let mut missing_worker = MissingWorkerReport::new();
     loop {
         let record = store.task(task).await?.ok_or(Refusal::TaskNotFound(task))?;
         if record.state.is_ended() {
             return Ok(record);
         }
-        if !is_reported {
-            is_reported = report_missing_worker(store, task).await?;
+        tokio::select! {
+            changed = next_change(store, &mut changes, &record) => changed?,
+            () = missing_worker.due() => missing_worker.report(store, task).await?,
         }
-        next_change(store, &mut changes, &record).await?;
     }
 }
 
@@ -84,8 +85,45 @@ pub(crate) async fn next_change(store: &dyn Store, changes: &mut Changes, record
     Ok(())
 }
 
+/// The time that a worker has to start before a command that waits for a task reports that none
+/// serves it. A user may start the worker next.
+const WORKER_GRACE: Duration = Duration::from_secs(2);
+
+/// The interval at which the reasons are read until a worker serves the task.
+const WORKER_LOOK: Duration = Duration::from_secs(5);
+
+/// A report, made once, that a task waits because no worker serves it.
+#[derive(Debug)]
+pub(crate) struct MissingWorkerReport {
+    /// The time of the next look; `None` after the report.
+    at: Option<Instant>,
+}
+
+impl MissingWorkerReport {
+    /// Begins to count the time that a worker has to start.
+    pub(crate) fn new() -> Self {
+        Self { at: Some(Instant::now() + WORKER_GRACE) }
+    }
+
+    /// Waits until a look is due. Never completes after the report.
+    pub(crate) async fn due(&self) {
+        match self.at {
+            Some(at) => tokio::time::sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Prints the reason if the task waits because no worker serves it. Otherwise looks again
+    /// later, because the task may wait for that after other reasons.
+    pub(crate) async fn report(&mut self, store: &dyn Store, task: TaskId) -> anyhow::Result<()> {
+        let is_missing = report_missing_worker(store, task).await?;
+        self.at = (!is_missing).then(|| Instant::now() + WORKER_LOOK);
+        Ok(())
+    }
+}
+
 /// Prints the reason if a task waits because no worker serves it. Returns true in that case.
-pub(crate) async fn report_missing_worker(store: &dyn Store, task: TaskId) -> anyhow::Result<bool> {
+async fn report_missing_worker(store: &dyn Store, task: TaskId) -> anyhow::Result<bool> {
     let reasons = store.why(task).await?.unwrap_or_default();
     let is_missing = |reason: &&WaitReason| {
         matches!(reason, WaitReason::NoWorker | WaitReason::NotServed { .. } | WaitReason::NoCode { .. })

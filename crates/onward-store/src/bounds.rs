@@ -155,6 +155,9 @@ pub const RUN_KIND_PREFIX: &str = "run:";
 /// The prefix of the names of signals that Onward sends itself, such as actions on runs.
 pub const RESERVED_SIGNAL_PREFIX: &str = "onward.";
 
+/// The name that stands for a request to cancel among the events for which an orchestration waits.
+pub const AWAITED_CANCELLATION: &str = "onward.cancellation";
+
 /// The queue of orchestrations that were never started and keep signals to their keys.
 pub const UNSTARTED_QUEUE: &str = "onward.unstarted";
 

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::lines::{Delimiter, Lines};
 use crate::exit_code::wrong_usage;
 
 /// A complete input that can be read twice: once to identify it, once to process it.
@@ -19,11 +18,16 @@ pub(crate) struct Source {
 pub(crate) fn open(flag: &str, path: Option<&Path>) -> anyhow::Result<Box<dyn Read + Send>> {
     match path {
         None => Ok(Box::new(io::stdin())),
-        Some(path) => {
-            let file = File::open(path).map_err(|error| cannot_read(flag, path, &error))?;
-            Ok(Box::new(file))
-        }
+        Some(path) => Ok(Box::new(open_file(flag, path)?)),
     }
+}
+
+/// Opens a file of input. A directory can be opened, but not read.
+fn open_file(flag: &str, path: &Path) -> anyhow::Result<File> {
+    if path.is_dir() {
+        return Err(cannot_read(flag, path, &io::Error::from(io::ErrorKind::IsADirectory)));
+    }
+    File::open(path).map_err(|error| cannot_read(flag, path, &error))
 }
 
 fn cannot_read(flag: &str, path: &Path, error: &io::Error) -> anyhow::Error {
@@ -36,8 +40,7 @@ impl Source {
     /// in `$TMPDIR`, has no name and is gone when this process ends.
     pub(crate) fn take(flag: &str, path: Option<&Path>) -> anyhow::Result<Self> {
         if let Some(path) = path.filter(|path| path.is_file()) {
-            let file = File::open(path).map_err(|error| cannot_read(flag, path, &error))?;
-            return Ok(Self { file });
+            return Ok(Self { file: open_file(flag, path)? });
         }
         let mut input = open(flag, path)?;
         let mut file = tempfile::tempfile().context("cannot make a temporary file for the input; set TMPDIR")?;
@@ -45,11 +48,11 @@ impl Source {
         Ok(Self { file })
     }
 
-    /// Returns the lines from the first. Passes share one file position, so only one may be in
-    /// progress at a time.
-    pub(crate) fn lines(&self, delimiter: Delimiter) -> anyhow::Result<Lines> {
+    /// Returns a reader from the first byte. Readers share one file position, so only one may be in
+    /// use at a time.
+    pub(crate) fn read(&self) -> anyhow::Result<Box<dyn Read + Send>> {
         let mut file = self.file.try_clone().context("cannot read the input again")?;
         file.rewind().context("cannot read the input again")?;
-        Ok(Lines::new(Box::new(file), delimiter))
+        Ok(Box::new(file))
     }
 }

@@ -7,6 +7,7 @@ mod jobs;
 mod kind;
 mod priority;
 mod rate;
+mod row_count;
 mod tag;
 mod time;
 
@@ -17,5 +18,6 @@ pub(crate) use jobs::Jobs;
 pub(crate) use kind::parse_kind;
 pub(crate) use priority::parse_priority;
 pub(crate) use rate::Rate;
+pub(crate) use row_count::parse_row_count;
 pub(crate) use tag::{Tag, tags_of};
 pub(crate) use time::{coming_time_in, parse_coming_time, parse_past_time};

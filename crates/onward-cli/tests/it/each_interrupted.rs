@@ -14,6 +14,7 @@ use crate::stores::on_every_store;
 on_every_store! {
     after_kill_9_the_same_command_resumes_and_repeats_no_finished_line,
     ctrl_c_stops_the_commands_keeps_the_work_and_prints_how_to_continue,
+    a_continued_run_has_the_retries_of_its_own_command_line,
     a_second_ctrl_c_kills_a_command_that_does_not_stop,
     two_processes_with_the_same_run_share_its_lines_without_doubling,
     whenever_each_is_killed_the_results_are_complete_and_no_finished_line_ran_again,
@@ -60,6 +61,22 @@ fn ctrl_c_stops_the_commands_keeps_the_work_and_prints_how_to_continue(sandbox: 
     assert_eq!(ran.code, Some(130));
     assert!(ran.stderr.contains("Run the same command on the same input to continue"), "{}", ran.stderr);
     go_on(&sandbox);
+}
+
+/// Shows: B9, T7
+fn a_continued_run_has_the_retries_of_its_own_command_line(sandbox: Sandbox) {
+    sandbox.pipe("reached");
+    sandbox.pipe("hold");
+    let script = ["--", "sh", "-c", "test -e second && exit 1; echo > reached; cat hold"];
+    let first = [&["each", "--retries", "1000000", "--backoff", "1h"][..], &script].concat();
+    let running = sandbox.start(&first, "a\n");
+    sandbox.await_writer("reached");
+    running.signal(Signal::INT);
+    assert_eq!(running.wait().code, Some(130));
+    sandbox.write("second", "");
+    let ran = sandbox.onward_with(&[&["each"][..], &script].concat(), "a\n");
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("is dead after 1 attempt: exit status 1"), "{}", ran.stderr);
 }
 
 /// Shows: B9

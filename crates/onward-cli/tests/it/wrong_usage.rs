@@ -49,6 +49,24 @@ fn a_wrong_bandwidth_or_source_of_pressure_names_what_there_is() {
 #[test]
 fn an_input_that_cannot_be_read_is_named() {
     refused(&["each", "--input", "missing", "--", "true"], 2, &["--input missing"]);
+    for named in [&[][..], &["--name", "run"]] {
+        let each = [&["each", "--input", "."], named, &["--", "true"]].concat();
+        refused(&each, 2, &["--input .: is a directory; name a file that can be read"]);
+    }
+}
+
+/// Shows: B9
+#[test]
+fn a_run_needs_a_name_that_is_not_empty() {
+    refused(&["each", "--name", "", "--", "true"], 2, &["--name <NAME>"]);
+}
+
+/// Shows: Q6
+#[test]
+fn a_list_shows_at_least_one_row() {
+    for list in [&["task", "list"][..], &["orchestration", "list"]] {
+        refused(&[list, &["--limit", "0"]].concat(), 2, &["--limit", "`0` is not a number of rows"]);
+    }
 }
 
 /// Shows: B9

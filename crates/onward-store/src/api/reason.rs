@@ -38,7 +38,8 @@ pub enum WaitReason {
         /// The time at which its next timer is due, if it has one.
         until: Option<Timestamp>,
         /// The names of the events for which it waits, as far as its turns stated them; at most
-        /// [`bounds::AWAITED_NAMES`].
+        /// [`bounds::AWAITED_NAMES`]. [`bounds::AWAITED_CANCELLATION`] stands for a request to
+        /// cancel.
         events: Vec<Name>,
         /// The live activities and orchestrations that it started, by number; at most
         /// [`bounds::NAMED_TASKS`].
@@ -280,8 +281,12 @@ fn parked(f: &mut fmt::Formatter<'_>, until: Option<Timestamp>, events: &[Name],
     write!(f, "it waits for {}", awaited.join(", or "))
 }
 
-/// Returns the name of an event, or of an update, which is an event with a reply.
+/// Returns the name of an event, or of an update, which is an event with a reply. A request to
+/// cancel has none.
 fn event(name: &Name) -> String {
+    if name.as_str() == bounds::AWAITED_CANCELLATION {
+        return "a request to cancel".to_owned();
+    }
     match name.strip_prefix("update.") {
         Some(update) => format!("the update `{update}`"),
         None => format!("the event `{name}`"),

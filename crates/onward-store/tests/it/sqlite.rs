@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onward_store::{
-    AfterTurn, Changes, Claim, Clock, Durability, Lease, NewTask, NotificationReceiver, Outcome, SqliteOptions,
-    SqliteStore, Store, StoreInfo, StoreReads, TaskFilter, TaskId, Turn, Write,
+    AfterTurn, Changes, Claim, Clock, Durability, Lease, NewTask, NotificationReceiver, Outcome, Read, ReadReply,
+    SqliteOptions, SqliteReader, SqliteStore, Store, StoreFuture, StoreInfo, StoreReads, TaskFilter, TaskId, Turn,
+    Write,
 };
 use onward_testkit::{Conditions, Fixture, Opening, StoreLocation, close_sessions};
 
@@ -171,6 +172,48 @@ impl onward_store::StoreDecorator for InTurn {
     }
 }
 
+/// Stores in a file whose reads go through a handle that was opened only to read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReadThroughReader;
+
+#[derive(Debug)]
+struct ReaderLocation(tempfile::TempDir);
+
+/// A store whose reads a reader of the same file makes.
+#[derive(Debug)]
+struct WithReader {
+    store: SqliteStore,
+    reader: SqliteReader,
+}
+
+impl Fixture for ReadThroughReader {
+    fn location(&self) -> Box<dyn StoreLocation> {
+        Box::new(ReaderLocation(tempfile::tempdir().expect("a directory can be made")))
+    }
+}
+
+impl StoreLocation for ReaderLocation {
+    fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
+        let path = self.0.path().join("onward.db");
+        let options = under(&SqliteStore::options().durability(Durability::Normal).memory_tasks(FEW), conditions);
+        Box::pin(async move {
+            let store = options.clone().open(&path).await.expect("a store opens");
+            let reader = options.open_to_read(&path).await.expect("a reader opens");
+            Arc::new(WithReader { store, reader }) as Arc<dyn Store>
+        })
+    }
+}
+
+impl onward_store::StoreDecorator for WithReader {
+    fn inner(&self) -> &dyn Store {
+        &self.store
+    }
+
+    fn read(&self, read: Read) -> StoreFuture<'_, ReadReply> {
+        Store::read(&self.reader, read)
+    }
+}
+
 mod in_memory {
     onward_testkit::conformance!(ignored crate::sqlite::InMemory);
 }
@@ -185,6 +228,10 @@ mod in_file_full {
 
 mod in_memory_few_tasks {
     onward_testkit::conformance!(crate::sqlite::InMemoryFewTasks);
+}
+
+mod in_file_read_through_reader {
+    onward_testkit::conformance!(ignored crate::sqlite::ReadThroughReader);
 }
 
 mod in_file_behind_decorators {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use onward::orchestration::{
-    CheckFailure, HistoryEvent, OrchestrationContext, OrchestrationOptions, OrchestrationStatus, RecordedHistory,
-    check_files,
+    CheckFailure, HistoryEvent, OrchestrationContext, OrchestrationOptions, OrchestrationStatus, Query,
+    RecordedHistory, UpdateCall, check_files,
 };
 use onward::{Engine, Failure, NewTask, OnDuplicate, TaskId, TaskState, UniqueKey};
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,7 @@ on_every_store! {
     a_recorded_history_is_checked_against_new_code,
     a_history_is_not_checked_without_code,
     an_update_is_answered_by_the_code,
+    a_declared_update_and_query_have_their_types_on_both_sides,
     a_waiter_for_a_status_is_notified_whichever_engine_publishes_it,
     a_waiter_for_a_status_that_never_comes_is_notified_of_the_end,
     an_update_of_an_ended_orchestration_is_an_error_that_says_so,
@@ -286,6 +287,38 @@ async fn an_update_is_answered_by_the_code(store: TestStore) {
     let unreadable = engine.update::<_, u32>(task, "add", &"four").await.unwrap_err().to_string();
     assert!(unreadable.contains("does not match the type"), "{unreadable}");
     stop(&engine, run).await;
+}
+
+const ADD: UpdateCall<u32, u64> = UpdateCall::new("add");
+const SUM: Query<u32, u64> = Query::new("sum");
+const UNNAMED: UpdateCall<(), ()> = UpdateCall::new("un\u{200b}named");
+
+/// Shows: D3
+async fn a_declared_update_and_query_have_their_types_on_both_sides(store: TestStore) {
+    let engine = engine(&store, |_, context| async move {
+        assert!(UNNAMED.queue(&context).is_err());
+        let sum = Arc::new(Mutex::new(0_u64));
+        let shared = Arc::clone(&sum);
+        SUM.answer(&context, move |times| Ok(*shared.lock().unwrap() * u64::from(times)));
+        let additions = ADD.queue(&context)?;
+        for _ in 0..2 {
+            let addition = additions.next().await;
+            let added = *sum.lock().unwrap() + u64::from(*addition.payload());
+            *sum.lock().unwrap() = added;
+            addition.accept(&added)?;
+        }
+        Ok(String::new())
+    })
+    .await;
+    let task = start(&engine).await;
+    let run = start_run(&engine);
+    assert_eq!(ADD.send(&engine, task, &3).await.unwrap(), 3);
+    assert_eq!(SUM.ask(&engine, task, &2).await.unwrap(), 6);
+    assert_eq!(ADD.send_within(&engine, task, &4, crate::fixture::HOUR).await.unwrap(), 7);
+    stop(&engine, run).await;
+    let history = engine.record_history(task).await.unwrap();
+    assert_eq!(SUM.ask_history(&engine, &history, &1).unwrap(), 7);
+    assert!(UNNAMED.send(&engine, task, &()).await.unwrap_err().is_invalid());
 }
 
 /// Shows: D6

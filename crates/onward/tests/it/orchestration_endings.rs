@@ -4,6 +4,7 @@
 use onward::orchestration::{CheckFailure, CodeEnd, OrchestrationContext, RecordedHistory, join_all};
 use onward::{Failure, NewTask, Task, TaskId, TaskState};
 use onward_store::StoreReads;
+use onward_store::bounds::AWAITED_CANCELLATION;
 use serde::{Deserialize, Serialize};
 
 use crate::fixture::{TestStore, error, state};
@@ -25,6 +26,11 @@ on_every_store! {
     an_orchestration_that_has_ended_may_be_retried_where_its_code_ended,
     code_that_fails_as_it_did_fails_again_when_it_is_retried,
     a_query_of_code_that_ends_early_is_refused,
+    code_that_ends_where_its_history_waits_for_a_cancellation_is_noticed,
+    a_failed_orchestration_that_is_retried_continues_with_new_code,
+    signals_that_the_failed_code_left_unread_are_there_for_the_new_code,
+    new_code_behind_the_end_is_replayed_as_it_ran,
+    other_code_is_no_new_end_where_the_history_waits,
 }
 
 /// Awaits an activity and two events.
@@ -271,6 +277,92 @@ async fn code_that_fails_as_it_did_fails_again_when_it_is_retried(store: TestSto
         // The signal is too late for code that has ended, and is no event of its history.
         engine.signal(task, "late", &1).await.unwrap();
     }
+}
+
+/// Shows: D5, D4
+async fn code_that_ends_where_its_history_waits_for_a_cancellation_is_noticed(store: TestStore) {
+    let resting = |_: Work, context: OrchestrationContext| async move {
+        context.event::<u32>("go")?.await?;
+        context.cancelled().await;
+        Ok(String::new())
+    };
+    let early = |_: Work, context: OrchestrationContext| async move {
+        context.event::<u32>("go")?.await?;
+        Ok(String::new())
+    };
+    let recorded = recorded(&store, resting).await;
+    let awaits = store.instance(recorded.0).await.unwrap().unwrap().awaits;
+    assert_eq!(awaits.iter().map(|name| name.as_str()).collect::<Vec<_>>(), [AWAITED_CANCELLATION]);
+    let how = "the code ends (it returns a result), and its history has it wait for a request to cancel";
+    assert_noticed(&store, recorded, early, how).await;
+}
+
+/// Fails after the event `go`.
+async fn giving_up(_: Work, context: OrchestrationContext) -> Answer {
+    context.activity(Double(2)).await?;
+    context.event::<u32>("go")?.await?;
+    Err(Failure::permanent("no stock"))
+}
+
+/// Does more after the event `go`.
+async fn mended(_: Work, context: OrchestrationContext) -> Answer {
+    let first = context.activity(Double(2)).await?;
+    context.event::<u32>("go")?.await?;
+    context.set_status(&"again")?;
+    let second = context.activity(Double(first)).await?;
+    let late = context.event::<u32>("late")?.await?;
+    Ok(format!("{first} {second} {late}"))
+}
+
+/// Returns an orchestration whose code has failed.
+async fn failed(store: &TestStore) -> TaskId {
+    let (task, _) = recorded(store, giving_up).await;
+    assert_eq!(state(store, task).await, TaskState::Failed);
+    task
+}
+
+/// Shows: D5
+async fn a_failed_orchestration_that_is_retried_continues_with_new_code(store: TestStore) {
+    let task = failed(&store).await;
+    let engine = engine(&store, mended).await;
+    engine.retry(task).await.unwrap();
+    engine.run_until_idle().await.unwrap();
+    let status = engine.orchestration_status(task).await.unwrap();
+    assert_eq!(status.status::<String>().unwrap().as_deref(), Some("again"));
+    engine.signal(task, "late", &7).await.unwrap();
+    assert_eq!(finish(&engine, task).await.unwrap(), "4 8 7");
+}
+
+/// Shows: D5
+async fn signals_that_the_failed_code_left_unread_are_there_for_the_new_code(store: TestStore) {
+    let engine_of_old = engine(&store, giving_up).await;
+    let task = start(&engine_of_old).await;
+    engine_of_old.signal(task, "late", &7).await.unwrap();
+    engine_of_old.signal(task, "go", &1).await.unwrap();
+    engine_of_old.run_until_idle().await.unwrap();
+    assert_eq!(state(&store, task).await, TaskState::Failed);
+    let engine = engine(&store, mended).await;
+    engine.retry(task).await.unwrap();
+    assert_eq!(finish(&engine, task).await.unwrap(), "4 8 7");
+}
+
+/// Shows: D5
+async fn new_code_behind_the_end_is_replayed_as_it_ran(store: TestStore) {
+    let task = failed(&store).await;
+    let first = engine(&store, mended).await;
+    first.retry(task).await.unwrap();
+    first.run_until_idle().await.unwrap();
+    let again = engine(&store, mended).await;
+    again.check_history(&again.record_history(task).await.unwrap()).unwrap();
+    again.signal(task, "late", &7).await.unwrap();
+    assert_eq!(finish(&again, task).await.unwrap(), "4 8 7");
+}
+
+/// Shows: D5
+async fn other_code_is_no_new_end_where_the_history_waits(store: TestStore) {
+    let recorded = recorded(&store, awaiting).await;
+    let how = "at event 6 the history ends, and the code has the submit of a `double` task";
+    assert_noticed(&store, recorded, mended, how).await;
 }
 
 /// Shows: D5, D10

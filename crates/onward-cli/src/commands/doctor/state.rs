@@ -32,7 +32,7 @@ fn page_checksums(has_them: bool) -> Finding {
     let found = if has_them {
         "each page has one: damage is an error, and only Onward may write to the file"
     } else {
-        "none: a bit that flips within a value is not noticed; `onward store rebuild --page-checksums` adds them"
+        "none: a bit that flips within a value is not noticed; `onward --store NEW store rebuild FILE --page-checksums` writes a copy with them"
     };
     Finding::ok("page-checksums", found.to_owned())
 }

@@ -1,6 +1,8 @@
 //! The arguments of `onward each`.
 
 use std::ffi::OsString;
+use std::io::Read;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,8 +12,8 @@ use onward_store::rules::retry::{Backoff, RetryPolicy};
 
 use super::halt::Halt;
 use super::record::HEADER_BYTES;
-use super::template::LineInput;
-use crate::input::Delimiter;
+use super::template::{LineInput, Split};
+use crate::input::{Delimiter, ITEM_LINES, Lines};
 use crate::process::Limits;
 use crate::values::{Jobs, Rate, parse_backoff, parse_bytes, parse_duration, parse_positive_duration};
 
@@ -32,6 +34,11 @@ fn parse_capture(text: &str) -> Result<usize, String> {
     Ok(bytes)
 }
 
+fn parse_max_args(text: &str) -> Result<NonZeroUsize, String> {
+    let lines = text.parse().ok().filter(|lines: &NonZeroUsize| lines.get() <= ITEM_LINES);
+    lines.ok_or_else(|| format!("the number of lines of an item is from 1 to {ITEM_LINES}"))
+}
+
 /// Arguments of `onward each`.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
@@ -43,7 +50,7 @@ pub(crate) struct Arguments {
     #[arg(short = '0', long = "null")]
     null: bool,
     /// The name of the run; default: a digest of the directory, the command and the input
-    #[arg(long)]
+    #[arg(long, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(super) name: Option<String>,
     /// Continue a run of this name with another command; finished lines are not repeated
     #[arg(long, requires = "name", conflicts_with = "again")]
@@ -85,6 +92,9 @@ pub(crate) struct Arguments {
     /// Text between the columns of a line; {1}, {2} and so on stand for the columns
     #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new(), conflicts_with = "stdin")]
     pub(super) colsep: Option<String>,
+    /// Give the command this many lines at once, as an item; {1}, {2} and so on stand for the lines
+    #[arg(long, short = 'n', short_alias = 'N', value_name = "LINES", value_parser = parse_max_args, conflicts_with = "colsep")]
+    max_args: Option<NonZeroUsize>,
     /// Give the line on the command's stdin instead of as an argument
     #[arg(long)]
     pub(super) stdin: bool,
@@ -142,12 +152,17 @@ stderr is passed on to the stderr of onward each wherever its stdout is passed o
 In the arguments, {} stands for the line, {.} for the line without its extension, {/} for the part after its last
 slash, {//} for the part before that slash, {/.} for {/} without its extension, and {#} for the number of the line.
 With --colsep, {1} stands for the first column, and so on; without any of these placeholders the columns come last,
-one by one.
+one by one. {1.}, {1/}, {1//} and {1/.} are parts of a column.
+
+With -n 3 (or -N 3, --max-args 3) a command gets an item of three lines: {1}, {2} and {3}, or all of them as separate
+arguments in place of {}, or at the end without a placeholder. The last item may have fewer. An item counts as one
+line elsewhere: in --jobs, --rate, --halt, the results and the summary. Its number is that of its first line.
 
 The environment of the command has ONWARD_ATTEMPT (1 for the first) and ONWARD_TASK_ID.
 
 Examples:
   ls *.png | onward each --jobs 4 -- optipng -quiet {}
+  onward each --input pairs.txt -n 2 -- diff {1} {2}
   onward each --input urls.txt --retries 3 --rate 10/s --output-dir pages -- curl -sSf";
 
 impl Arguments {
@@ -163,7 +178,27 @@ impl Arguments {
 
     /// Returns the way in which the command receives a line.
     pub(super) fn way(&self) -> LineInput {
-        LineInput { stdin: self.stdin, separator: self.colsep.clone().map(String::into_bytes) }
+        let split = match (&self.colsep, self.max_args) {
+            (Some(separator), _) => Split::Columns(separator.clone().into_bytes()),
+            (None, Some(_)) => Split::Lines(self.delimiter().byte()),
+            (None, None) => Split::Whole,
+        };
+        LineInput { stdin: self.stdin, split }
+    }
+
+    /// Returns the number of lines of an item, if the user set it.
+    pub(super) fn max_args(&self) -> Option<NonZeroUsize> {
+        self.max_args
+    }
+
+    /// Returns the word for a unit of the input: `line`, or `item` for several lines.
+    pub(super) fn unit(&self) -> &'static str {
+        if self.max_args.is_some() { "item" } else { "line" }
+    }
+
+    /// Returns a reader of the items in an input.
+    pub(super) fn items(&self, input: Box<dyn Read + Send>) -> Lines {
+        Lines::new(input, self.delimiter()).in_items(self.max_args.unwrap_or(NonZeroUsize::MIN))
     }
 
     /// Returns the retry policy of a line.

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::arguments::Arguments;
 use super::template::Template;
 use crate::exit_code::ExitCode;
-use crate::input::{self, Lines};
+use crate::input;
 use crate::options::GlobalOptions;
 use crate::output::{print_json, print_raw};
 use crate::process::Invocation;
@@ -16,7 +16,7 @@ use crate::process::Invocation;
 /// Prints the command of every line in shell syntax. Opens no store.
 pub(super) fn run(options: &GlobalOptions, arguments: &Arguments, template: &Template) -> anyhow::Result<ExitCode> {
     let input = input::open("--input", arguments.input.as_deref())?;
-    let mut lines = Lines::new(input, arguments.delimiter());
+    let mut lines = arguments.items(input);
     while let Some(line) = lines.next()? {
         let invocation = template.fill(&line.text, &line.number.to_string(), Vec::new());
         if options.json {

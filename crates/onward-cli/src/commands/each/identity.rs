@@ -95,7 +95,6 @@ impl Identity {
             task.tags.set(COMMAND_TAG, self.command.as_str());
         }
         task.payload = line.text;
-        task.retry = Some(arguments.retry_policy());
         Ok(task)
     }
 }
@@ -124,6 +123,11 @@ fn command_tag(arguments: &Arguments) -> String {
 fn add_command(digest: &mut Sha256, arguments: &Arguments) {
     add(digest, &[u8::from(arguments.stdin)]);
     arguments.colsep.iter().for_each(|separator| add(digest, separator.as_bytes()));
+    if let Some(lines) = arguments.max_args() {
+        add(digest, &lines.get().to_le_bytes());
+        // The text of an item contains the delimiter.
+        add(digest, &[arguments.delimiter().byte()]);
+    }
     arguments.command.iter().map(|argument| OsStr::as_bytes(argument)).for_each(|part| add(digest, part));
 }
 

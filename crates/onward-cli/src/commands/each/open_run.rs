@@ -10,7 +10,7 @@ use super::identity::Identity;
 use crate::apply::{apply_one, unexpected};
 use crate::commands::queue::purge;
 use crate::exit_code::wrong_usage;
-use crate::input::{self, Line, Lines, Source};
+use crate::input::{self, Line, Source};
 use crate::options::GlobalOptions;
 use crate::output::{ProgressBar, Unit, counted};
 
@@ -31,16 +31,15 @@ pub(super) struct OpenedRun {
 /// Opens the input. For a run without a name, reads the input to its end here, because the identity
 /// of the run depends on all of it.
 pub(super) fn open(arguments: &Arguments) -> anyhow::Result<OpenedRun> {
-    let delimiter = arguments.delimiter();
     let (identity, lines, total) = match &arguments.name {
         Some(name) => {
             let identity = Identity::named(name, arguments)?;
-            (identity, Lines::new(input::open(INPUT, arguments.input.as_deref())?, delimiter), None)
+            (identity, arguments.items(input::open(INPUT, arguments.input.as_deref())?), None)
         }
         None => {
             let source = Source::take(INPUT, arguments.input.as_deref())?;
-            let (identity, total) = Identity::of_input(arguments, source.lines(delimiter)?)?;
-            (identity, source.lines(delimiter)?, Some(total))
+            let (identity, total) = Identity::of_input(arguments, arguments.items(source.read()?))?;
+            (identity, arguments.items(source.read()?), Some(total))
         }
     };
     Ok(OpenedRun { identity, batches: input::read_in_background(lines)?, total })

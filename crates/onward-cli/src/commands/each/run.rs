@@ -8,7 +8,7 @@ use anyhow::Context;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use onward::Engine;
+use onward::{Engine, HandlerOptions};
 use onward_store::{Store, StoreReads, bounds};
 use tokio_util::sync::CancellationToken;
 
@@ -94,12 +94,13 @@ async fn run_lines(options: &GlobalOptions, arguments: Arguments) -> anyhow::Res
         failures: Arc::new(FailureCount::new(arguments.halt)),
     });
     let engine = engine(&arguments, &opened.identity, &store, &work).await?;
-    let identity = opened.identity.clone();
+    let (identity, unit) = (opened.identity.clone(), arguments.unit());
     let before = store.clock().steady();
     let lines = Lines::new(engine, store, arguments, opened, report);
     let (outcome, lines) = lines.run(interrupts, &work).await?;
     let took = lines.store.clock().steady().saturating_sub(before);
-    Ok(conclude(options, &lines, &identity, outcome, took))
+    report_summary(options, &lines, &identity, unit, took);
+    Ok(conclude(options, &lines, outcome))
 }
 
 async fn engine(
@@ -131,19 +132,25 @@ async fn engine(
         });
     }
     let work = Arc::clone(work);
-    engine.handle(bounds::EACH_KIND, move |context| Arc::clone(&work).attempt(context));
+    // The policy is not part of the lines, so that a continued run has the one of its own command
+    // line.
+    let options = HandlerOptions::new().retry(arguments.retry_policy());
+    engine.handle_with(bounds::EACH_KIND, options, move |context| Arc::clone(&work).attempt(context));
     Ok(engine)
 }
 
-fn conclude(options: &GlobalOptions, lines: &Lines, identity: &Identity, outcome: RunEnd, took: Duration) -> ExitCode {
+fn report_summary(options: &GlobalOptions, lines: &Lines, identity: &Identity, unit: &str, took: Duration) {
     lines.report.close();
     let tally = lines.report.tally();
     if options.json {
         remark(tally.json(identity.run(), took));
     } else {
-        remark(tally.text(took));
-        tally.cut_text().iter().for_each(remark);
+        remark(tally.text(took, unit));
+        tally.cut_text(unit).iter().for_each(remark);
     }
+}
+
+fn conclude(options: &GlobalOptions, lines: &Lines, outcome: RunEnd) -> ExitCode {
     match outcome {
         RunEnd::Interrupted => {
             remark(format_args!(
@@ -167,7 +174,7 @@ fn conclude(options: &GlobalOptions, lines: &Lines, identity: &Identity, outcome
             ));
             ExitCode::Failed
         }
-        RunEnd::Finished if tally.failed > 0 => ExitCode::Failed,
+        RunEnd::Finished if lines.report.tally().failed > 0 => ExitCode::Failed,
         RunEnd::Finished => ExitCode::Done,
     }
 }

@@ -32,21 +32,21 @@ impl Tally {
         if took.is_zero() { 0.0 } else { now / took.as_secs_f64() }
     }
 
-    /// Returns the summary as one line for people.
-    pub(super) fn text(&self, took: Duration) -> String {
+    /// Returns the summary as one line for people. `unit` is `line` or `item`.
+    pub(super) fn text(&self, took: Duration, unit: &str) -> String {
         let Self { done, failed, earlier, .. } = self;
-        let ended = format!("{}: {done} done, {failed} failed", counted(self.lines(), "line"));
+        let ended = format!("{}: {done} done, {failed} failed", counted(self.lines(), unit));
         let took_text = duration_text(took);
         if self.lines() > 0 && self.lines() == *earlier {
             // No line ran, so there is no rate.
             return format!("{ended}; all of them finished earlier; {took_text}");
         }
-        format!("{ended}; {earlier} of them finished earlier; {took_text}, {:.1} lines/s", self.rate(took))
+        format!("{ended}; {earlier} of them finished earlier; {took_text}, {:.1} {unit}s/s", self.rate(took))
     }
 
     /// Returns a warning if the output of some lines was cut.
-    pub(super) fn cut_text(&self) -> Option<String> {
-        let lines = counted(self.cut, "line");
+    pub(super) fn cut_text(&self, unit: &str) -> Option<String> {
+        let lines = counted(self.cut, unit);
         (self.cut > 0)
             .then(|| format!("the output of {lines} was longer than the limit and was cut (onward each --help)"))
     }
@@ -72,14 +72,14 @@ mod tests {
     #[test]
     fn the_rate_leaves_out_what_was_finished_earlier() {
         let tally = Tally { done: 9, failed: 1, earlier: 6, cut: 0 };
-        let text = tally.text(Duration::from_secs(2));
+        let text = tally.text(Duration::from_secs(2), "line");
         assert_eq!(text, "10 lines: 9 done, 1 failed; 6 of them finished earlier; 2.00s, 2.0 lines/s");
     }
 
     #[test]
     fn where_all_was_finished_earlier_there_is_no_rate() {
         let tally = Tally { done: 9, failed: 1, earlier: 10, cut: 0 };
-        let text = tally.text(Duration::from_millis(24));
+        let text = tally.text(Duration::from_millis(24), "line");
         assert_eq!(text, "10 lines: 9 done, 1 failed; all of them finished earlier; 24.0ms");
     }
 }

@@ -8,26 +8,37 @@ use bytes::Bytes;
 
 use crate::process::Invocation;
 
-/// The placeholders in an argument for the line, or for a part of it.
-const PLACEHOLDERS: [(&[u8], Part); 6] = [
-    (b"{}", Part::Line),
-    (NUMBER, Part::Number),
-    (b"{.}", Part::WithoutExtension),
-    (b"{/}", Part::Name),
-    (b"{//}", Part::Directory),
-    (b"{/.}", Part::NameWithoutExtension),
+/// The pieces of a path that a placeholder may name after its opening brace and its column.
+const PIECES: [(&[u8], Piece); 5] = [
+    (b"}", Piece::Whole),
+    (b".}", Piece::WithoutExtension),
+    (b"/}", Piece::Name),
+    (b"//}", Piece::Directory),
+    (b"/.}", Piece::NameWithoutExtension),
 ];
 
 /// The placeholder for the number of the line.
 const NUMBER: &[u8] = b"{#}";
 
-/// A part of a line.
+/// The text between the lines of an item where a longer argument contains all of them.
+const BETWEEN_LINES: &[u8] = b" ";
+
+/// The replacement of a placeholder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// The whole line.
-    Line,
     /// The number of the line.
     Number,
+    /// A piece of the whole line, or of every line of an item.
+    Item(Piece),
+    /// A piece of the column or line with this number, counted from 1; empty if there are fewer.
+    Column(usize, Piece),
+}
+
+/// A piece of a text that is a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Piece {
+    /// The whole text.
+    Whole,
     /// The path without its extension.
     WithoutExtension,
     /// The part of the path after its last slash.
@@ -36,8 +47,6 @@ enum Part {
     Directory,
     /// The name in the path without its extension.
     NameWithoutExtension,
-    /// The column with this number, counted from 1; empty if the line has fewer.
-    Column(usize),
 }
 
 /// The way in which a command receives its line.
@@ -45,8 +54,31 @@ enum Part {
 pub(super) struct LineInput {
     /// True to write the line to stdin. Placeholders then have no effect.
     pub(super) stdin: bool,
-    /// The text between the columns of a line; `None` if a line has no columns.
-    pub(super) separator: Option<Vec<u8>>,
+    /// The parts of a line.
+    pub(super) split: Split,
+}
+
+/// The parts that numbered placeholders stand for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) enum Split {
+    /// A line is a whole.
+    #[default]
+    Whole,
+    /// A line has columns with this text between them.
+    Columns(Vec<u8>),
+    /// An item consists of several lines with this byte between them.
+    Lines(u8),
+}
+
+impl Split {
+    /// Returns the parts of an item; `None` if it is a whole.
+    fn parts<'i>(&self, item: &'i [u8]) -> Option<Vec<&'i [u8]>> {
+        match self {
+            Self::Whole => None,
+            Self::Columns(separator) => Some(separated(item, separator)),
+            Self::Lines(delimiter) => Some(item.split(|byte| byte == delimiter).collect()),
+        }
+    }
 }
 
 /// A command with a place for the line.
@@ -55,7 +87,7 @@ pub(super) struct Template {
     program: OsString,
     arguments: Vec<OsString>,
     place: LinePosition,
-    separator: Option<Vec<u8>>,
+    split: Split,
 }
 
 /// The place of the line.
@@ -63,7 +95,7 @@ pub(super) struct Template {
 enum LinePosition {
     /// In place of each placeholder.
     Placeholder,
-    /// After the last argument. The columns are separate arguments.
+    /// After the last argument. Columns and lines are separate arguments.
     Last,
     /// On stdin.
     Stdin,
@@ -73,15 +105,15 @@ impl Template {
     /// Creates the template of a command. Returns `None` if there is no program.
     pub(super) fn new(command: &[OsString], way: LineInput) -> Option<Self> {
         let (program, arguments) = command.split_first()?;
-        let LineInput { stdin, separator } = way;
-        let has_columns = separator.is_some();
-        let has_placeholder = arguments.iter().any(|argument| find(argument.as_bytes(), has_columns).is_some());
+        let LineInput { stdin, split } = way;
+        let has_parts = split != Split::Whole;
+        let has_placeholder = arguments.iter().any(|argument| find(argument.as_bytes(), has_parts).is_some());
         let place = match (stdin, has_placeholder) {
             (true, _) => LinePosition::Stdin,
             (false, true) => LinePosition::Placeholder,
             (false, false) => LinePosition::Last,
         };
-        Some(Self { program: program.clone(), arguments: arguments.to_vec(), place, separator })
+        Some(Self { program: program.clone(), arguments: arguments.to_vec(), place, split })
     }
 
     /// Returns the program.
@@ -103,50 +135,99 @@ impl Template {
         environment: Vec<(Cow<'static, str>, OsString)>,
     ) -> Invocation {
         let mut arguments = self.arguments.clone();
-        let columns = self.separator.as_ref().map(|separator| columns(line, separator));
-        match (self.place, columns) {
-            (LinePosition::Placeholder, columns) => {
-                let parts = Parts { line, number: number.as_bytes(), columns: columns.as_deref() };
-                arguments.iter_mut().for_each(|argument| *argument = replaced(argument, parts));
+        let parts = self.split.parts(line);
+        match (self.place, &parts) {
+            (LinePosition::Placeholder, parts) => {
+                let is_list = matches!(self.split, Split::Lines(_));
+                let item = Item { line, number: number.as_bytes(), parts: parts.as_deref(), is_list };
+                arguments = arguments.iter().flat_map(|argument| item.arguments(argument)).collect();
             }
             (LinePosition::Last, None) => arguments.push(OsStr::from_bytes(line).to_owned()),
-            (LinePosition::Last, Some(columns)) => {
-                arguments.extend(columns.into_iter().map(|column| OsStr::from_bytes(column).to_owned()));
+            (LinePosition::Last, Some(parts)) => {
+                arguments.extend(parts.iter().map(|part| OsStr::from_bytes(part).to_owned()));
             }
             (LinePosition::Stdin, _) => {}
         }
-        let stdin = (self.place == LinePosition::Stdin).then(|| line.clone());
+        let stdin = (self.place == LinePosition::Stdin).then(|| self.stdin(line));
         Invocation { program: self.program.clone(), arguments, environment, stdin }
+    }
+
+    /// Returns the stdin of a command. Each line of an item ends with the delimiter, so that the
+    /// command reads them as lines.
+    fn stdin(&self, line: &Bytes) -> Bytes {
+        match self.split {
+            Split::Lines(delimiter) => [&line[..], &[delimiter]].concat().into(),
+            Split::Whole | Split::Columns(_) => line.clone(),
+        }
     }
 }
 
-/// A line and its parts.
+/// A line or an item of several lines, and its parts.
 #[derive(Debug, Clone, Copy)]
-struct Parts<'l> {
+struct Item<'l> {
     line: &'l [u8],
     number: &'l [u8],
-    columns: Option<&'l [&'l [u8]]>,
+    parts: Option<&'l [&'l [u8]]>,
+    /// True if the parts are lines, which `{}` stands for one by one.
+    is_list: bool,
 }
 
-impl Part {
-    fn of(self, parts: Parts<'_>) -> &[u8] {
-        let Parts { line, number, columns } = parts;
-        let slash = line.iter().rposition(|byte| *byte == b'/');
-        let name = slash.map_or(line, |at| &line[at + 1..]);
+impl<'l> Item<'l> {
+    /// Returns the arguments that one argument of the template becomes. A placeholder for all lines
+    /// that is an argument by itself becomes one argument per line.
+    fn arguments(self, argument: &OsStr) -> Vec<OsString> {
+        let bytes = argument.as_bytes();
+        match (find(bytes, self.parts.is_some()), self.parts) {
+            (Some((0, length, Part::Item(piece))), Some(parts)) if self.is_list && length == bytes.len() => {
+                parts.iter().map(|part| OsStr::from_bytes(piece.of(part)).to_owned()).collect()
+            }
+            _ => vec![self.replaced(bytes)],
+        }
+    }
+
+    /// Returns the argument with every placeholder replaced. Placeholders within the line itself
+    /// are not replaced.
+    fn replaced(self, argument: &[u8]) -> OsString {
+        let (mut rest, mut filled) = (argument, Vec::new());
+        while let Some((at, length, part)) = find(rest, self.parts.is_some()) {
+            filled.extend_from_slice(&rest[..at]);
+            filled.extend_from_slice(&self.text(part));
+            rest = &rest[at + length..];
+        }
+        filled.extend_from_slice(rest);
+        OsString::from_vec(filled)
+    }
+
+    fn text(self, part: Part) -> Cow<'l, [u8]> {
+        let parts = self.parts.unwrap_or_default();
+        match part {
+            Part::Number => self.number.into(),
+            Part::Item(piece) if self.is_list => {
+                let pieces: Vec<&[u8]> = parts.iter().map(|part| piece.of(part)).collect();
+                pieces.join(BETWEEN_LINES).into()
+            }
+            Part::Item(piece) => piece.of(self.line).into(),
+            Part::Column(column, piece) => {
+                parts.get(column.wrapping_sub(1)).map(|part| piece.of(part)).unwrap_or_default().into()
+            }
+        }
+    }
+}
+
+impl Piece {
+    fn of(self, text: &[u8]) -> &[u8] {
+        let slash = text.iter().rposition(|byte| *byte == b'/');
+        let name = slash.map_or(text, |at| &text[at + 1..]);
         match self {
-            Self::Line => line,
-            Self::Number => number,
-            Self::WithoutExtension => &line[..line.len() - extension(name)],
+            Self::Whole => text,
+            Self::WithoutExtension => &text[..text.len() - extension(name)],
             Self::Name => name,
             Self::NameWithoutExtension => &name[..name.len() - extension(name)],
             Self::Directory => match slash {
                 None => b".",
                 Some(0) => b"/",
-                Some(at) => &line[..at],
+                Some(at) => &text[..at],
             },
-            Self::Column(column) => {
-                columns.and_then(|columns| columns.get(column.wrapping_sub(1)).copied()).unwrap_or_default()
-            }
         }
     }
 }
@@ -160,7 +241,7 @@ fn extension(name: &[u8]) -> usize {
     }
 }
 
-fn columns<'l>(line: &'l [u8], separator: &[u8]) -> Vec<&'l [u8]> {
+fn separated<'l>(line: &'l [u8], separator: &[u8]) -> Vec<&'l [u8]> {
     let (mut columns, mut rest) = (Vec::new(), line);
     while let Some(at) = rest.windows(separator.len()).position(|window| window == separator) {
         columns.push(&rest[..at]);
@@ -171,36 +252,30 @@ fn columns<'l>(line: &'l [u8], separator: &[u8]) -> Vec<&'l [u8]> {
 }
 
 /// Finds the first placeholder in an argument. Returns its position, its length and its part.
-fn find(argument: &[u8], has_columns: bool) -> Option<(usize, usize, Part)> {
+fn find(argument: &[u8], has_parts: bool) -> Option<(usize, usize, Part)> {
     let starts = argument.iter().enumerate().filter(|(_, byte)| **byte == b'{').map(|(at, _)| at);
     starts.into_iter().find_map(|at| {
-        let rest = &argument[at..];
-        let fixed = PLACEHOLDERS.iter().find(|(text, _)| rest.starts_with(text));
-        let found = fixed.map(|(text, part)| (text.len(), *part)).or_else(|| column(rest).filter(|_| has_columns));
-        found.map(|(length, part)| (at, length, part))
+        let (length, part) = placeholder(&argument[at..], has_parts)?;
+        Some((at, length, part))
     })
 }
 
-/// Reads the placeholder of a column, such as `{1}`, at the beginning of a text. Returns its length
-/// and the column.
-fn column(text: &[u8]) -> Option<(usize, Part)> {
-    let end = text.iter().position(|byte| *byte == b'}')?;
-    let digits = text.get(1..end).filter(|digits| digits.iter().all(u8::is_ascii_digit))?;
-    let number: usize = std::str::from_utf8(digits).ok()?.parse().ok()?;
-    (number > 0).then_some((end + 1, Part::Column(number)))
-}
-
-/// Returns the argument with every placeholder replaced. Placeholders within the line itself are
-/// not replaced.
-fn replaced(argument: &OsStr, parts: Parts<'_>) -> OsString {
-    let (mut rest, mut filled) = (argument.as_bytes(), Vec::new());
-    while let Some((at, length, part)) = find(rest, parts.columns.is_some()) {
-        filled.extend_from_slice(&rest[..at]);
-        filled.extend_from_slice(part.of(parts));
-        rest = &rest[at + length..];
+/// Reads the placeholder at the beginning of a text, such as `{}`, `{/}` or `{1.}`. Returns its
+/// length and its part.
+fn placeholder(text: &[u8], has_parts: bool) -> Option<(usize, Part)> {
+    if text.starts_with(NUMBER) {
+        return Some((NUMBER.len(), Part::Number));
     }
-    filled.extend_from_slice(rest);
-    OsString::from_vec(filled)
+    let rest = text.strip_prefix(b"{")?;
+    let digits = rest.iter().take_while(|byte| has_parts && byte.is_ascii_digit()).count();
+    let (column, rest) = rest.split_at(digits);
+    let (end, piece) = PIECES.iter().find(|(end, _)| rest.starts_with(end))?;
+    let length = 1 + digits + end.len();
+    if digits == 0 {
+        return Some((length, Part::Item(*piece)));
+    }
+    let column: usize = std::str::from_utf8(column).ok()?.parse().ok()?;
+    (column > 0).then_some((length, Part::Column(column, *piece)))
 }
 
 #[cfg(test)]
@@ -213,11 +288,15 @@ mod tests {
     }
 
     fn filled(command: &[&str], stdin: bool, line: &'static str) -> Invocation {
-        filled_by(command, LineInput { stdin, separator: None }, line)
+        filled_by(command, LineInput { stdin, split: Split::Whole }, line)
     }
 
     fn by_columns(command: &[&str], separator: &str, line: &'static str) -> Vec<OsString> {
-        filled_by(command, LineInput { stdin: false, separator: Some(separator.into()) }, line).arguments
+        filled_by(command, LineInput { stdin: false, split: Split::Columns(separator.into()) }, line).arguments
+    }
+
+    fn by_lines(command: &[&str], item: &'static str) -> Vec<OsString> {
+        filled_by(command, LineInput { stdin: false, split: Split::Lines(b'\n') }, item).arguments
     }
 
     #[test]
@@ -248,6 +327,28 @@ mod tests {
     fn columns_are_numbered_and_those_that_are_missing_empty() {
         assert_eq!(by_columns(&["x", "{2}-{1}", "{3}", "{}", "{0}"], ", ", "a, b"), ["b-a", "", "a, b", "{0}"]);
         assert_eq!(by_columns(&["x", "-v"], "\t", "a b\tc"), ["-v", "a b", "c"]);
+    }
+
+    #[test]
+    fn columns_have_pieces_of_paths() {
+        assert_eq!(by_columns(&["x", "{2.}.{1/}", "{1//}", "{3//}"], ",", "d/a.b,c.e"), ["c.a.b", "d", ""]);
+    }
+
+    #[test]
+    fn lines_of_an_item_are_numbered_and_those_that_are_missing_empty() {
+        assert_eq!(by_lines(&["x", "{2}-{1/}", "{3}"], "d/a b\nc"), ["c-a b", ""]);
+    }
+
+    #[test]
+    fn a_placeholder_for_all_lines_becomes_one_argument_per_line() {
+        assert_eq!(by_lines(&["x", "{}", "{/.}", "<{}>"], "d/a b.c\ne"), ["d/a b.c", "e", "a b", "e", "<d/a b.c e>"]);
+        assert_eq!(by_lines(&["x", "-v"], "a b\nc"), ["-v", "a b", "c"]);
+    }
+
+    #[test]
+    fn lines_of_an_item_on_stdin_end_with_the_delimiter() {
+        let filled = filled_by(&["wc", "-l"], LineInput { stdin: true, split: Split::Lines(b'\n') }, "a\nb");
+        assert_eq!(filled.stdin, Some("a\nb\n".into()));
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(super) wait: bool,
     /// Give up waiting after this long, with exit code 1; the task continues. Default: wait for
-    /// ever
+    /// ever. (--timeout bounds each attempt instead)
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration, requires = "wait")]
     pub(super) wait_timeout: Option<Duration>,
 }

@@ -67,7 +67,8 @@ pub(crate) struct TaskOptions {
     /// The moment from which --ttl counts
     #[arg(long, value_name = "MOMENT", default_value = "submission", requires = "ttl")]
     ttl_from: TtlMoment,
-    /// Longest time for one attempt
+    /// Longest time for one attempt, counted from its start (--wait-timeout of onward submit bounds
+    /// the wait)
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
     timeout: Option<Duration>,
     /// Longest time that an attempt may run without a heartbeat: a report of the command or the

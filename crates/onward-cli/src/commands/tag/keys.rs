@@ -35,6 +35,9 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
             print_line(key)?;
         }
     }
+    if page.keys.is_empty() && !options.json {
+        remark("no keys");
+    }
     if let Some(next) = page.next {
         remark(format_args!("there are more: --after {next:?}"));
     }

@@ -7,7 +7,7 @@ use onward_store::{OutputStream, Refusal, Store, StoreReads, TaskId, TaskRecord,
 use serde_json::json;
 
 use super::stored_output::{Part, READ_BYTES, gap_text, part_json, parts, start_of_last_lines};
-use crate::apply::{next_change, report_missing_worker};
+use crate::apply::{MissingWorkerReport, next_change};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{pass_on, print_json, print_raw, remark};
@@ -68,7 +68,7 @@ impl Follower<'_> {
     async fn follow(&mut self) -> anyhow::Result<TaskRecord> {
         // Subscribed before the first read, so that a change right after it is not missed.
         let mut changes = self.store.changes();
-        let mut is_reported = false;
+        let mut missing_worker = MissingWorkerReport::new();
         loop {
             // Read before the output: all output of an ended task is there.
             let record = self.store.task(self.task).await?.ok_or(Refusal::TaskNotFound(self.task))?;
@@ -78,14 +78,11 @@ impl Follower<'_> {
             if record.state.is_ended() {
                 return Ok(record);
             }
-            if !is_reported {
-                is_reported = report_missing_worker(self.store, self.task).await?;
-            }
             let change = next_change(self.store, &mut changes, &record);
-            if record.state != TaskState::Running {
-                change.await?;
-            } else if let Ok(changed) = tokio::time::timeout(LOOK, change).await {
-                changed?;
+            tokio::select! {
+                changed = change => changed?,
+                () = tokio::time::sleep(LOOK), if record.state == TaskState::Running => {}
+                () = missing_worker.due() => missing_worker.report(self.store, self.task).await?,
             }
         }
     }

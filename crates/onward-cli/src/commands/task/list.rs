@@ -10,6 +10,7 @@ use crate::output::{
     Align, Table, colored_state, moment, one_line, optional, print_json, print_table, progress, remark, task_json,
 };
 use crate::store_file;
+use crate::values::parse_row_count;
 
 /// The widest key that a table shows, in columns.
 const KEY_COLUMNS: usize = 32;
@@ -23,7 +24,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TASK")]
     before: Option<TaskId>,
     /// At most this many
-    #[arg(long, value_name = "COUNT", default_value_t = 50)]
+    #[arg(long, value_name = "COUNT", default_value_t = 50, value_parser = parse_row_count)]
     limit: usize,
     /// Include payloads and results (shown with --json)
     #[arg(long)]

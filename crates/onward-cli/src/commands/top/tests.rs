@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward_store::{
     AfterFailure, AfterTurn, Claim, Lease, LimitScope, ManualClock, MemoryStore, Name, NewTask, OpenSession, Outcome,
-    Scope, SetLimit, SetQueue, Store, StoreReads, TaskId, Turn, Write,
+    OutputPiece, OutputStream, Scope, SetLimit, SetQueue, Store, StoreReads, TaskId, Turn, Write,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -159,6 +159,24 @@ async fn a_reading_shows_queues_running_tasks_and_what_they_add_up_to() {
     └──────────────────────────────────────────────────────────────────────────────────────────┘
     q quit  tab pane  ↑↓ select  enter show  p pause  r retry  c cancel  / filter  ? help
     ");
+}
+
+/// Shows: Q10
+#[tokio::test]
+async fn a_running_task_shows_the_last_line_of_its_output() {
+    let mut view = View::empty();
+    view.submit("encode", "video").await;
+    let lease = view.claim(1).await[0];
+    for (at, stream, text) in [(0, OutputStream::Stdout, "frame 1\nframe 2\n"), (0, OutputStream::Stderr, "slow\n")] {
+        view.apply(Write::AppendOutput { lease, piece: OutputPiece::new(stream, at, text) }).await;
+    }
+    view.read().await;
+    let picture = view.picture();
+    let hidden = ["frame 1", "slow"].iter().any(|text| picture.contains(text));
+    assert!(picture.contains("frame 2") && !hidden, "{picture}");
+    view.apply(Write::Report { lease, fraction: None, message: Some("half".to_owned()), bytes: None }).await;
+    view.read().await;
+    assert!(view.picture().contains("half") && !view.picture().contains("frame 2"), "{}", view.picture());
 }
 
 fn turn(lease: Lease, next: AfterTurn) -> Turn {

@@ -43,6 +43,8 @@ pub struct Turn {
     /// The names of the events for which the orchestration waits from now on, for
     /// [`StoreReads::why`](crate::StoreReads::why). At most
     /// [`bounds::AWAITED_NAMES`](crate::bounds::AWAITED_NAMES).
+    /// [`bounds::AWAITED_CANCELLATION`](crate::bounds::AWAITED_CANCELLATION) stands for a request
+    /// to cancel.
     pub awaits: Vec<Name>,
     /// The tasks to submit, at most [`bounds::TURN_TASKS`](crate::bounds::TURN_TASKS). A task has
     /// no parent, or the orchestration as its parent. It cannot have dependencies or an
@@ -269,6 +271,8 @@ pub struct InstanceRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
     /// The names of the events for which it waits, as its last turn stated.
+    /// [`bounds::AWAITED_CANCELLATION`](crate::bounds::AWAITED_CANCELLATION) stands for a request
+    /// to cancel.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub awaits: Vec<Name>,
     /// The hold that prevents its turns.

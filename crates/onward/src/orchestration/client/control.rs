@@ -50,6 +50,8 @@ impl OrchestrationStatus {
     }
 
     /// Returns the names of the events that it awaits, as of its last turn.
+    /// [`bounds::AWAITED_CANCELLATION`](onward_store::bounds::AWAITED_CANCELLATION) stands for a
+    /// request to cancel.
     #[must_use]
     pub fn awaits(&self) -> &[Name] {
         &self.0.awaits

@@ -306,6 +306,11 @@ impl OrchestrationContext {
         UpdateQueue::new(Arc::clone(&self.replay_context), name)
     }
 
+    /// Returns the updates of one name, whose replies have a declared type.
+    pub(super) fn declared_updates<U: DeserializeOwned, A>(&self, name: &str) -> Result<UpdateQueue<U, A>> {
+        UpdateQueue::new(Arc::clone(&self.replay_context), name)
+    }
+
     /// Completes when cancellation of the orchestration is requested. Code that has called this
     /// handles the request itself, and cleans up as needed. Code that has not is dropped where it
     /// awaits: everything that it awaits is cancelled, and it ends as cancelled.

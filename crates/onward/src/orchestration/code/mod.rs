@@ -6,6 +6,7 @@ mod future_set;
 mod operation;
 mod saga;
 mod signal;
+mod typed_calls;
 pub(super) mod update;
 
 pub use combinators::{Either, join_all, select, select_all, try_join_all};
@@ -14,4 +15,5 @@ pub(super) use context::json;
 pub use operation::{Activity, ActivityError, EventQueue, Running, Signalled, Step, Timer};
 pub use saga::Saga;
 pub use signal::Signal;
-pub use update::{Asked, Update, UpdateQueue};
+pub use typed_calls::{Query, UpdateCall};
+pub use update::{AnyReply, Asked, Update, UpdateQueue};

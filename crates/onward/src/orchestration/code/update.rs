@@ -47,35 +47,43 @@ pub(in crate::orchestration) fn reply_key(place: u64) -> String {
     format!("onward.reply.{}", place % bounds::UPDATE_REPLIES)
 }
 
-/// The updates of one name, one after the other.
-#[derive(Debug, Clone)]
-pub struct UpdateQueue<U> {
+/// The type of a reply that is not declared: each call of [`Update::accept`] chooses its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnyReply {}
+
+/// The updates of one name, one after the other, with payloads `U` and replies `A`.
+pub struct UpdateQueue<U, A = AnyReply> {
     replay_context: Arc<ReplayContext>,
     name: Name,
-    payload: PhantomData<fn() -> U>,
+    types: PhantomData<fn() -> (U, A)>,
 }
 
-impl<U: DeserializeOwned> UpdateQueue<U> {
+impl<U, A> Clone for UpdateQueue<U, A> {
+    fn clone(&self) -> Self {
+        Self { replay_context: Arc::clone(&self.replay_context), name: self.name.clone(), types: PhantomData }
+    }
+}
+
+impl<U, A> fmt::Debug for UpdateQueue<U, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UpdateQueue").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl<U: DeserializeOwned, A> UpdateQueue<U, A> {
     pub(in crate::orchestration) fn new(replay_context: Arc<ReplayContext>, name: &str) -> Result<Self> {
-        Ok(Self { replay_context, name: Name::new(signal_name(name))?, payload: PhantomData })
+        Ok(Self { replay_context, name: Name::new(signal_name(name))?, types: PhantomData })
     }
 
     /// Waits for the next update. One whose payload is not a `U` is refused and skipped.
-    pub fn next(&self) -> Asked<U> {
+    pub fn next(&self) -> Asked<U, A> {
         let operation = Operation::new(Arc::clone(&self.replay_context), self.replay_context.await_signal(&self.name));
-        Asked {
-            queue: Self {
-                replay_context: Arc::clone(&self.replay_context),
-                name: self.name.clone(),
-                payload: PhantomData,
-            },
-            operation,
-        }
+        Asked { queue: self.clone(), operation }
     }
 
     /// Takes the next update if it has already arrived. One whose payload is not a `U` is refused
     /// and skipped.
-    pub fn try_next(&self) -> Option<Update<U>> {
+    pub fn try_next(&self) -> Option<Update<U, A>> {
         loop {
             let signal = self.replay_context.take_signal(&self.name)?;
             if let Some(update) = self.read(&signal) {
@@ -84,11 +92,11 @@ impl<U: DeserializeOwned> UpdateQueue<U> {
         }
     }
 
-    fn read(&self, signal: &Bytes) -> Option<Update<U>> {
+    fn read(&self, signal: &Bytes) -> Option<Update<U, A>> {
         let request: Request = serde_json::from_slice(signal).ok()?;
         let mut ticket = Ticket { replay_context: Arc::clone(&self.replay_context), update: Some(request.update) };
         match serde_json::from_value(request.payload) {
-            Ok(payload) => Some(Update { ticket, payload }),
+            Ok(payload) => Some(Update { ticket, payload, reply: PhantomData }),
             Err(error) => {
                 ticket.reply(Err(format!("the payload does not match the type that the code reads: {error}")));
                 None
@@ -99,21 +107,21 @@ impl<U: DeserializeOwned> UpdateQueue<U> {
 
 /// An update to be awaited. If it is dropped before, the code no longer waits for it.
 #[must_use = "it is waited for when it is awaited"]
-pub struct Asked<U> {
-    queue: UpdateQueue<U>,
+pub struct Asked<U, A = AnyReply> {
+    queue: UpdateQueue<U, A>,
     operation: Operation,
 }
 
-impl<U> fmt::Debug for Asked<U> {
+impl<U, A> fmt::Debug for Asked<U, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Asked").field("name", &self.queue.name).finish_non_exhaustive()
     }
 }
 
-impl<U: DeserializeOwned> Future for Asked<U> {
-    type Output = Update<U>;
+impl<U: DeserializeOwned, A> Future for Asked<U, A> {
+    type Output = Update<U, A>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Update<U>> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Update<U, A>> {
         loop {
             let Poll::Ready(OperationResult::Signal(signal)) = Pin::new(&mut self.operation).poll(context) else {
                 return Poll::Pending;
@@ -131,9 +139,10 @@ impl<U: DeserializeOwned> Future for Asked<U> {
 /// A request that waits for a reply: [`accept`](Self::accept) or [`refuse`](Self::refuse) it.
 /// Dropping it refuses it.
 #[must_use = "dropped, it is refused"]
-pub struct Update<U> {
+pub struct Update<U, A = AnyReply> {
     ticket: Ticket,
     payload: U,
+    reply: PhantomData<fn() -> A>,
 }
 
 /// The right to reply to an update once.
@@ -143,25 +152,25 @@ struct Ticket {
     update: Option<String>,
 }
 
-impl<U: fmt::Debug> fmt::Debug for Update<U> {
+impl<U: fmt::Debug, A> fmt::Debug for Update<U, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Update").field("payload", &self.payload).finish_non_exhaustive()
     }
 }
 
-impl<U> Update<U> {
+impl<U, A> Update<U, A> {
     /// Returns the payload.
     #[must_use]
     pub fn payload(&self) -> &U {
         &self.payload
     }
 
-    /// Accepts the update with a reply.
-    ///
-    /// # Errors
-    /// An error if the reply cannot be written as JSON, or exceeds half the payload limit. The
-    /// update is refused with that error.
-    pub fn accept<A: Serialize>(mut self, answer: &A) -> Result<()> {
+    /// Refuses the update with a reason.
+    pub fn refuse(mut self, reason: &str) {
+        self.ticket.reply(Err(onward_store::rules::attempt::cut(reason.to_owned(), onward_store::bounds::ERROR_BYTES)));
+    }
+
+    fn accept_with<R: Serialize>(mut self, answer: &R) -> Result<()> {
         let answer = json("reply", answer).and_then(|answer| {
             let limit = self.ticket.replay_context.payload_limit / 2;
             if answer.len() > limit {
@@ -184,10 +193,29 @@ impl<U> Update<U> {
             }
         }
     }
+}
 
-    /// Refuses the update with a reason.
-    pub fn refuse(mut self, reason: &str) {
-        self.ticket.reply(Err(onward_store::rules::attempt::cut(reason.to_owned(), onward_store::bounds::ERROR_BYTES)));
+/// The reply of an update that was not declared.
+impl<U> Update<U> {
+    /// Accepts the update with a reply.
+    ///
+    /// # Errors
+    /// An error if the reply cannot be written as JSON, or exceeds half the payload limit. The
+    /// update is refused with that error.
+    pub fn accept<A: Serialize>(self, answer: &A) -> Result<()> {
+        self.accept_with(answer)
+    }
+}
+
+/// The reply of an update that was declared as an [`UpdateCall`](super::UpdateCall).
+impl<U, A: Serialize> Update<U, A> {
+    /// Accepts the update with a reply of the declared type.
+    ///
+    /// # Errors
+    /// An error if the reply cannot be written as JSON, or exceeds half the payload limit. The
+    /// update is refused with that error.
+    pub fn accept(self, answer: &A) -> Result<()> {
+        self.accept_with(answer)
     }
 }
 

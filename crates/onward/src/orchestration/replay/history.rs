@@ -1,5 +1,7 @@
 //! The events of a history and their encoding.
 
+use std::collections::HashSet;
+
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Decoder, Encode};
 use onward_store::{HistoryChunk, TaskState};
@@ -213,6 +215,25 @@ pub(in crate::orchestration) fn version_of(events: &[HistoryEvent]) -> Option<u3
         if let HistoryEvent::Started { version, .. } = event { Some(version.unwrap_or(0)) } else { None }
     };
     events.iter().find_map(started)
+}
+
+/// Returns true if a history leaves a task or a timer for which the code waits.
+pub(in crate::orchestration) fn has_open_operation(events: &[HistoryEvent]) -> bool {
+    let mut open = HashSet::new();
+    for event in events {
+        match event {
+            HistoryEvent::TaskSubmitted { operation, .. } | HistoryEvent::TimerStarted { operation, .. } => {
+                open.insert(*operation);
+            }
+            HistoryEvent::TaskEnded { operation, .. }
+            | HistoryEvent::TimerFired { operation }
+            | HistoryEvent::OperationCancelled { operation } => {
+                open.remove(operation);
+            }
+            _ => {}
+        }
+    }
+    !open.is_empty()
 }
 
 /// The end of a task for which an orchestration waited.

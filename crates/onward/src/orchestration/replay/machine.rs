@@ -163,8 +163,21 @@ impl Machine {
         Ok(())
     }
 
+    /// Feeds the events of a history with which an orchestration ended, and returns the commands
+    /// that the code has behind it: other code continues where the former code ended. What it
+    /// publishes in the replay is written with the next turn, because its last part may be new.
+    pub(in crate::orchestration) fn replay_past_end(
+        &mut self,
+        events: &[HistoryEvent],
+    ) -> Result<Vec<Command>, Box<Nondeterminism>> {
+        self.replay_all(events).map_err(|found| found.knowing(events))?;
+        let commands: Vec<Command> = std::iter::from_fn(|| self.replay_context.pop_command()).collect();
+        self.length += commands.len() as u64;
+        Ok(commands)
+    }
+
     fn replay_checked(&mut self, events: &[HistoryEvent]) -> Result<(), Box<Nondeterminism>> {
-        self.replay_all(events).map_err(|found| found.knowing(events))
+        self.replay_all(events).and_then(|()| self.check_no_more()).map_err(|found| found.knowing(events))
     }
 
     fn replay_all(&mut self, events: &[HistoryEvent]) -> Result<(), Box<Nondeterminism>> {
@@ -184,12 +197,17 @@ impl Machine {
                 Ok::<_, Box<Nondeterminism>>(())
             })
         })?;
-        // The code has a command behind the last event: it does more than its history has.
-        if let Some(found) = self.replay_context.first_command() {
-            return Err(Box::new(self.difference(None, Some(found))));
-        }
         self.replay_context.replay(None);
         Ok(())
+    }
+
+    /// Returns an error if the code has a command behind the last event, so that it does more than
+    /// its history has.
+    fn check_no_more(&self) -> Result<(), Box<Nondeterminism>> {
+        match self.replay_context.first_command() {
+            Some(found) => Err(Box::new(self.difference(None, Some(found)))),
+            None => Ok(()),
+        }
     }
 
     /// Takes over the beginning of another orchestration's history, and returns the commands that
@@ -232,6 +250,10 @@ impl Machine {
                 return Err(Box::new(self.difference(Some(event), found)));
             }
             self.replay_context.pop_command();
+            return Ok(());
+        }
+        // A record for readers. Code that continues a retried orchestration may be further by now.
+        if matches!(event, HistoryEvent::SignalsUnread { .. }) {
             return Ok(());
         }
         // An arrival is valid only if every earlier command was confirmed and the code still waits

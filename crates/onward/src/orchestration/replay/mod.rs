@@ -12,8 +12,8 @@ pub(super) mod tags;
 
 pub use compatibility_flags::CompatibilityFlags;
 pub(crate) use history::encode;
-pub(super) use history::version_of;
 pub use history::{HistoryEvent, StepEnd, TaskEnd, decode_history};
+pub(super) use history::{has_open_operation, version_of};
 pub(super) use machine::{Code, CodeFuture, CodeOutcome, Machine, is_command};
 pub use nondeterminism::{CodeEnd, Nondeterminism};
 pub(super) use replay_context::{Command, NewStep, OperationResult, ReplayContext, StepFuture};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use onward_store::bounds::AWAITED_CANCELLATION;
 use onward_store::{Name, Timestamp};
 
 use super::event_text::EventText;
@@ -104,6 +105,11 @@ impl Nondeterminism {
         [numbered(expected.clone(), &self.expected).or(expected), numbered(found.clone(), &self.found).or(found)]
     }
 
+    /// Returns true if the code does more than its whole history has.
+    pub(in crate::orchestration) fn is_behind_end(&self) -> bool {
+        self.expected.is_none() && self.found.is_some()
+    }
+
     /// Returns true if the code ended before it did anything else. Its end cancels everything that
     /// it awaited.
     fn ends_first(&self) -> bool {
@@ -133,8 +139,12 @@ impl Nondeterminism {
         if let Some(found) = found {
             return write!(f, " with {found}, and its history has nothing of that");
         }
-        let awaits: Vec<&str> = self.awaits.iter().map(Name::as_str).collect();
-        write!(f, ", and its history has it wait for the event `{}`", awaits.join("`, `"))
+        let text = |name: &Name| match name.as_str() {
+            AWAITED_CANCELLATION => "a request to cancel".to_owned(),
+            name => format!("the event `{name}`"),
+        };
+        let awaits: Vec<String> = self.awaits.iter().map(text).collect();
+        write!(f, ", and its history has it wait for {}", awaits.join(" or "))
     }
 }
 

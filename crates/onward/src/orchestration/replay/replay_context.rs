@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use onward_store::bounds::AWAITED_NAMES;
+use onward_store::bounds::{AWAITED_CANCELLATION, AWAITED_NAMES};
 use onward_store::{Name, NewTask, Tags, TaskId, Timestamp};
 use rustc_hash::FxHashMap;
 
@@ -670,11 +670,14 @@ impl ReplayContext {
         catch_unwind(AssertUnwindSafe(|| without_store(|| answer(question)))).map_err(panicked)?
     }
 
-    /// Returns the names of the awaited events, in order and up to [`AWAITED_NAMES`].
+    /// Returns the names of the awaited events, in order and up to [`AWAITED_NAMES`]. A replay
+    /// compares with them, so an awaited request to cancel is among them.
     pub(in crate::orchestration) fn awaited_events(&self) -> Vec<Name> {
         let state = self.state();
         let awaited = state.inboxes.iter().filter(|(_, inbox)| !inbox.waiters.is_empty());
-        awaited.map(|(name, _)| name.clone()).take(AWAITED_NAMES).collect()
+        let is_cancellation_awaited = !state.cancellation.waiting.is_empty();
+        let cancellation = is_cancellation_awaited.then(|| Name::new(AWAITED_CANCELLATION).ok()).flatten();
+        cancellation.into_iter().chain(awaited.map(|(name, _)| name.clone())).take(AWAITED_NAMES).collect()
     }
 
     /// Returns true if anything that is still to come can let the code continue.

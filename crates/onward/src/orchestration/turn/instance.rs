@@ -14,7 +14,8 @@ use crate::bounds;
 use crate::error::{Error, Result};
 use crate::orchestration::code_table::CodeTable;
 use crate::orchestration::replay::{
-    Code, CodeOutcome, HistoryEvent, Machine, Nondeterminism, ReplayContext, decode_history, tags, version_of,
+    Code, CodeOutcome, HistoryEvent, Machine, Nondeterminism, ReplayContext, decode_history, has_open_operation, tags,
+    version_of,
 };
 
 /// An orchestration that was brought to the end of its history.
@@ -34,7 +35,7 @@ pub(in crate::orchestration) struct Instance {
 }
 
 /// The start of an orchestration.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::orchestration) struct InstanceStart {
     pub(in crate::orchestration) task: TaskId,
     pub(in crate::orchestration) kind: Name,
@@ -116,6 +117,13 @@ impl fmt::Display for ReplayError {
     }
 }
 
+/// Returns true if the last turn of an orchestration ended it, so that a history with more events
+/// contradicts nothing. A turn that leaves it waiting names an event, or leaves a task or a timer.
+async fn has_ended(store: &dyn Store, task: TaskId, history: &History) -> Result<bool, ReplayError> {
+    let record = store.instance(task).await.map_err(|error| ReplayError::Unreadable(error.into()))?;
+    Ok(record.is_some_and(|record| record.awaits.is_empty()) && !has_open_operation(&history.events))
+}
+
 /// Returns the code that begins an orchestration, or continues a history, and the version that
 /// began it.
 fn choose<'a>(codes: &'a CodeTable, kind: &Name, history: &[HistoryEvent]) -> Result<(u32, &'a Code), ReplayError> {
@@ -164,7 +172,14 @@ impl Instance {
             choose(codes, &task.kind, &history.events)?;
             history.read_to(store, id, length).await.map_err(ReplayError::Unreadable)?;
         }
-        let instance = Self::at_end_of(limit, codes, start, &history)?;
+        let instance = match Self::at_end_of(limit, codes, start.clone(), &history) {
+            Err(ReplayError::Nondeterminism(more))
+                if more.is_behind_end() && has_ended(store, id, &history).await? =>
+            {
+                return Self::past_end_of(limit, codes, start, &history);
+            }
+            replayed => replayed?,
+        };
         if instance.machine.outcome().is_some() {
             // The record is read only in this case, so that a replay that continues costs no
             // further read.
@@ -195,6 +210,22 @@ impl Instance {
             Some(fault) => Err(ReplayError::Stuck(fault)),
             None => Ok(instance),
         }
+    }
+
+    /// Brings code to the end of a history with which an orchestration had ended, and beyond it:
+    /// the orchestration was retried, and its code now continues there.
+    fn past_end_of(
+        payload_limit: usize,
+        codes: &CodeTable,
+        start: InstanceStart,
+        history: &History,
+    ) -> Result<(Self, PendingTurn), ReplayError> {
+        let mut instance = Self::new(payload_limit, codes, start, &history.events)?;
+        instance.bytes = history.bytes;
+        let commands = instance.machine.replay_past_end(&history.events).map_err(ReplayError::Nondeterminism)?;
+        let mut pending = PendingTurn::default();
+        pending.add_commands(commands);
+        Ok((instance, pending))
     }
 
     /// Checks that the code waits at the end of its history, if its last turn left it waiting for

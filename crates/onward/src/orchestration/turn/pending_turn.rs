@@ -57,6 +57,11 @@ impl PendingTurn {
     /// Adds an arrival and the commands of the code.
     pub(super) fn add(&mut self, event: HistoryEvent, commands: Vec<Command>) {
         self.events.push(event);
+        self.add_commands(commands);
+    }
+
+    /// Adds commands that follow the last arrival of the history.
+    pub(super) fn add_commands(&mut self, commands: Vec<Command>) {
         for command in commands {
             self.events.push(command.event());
             self.is_urgent = true;

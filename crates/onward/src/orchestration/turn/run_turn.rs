@@ -359,7 +359,7 @@ impl<'a> TurnRun<'a> {
 
     /// Writes everything that has happened since the last write.
     pub(super) async fn write(&mut self, next: AfterTurn) -> Result<TaskState, TurnAbort> {
-        let parks = matches!(next, AfterTurn::Park { .. });
+        let is_live = matches!(next, AfterTurn::Continue | AfterTurn::Park { .. });
         let cancels = take_cancels(&mut self.instance, &mut self.pending);
         let mut pending = std::mem::take(&mut self.pending);
         let published = self.instance.machine.replay_context().take_published();
@@ -368,10 +368,10 @@ impl<'a> TurnRun<'a> {
             .map_err(|error| TurnAbort::Dead(error.to_string()))?;
         // The limit also applies to an end that a step brought, so that a too large result of a
         // step is treated the same whether or not it is the last.
-        if pending.cut.holds || matches!(turn.next, AfterTurn::Continue | AfterTurn::Park { .. }) {
+        if pending.cut.holds || is_live {
             check_growth(&self.run.inner.settings, self.instance.bytes, &turn)?;
         }
-        let awaits = if parks { self.instance.machine.replay_context().awaited_events() } else { Vec::new() };
+        let awaits = if is_live { self.instance.machine.replay_context().awaited_events() } else { Vec::new() };
         let leaves_unread = self.leaves_unread();
         let version = Some(self.instance.version);
         let turn = Turn { status: published.status, values: published.values, version, awaits, leaves_unread, ..turn };

@@ -10,6 +10,7 @@ use crate::output::{
     Align, Table, colored_state, duration_text, one_line, optional, orchestration_json, print_json, print_table, remark,
 };
 use crate::store_file;
+use crate::values::parse_row_count;
 
 /// The widest key and the widest status that a table shows, in columns.
 const KEY_COLUMNS: usize = 32;
@@ -24,7 +25,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ORCHESTRATION")]
     before: Option<TaskId>,
     /// At most this many
-    #[arg(long, value_name = "COUNT", default_value_t = 50)]
+    #[arg(long, value_name = "COUNT", default_value_t = 50, value_parser = parse_row_count)]
     limit: usize,
 }
 

@@ -1,5 +1,6 @@
 //! The events that a parked orchestration waits for.
 
+use onward_store::bounds::AWAITED_CANCELLATION;
 use onward_store::{
     Hold, InstanceRecord, Name, Page, Store, StoreReads, TaskFilter, TaskId, TaskRecord, TaskState, Timestamp,
 };
@@ -19,7 +20,7 @@ pub(crate) struct Waiting {
     tasks: Vec<TaskRecord>,
     /// The number of other such tasks.
     more: u64,
-    /// The events that its code awaits.
+    /// The events that its code awaits, with [`AWAITED_CANCELLATION`] for a request to cancel.
     events: Vec<Name>,
     /// The time at which its next timer fires.
     timer: Option<Timestamp>,
@@ -59,11 +60,22 @@ impl Waiting {
         let mut texts: Vec<String> = self.tasks.iter().map(task).collect();
         texts.extend((self.more > 0).then(|| format!("the end of {}", counted(self.more, "further task"))));
         texts.extend(self.timer.map(|at| format!("its next timer, at {at}")));
-        texts.extend(self.events.iter().map(|event| self.event_text(event)));
+        texts.extend(self.events().map(|event| self.event_text(event)));
+        let cancel = format!("a request to cancel; `onward orchestration cancel {}` sends one", self.orchestration);
+        texts.extend(self.awaits_cancellation().then_some(cancel));
         if texts.is_empty() {
             texts.push(format!("a signal; `onward orchestration signal {} NAME` sends one", self.orchestration));
         }
         texts
+    }
+
+    /// Returns the awaited events, without the request to cancel.
+    fn events(&self) -> impl Iterator<Item = &Name> {
+        self.events.iter().filter(|event| event.as_str() != AWAITED_CANCELLATION)
+    }
+
+    fn awaits_cancellation(&self) -> bool {
+        self.events.iter().any(|event| event.as_str() == AWAITED_CANCELLATION)
     }
 
     /// Describes an awaited event. An update is an event that gets a reply.
@@ -78,6 +90,9 @@ impl Waiting {
     /// Returns the awaited items as JSON.
     pub(crate) fn json(&self) -> Value {
         let tasks: Vec<TaskId> = self.tasks.iter().map(|task| task.id).collect();
-        json!({ "tasks": tasks, "more_tasks": self.more, "events": self.events, "timer": self.timer })
+        let (events, cancellation): (Vec<&Name>, _) = (self.events().collect(), self.awaits_cancellation());
+        json!({
+            "tasks": tasks, "more_tasks": self.more, "events": events, "timer": self.timer, "cancellation": cancellation,
+        })
     }
 }

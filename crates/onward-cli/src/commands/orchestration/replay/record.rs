@@ -14,6 +14,7 @@ use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{counted, print_json, print_line, remark};
 use crate::store_file;
+use crate::values::parse_row_count;
 
 /// The extension of files with histories.
 pub(in crate::commands::orchestration) const EXTENSION: &str = "cbor";
@@ -27,7 +28,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     filter: FilterArguments,
     /// At most this many, the newest
-    #[arg(long, value_name = "COUNT", default_value_t = 100)]
+    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = parse_row_count)]
     limit: usize,
 }
 
