@@ -287,8 +287,8 @@ pub enum Refusal {
         /// The run.
         run: TaskId,
     },
-    /// The task is a run of a workflow. A run ends by its own turns, because its history states what
-    /// its steps did.
+    /// The task is a run of a workflow. A run ends by its own turns: its history states what its
+    /// steps did.
     RunOfWorkflow(TaskId),
     /// The history of the orchestration has another length than the turn states.
     HistoryMoved {
