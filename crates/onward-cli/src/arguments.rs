@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand};
 #[cfg(feature = "top")]
 use crate::commands::top;
 use crate::commands::{
-    completions, each, events, generate, limit, orchestration, queue, run, schedule, store, submit, tag, task, work,
-    workflow,
+    completions, each, events, generate, import, limit, orchestration, queue, run, schedule, store, submit, tag, task,
+    work, workflow,
 };
 #[cfg(feature = "serve")]
 use crate::commands::{key, serve};
@@ -58,6 +58,9 @@ pub(crate) enum Command {
     /// Create, list, show, pause, resume, trigger, backfill and delete schedules: recurring tasks
     #[command(subcommand)]
     Schedule(schedule::Command),
+    /// Make schedules of the lines of a crontab
+    #[command(subcommand)]
+    Import(import::Command),
     /// Check, test, store, list, compare and draw templates of workflows; start and operate runs
     #[command(subcommand)]
     Workflow(workflow::Command),

@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use onward_store::{EventCursor, Refusal};
+use onward_store::{EventCursor, Refusal, TaskId};
 
 /// The result of an operation of an engine.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -19,7 +19,15 @@ pub struct Error(Cause);
 enum Cause {
     Store(onward_store::Error),
     Refused(Box<Refusal>),
-    EventsForgotten { after: EventCursor, oldest: EventCursor },
+    /// A refusal in words that fit what the caller asked for.
+    Reworded {
+        refusal: Box<Refusal>,
+        text: String,
+    },
+    EventsForgotten {
+        after: EventCursor,
+        oldest: EventCursor,
+    },
     Unanswered(String),
 }
 
@@ -32,6 +40,13 @@ impl Error {
     #[cold]
     pub(crate) fn unexpected(what: &str) -> Self {
         onward_store::Error::corrupt(format!("the store returned the outcome of another write for {what}")).into()
+    }
+
+    /// Returns the error of a run that does not exist.
+    #[cold]
+    pub(crate) fn no_run(run: TaskId) -> Self {
+        let text = format!("there is no run {run}; `onward workflow runs` lists those there are");
+        Self(Cause::Reworded { refusal: Box::new(Refusal::TaskNotFound(run)), text })
     }
 
     #[cold]
@@ -47,7 +62,7 @@ impl Error {
     fn store(&self) -> Option<&onward_store::Error> {
         match &self.0 {
             Cause::Store(error) => Some(error),
-            Cause::Refused(_) | Cause::EventsForgotten { .. } | Cause::Unanswered(_) => None,
+            Cause::Refused(_) | Cause::Reworded { .. } | Cause::EventsForgotten { .. } | Cause::Unanswered(_) => None,
         }
     }
 
@@ -56,7 +71,7 @@ impl Error {
     pub fn refusal(&self) -> Option<&Refusal> {
         match &self.0 {
             Cause::Store(_) | Cause::EventsForgotten { .. } | Cause::Unanswered(_) => None,
-            Cause::Refused(refusal) => Some(refusal),
+            Cause::Refused(refusal) | Cause::Reworded { refusal, .. } => Some(refusal),
         }
     }
 
@@ -66,7 +81,7 @@ impl Error {
     pub fn events_forgotten(&self) -> Option<EventCursor> {
         match self.0 {
             Cause::EventsForgotten { oldest, .. } => Some(oldest),
-            Cause::Store(_) | Cause::Refused(_) | Cause::Unanswered(_) => None,
+            Cause::Store(_) | Cause::Refused(_) | Cause::Reworded { .. } | Cause::Unanswered(_) => None,
         }
     }
 
@@ -158,7 +173,7 @@ impl fmt::Display for Error {
         match &self.0 {
             Cause::Store(error) => error.fmt(f),
             Cause::Refused(refusal) => refusal.fmt(f),
-            Cause::Unanswered(message) => f.write_str(message),
+            Cause::Unanswered(message) | Cause::Reworded { text: message, .. } => f.write_str(message),
             Cause::EventsForgotten { after, oldest } => write!(
                 f,
                 "the events from {after} up to {oldest} were pruned before they were read; continue with the oldest event that remains, and \
@@ -173,6 +188,7 @@ impl fmt::Debug for Error {
         match &self.0 {
             Cause::Store(error) => fmt::Debug::fmt(error, f),
             Cause::Refused(refusal) => fmt::Debug::fmt(refusal, f),
+            Cause::Reworded { refusal, text } => f.debug_tuple("Reworded").field(refusal).field(text).finish(),
             Cause::Unanswered(message) => f.debug_tuple("Unanswered").field(message).finish(),
             Cause::EventsForgotten { after, oldest } => {
                 f.debug_struct("EventsForgotten").field("after", after).field("oldest", oldest).finish()

@@ -3,8 +3,8 @@
 #[cfg(feature = "top")]
 use super::top;
 use super::{
-    completions, doctor, each, events, generate, limit, man, orchestration, queue, run, schedule, stats, store, submit,
-    tag, task, work, workflow,
+    completions, doctor, each, events, generate, import, limit, man, orchestration, queue, run, schedule, stats, store,
+    submit, tag, task, work, workflow,
 };
 #[cfg(feature = "serve")]
 use super::{key, serve};
@@ -25,6 +25,7 @@ pub(crate) async fn run_command(arguments: Arguments) -> anyhow::Result<ExitCode
         Command::Queue(command) => queue::run(options, command).await,
         Command::Limit(command) => limit::run(options, command).await,
         Command::Schedule(command) => schedule::run(options, command).await,
+        Command::Import(command) => import::run(options, command).await,
         Command::Workflow(command) => workflow::run(options, command).await,
         #[cfg(feature = "serve")]
         Command::Serve(arguments) => serve::run(options, arguments).await,

@@ -6,6 +6,7 @@ pub(crate) mod doctor;
 pub(crate) mod each;
 pub(crate) mod events;
 pub(crate) mod generate;
+pub(crate) mod import;
 #[cfg(feature = "serve")]
 pub(crate) mod key;
 pub(crate) mod limit;

@@ -82,12 +82,15 @@ pub(crate) const COMMANDS: &[&str] = &[
     "key create ci --role viewer",
     "key list",
     "key revoke ci",
+    "import crontab crontab",
     "workflow check order.yaml",
     "workflow put order.yaml new.yaml",
     "workflow list",
     "workflow show order",
     "workflow diff order@1 order@2",
     "workflow graph order",
+    "workflow prune --older-than 0s",
+    "workflow import-tasker tasker.yaml",
     "workflow test order.test.yaml",
     "each --input lines -- echo",
     "run build.yaml",
@@ -125,6 +128,8 @@ const ON_RUNS: &[&str] = &[
     "workflow runs",
     "workflow status 1",
     "workflow history 1",
+    "workflow fork 1 --from copy",
+    "workflow compare 1 1",
     "workflow retry 1 --reason mended",
     "workflow reset 1 copy",
     "workflow resolve 1 copy",
@@ -132,10 +137,10 @@ const ON_RUNS: &[&str] = &[
     "workflow skip 1 copy",
     "workflow undo 1",
     "workflow start ask --key A",
-    "workflow signal 3 approval --value approved=true",
-    "workflow pause 3",
-    "workflow resume 3",
-    "workflow cancel 3",
+    "workflow signal 4 approval --value approved=true",
+    "workflow pause 4",
+    "workflow resume 4",
+    "workflow cancel 4",
 ];
 
 /// Commands that need a running worker.
@@ -157,6 +162,8 @@ fn output_of_commands_is_json_on_request(sandbox: Sandbox) {
 /// Writes the files that the commands name.
 pub(crate) fn write_files(sandbox: &Sandbox) {
     sandbox.write("lines", "a\nb\n");
+    sandbox.write("crontab", "CRON_TZ=UTC\n0 3 * * * backup\n");
+    sandbox.write("tasker.yaml", "name: a\nsteps: [{name: b, handler: {callable: c}}]\n");
     sandbox.write("build.yaml", "steps: {one: {value: 1}}\n");
     sandbox.write(
         "order.test.yaml",

@@ -21,6 +21,7 @@ mod follow;
 mod full_disk;
 mod generated;
 mod harness;
+mod import;
 mod json;
 mod limit;
 mod moved_store;
@@ -35,6 +36,7 @@ mod prune;
 mod queue;
 mod reading;
 mod run;
+mod run_again;
 mod schedule;
 #[cfg(feature = "serve")]
 mod serve;

@@ -193,3 +193,27 @@ fn a_case_that_fails_has_its_differences_and_exit_code_1() {
     let case = sandbox.json(&["workflow", "test", "approval.test.yaml"]).remove(0);
     assert_eq!((&case["ok"], &case["took"]), (&false.into(), &259_200.0.into()));
 }
+
+/// Shows: W13
+#[test]
+fn a_template_of_tasker_is_printed_as_one_that_can_be_checked() {
+    let sandbox = Sandbox::new();
+    let text = "name: ship\nnamespace_name: shop\nmetadata: {author: Ada}\nsteps:\n  - {name: pack, handler: {callable: pack}}\n";
+    sandbox.write("tasker.yaml", text);
+    let imported = sandbox.onward(&["workflow", "import-tasker", "tasker.yaml", "--output", "ship.yaml"]);
+    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    assert!(imported.stderr.contains("tasker.yaml:3: metadata: "), "{}", imported.stderr);
+    assert_eq!(sandbox.onward(&["workflow", "check", "ship.yaml"]).code, Some(0));
+    let again = sandbox.onward(&["workflow", "import-tasker", "tasker.yaml", "--output", "ship.yaml"]);
+    assert!(again.code == Some(2) && again.stderr.contains("name a new file"), "{}", again.stderr);
+}
+
+/// Shows: W13
+#[test]
+fn an_import_with_errors_prints_them_and_fails() {
+    let sandbox = Sandbox::new();
+    sandbox.write("tasker.yaml", "name: ship\nsteps: [{name: pack, dependencies: [pick]}]\n");
+    let imported = sandbox.onward(&["workflow", "import-tasker", "tasker.yaml"]);
+    assert_eq!(imported.code, Some(1));
+    assert!(imported.stderr.contains("`pick`"), "{}", imported.stderr);
+}

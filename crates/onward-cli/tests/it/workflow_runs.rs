@@ -29,6 +29,8 @@ on_every_store! {
     a_paused_run_keeps_a_signal_until_it_is_resumed,
     runs_are_found_by_their_phase,
     a_task_that_is_no_run_is_named,
+    a_run_that_does_not_exist_is_named_as_a_run,
+    a_run_that_no_process_carries_on_is_shown_with_the_remedy,
 }
 
 /// Sends the question of a step, and returns the reply as the result.
@@ -140,7 +142,7 @@ fn a_run_is_not_terminated_as_an_orchestration(sandbox: Sandbox) {
     ok(&sandbox, &["workflow", "start", "order", "--input", "order=A-17"]);
     let ran = sandbox.onward(&["orchestration", "terminate", "1"]);
     assert_eq!(ran.code, Some(1));
-    assert!(ran.stderr.contains("use `onward workflow cancel 1`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("cancel it: `onward workflow cancel 1`"), "{}", ran.stderr);
     assert_eq!(sandbox.json(&["task", "show", "1"])[0]["state"], "waiting");
 }
 
@@ -354,4 +356,33 @@ fn a_task_that_is_no_run_is_named(sandbox: Sandbox) {
         assert_ne!(ran.code, Some(0), "{arguments:?}");
         assert!(ran.stderr.contains("task 1 of kind `mail` is not a run"), "{}", ran.stderr);
     }
+}
+
+/// Shows: B9
+fn a_run_that_does_not_exist_is_named_as_a_run(sandbox: Sandbox) {
+    ok(&sandbox, &["submit", "--kind", "mail"]);
+    let ran = sandbox.onward(&["workflow", "status", "12"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("there is no run 12; `onward workflow runs`"), "{}", ran.stderr);
+}
+
+/// Shows: W7, B9
+fn a_run_that_no_process_carries_on_is_shown_with_the_remedy(sandbox: Sandbox) {
+    put(&sandbox, "order", ASK);
+    let remedy = "`onward work --workflows`";
+    let started = sandbox.onward(&["workflow", "start", "order", "--input", "order=A-17"]);
+    assert!(started.stderr.contains(remedy), "{}", started.stderr);
+    for command in [["workflow", "status", "1"].as_slice(), &["workflow", "runs"]] {
+        let shown = sandbox.onward(command);
+        assert!(shown.code == Some(0) && shown.stderr.contains(remedy), "{command:?}: {}", shown.stderr);
+    }
+    let why = ok(&sandbox, &["task", "why", "1"]);
+    assert!(why.contains(remedy), "{why}");
+    let mut other = sandbox.start(&["work", "--workflows"], "");
+    other.await_said("workflow runs");
+    let served = sandbox.onward(&["workflow", "status", "1"]);
+    assert!(!served.stderr.contains(remedy), "{}", served.stderr);
+    assert_eq!(status(&sandbox)["carried_on_by"].as_array().unwrap().len(), 1);
+    other.signal(Signal::INT);
+    other.wait();
 }

@@ -1,14 +1,17 @@
 //! Templates, runs and orchestrations.
 
 use onward::Engine;
+use onward_server::http::Role;
 use serde_json::{Value, json};
 
 use crate::api::{Api, run};
+use crate::client::Request;
 
 on_every_store! {
     a_template_is_checked_stored_compared_and_drawn,
     a_run_is_started_and_awaited,
     a_run_waits_for_a_signal,
+    a_question_is_answered_by_those_whom_it_names,
     an_action_on_a_run_is_checked,
     an_orchestration_is_started_signalled_and_terminated,
 }
@@ -81,6 +84,22 @@ async fn a_run_waits_for_a_signal(api: Api) {
     assert_eq!(record.state.as_str(), "completed");
     engine.stop();
     running.await.unwrap();
+}
+
+/// Shows: W5
+async fn a_question_is_answered_by_those_whom_it_names(api: Api) {
+    let text = "name: ask\nsteps: {approval: {signal: approved, ask: {title: Ship?, who: [developer]}}}\n";
+    put(&api, "ask", text).await.expect(200);
+    let id = api.post("/v1/templates/ask/runs", json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
+    let send = async |role: Role, of: &str| {
+        let request = Request::new("POST", &format!("/v1/{of}/{id}/signals/approved")).key(api.key(role));
+        api.send(request.json(&json!(true))).await
+    };
+    for of in ["runs", "orchestrations"] {
+        let problem = send(Role::Operator, of).await.expect_problem(403, "forbidden");
+        assert!(problem["detail"].as_str().unwrap().contains("is for developer"), "{problem}");
+        send(Role::Developer, of).await.expect(204);
+    }
 }
 
 async fn an_action_on_a_run_is_checked(api: Api) {

@@ -287,6 +287,9 @@ pub enum Refusal {
         /// The run.
         run: TaskId,
     },
+    /// The task is a run of a workflow. A run ends by its own turns: its history states what its
+    /// steps did.
+    RunOfWorkflow(TaskId),
     /// The history of the orchestration has another length than the turn states.
     HistoryMoved {
         /// The orchestration.
@@ -386,6 +389,7 @@ impl fmt::Display for Refusal {
             }
             Self::NotAnOrchestration(_)
             | Self::StepOfRun { .. }
+            | Self::RunOfWorkflow(_)
             | Self::HistoryMoved { .. }
             | Self::Unread { .. }
             | Self::MailboxFull(_)
@@ -415,6 +419,10 @@ impl Refusal {
             Self::StepOfRun { task, run } => write!(
                 f,
                 "task {task} is a step of run {run}, which decides about its steps; retry it there: `onward workflow retry {run}`"
+            ),
+            Self::RunOfWorkflow(task) => write!(
+                f,
+                "task {task} is a run of a workflow, which keeps what its steps did; cancel it: `onward workflow cancel {task}`"
             ),
             Self::HistoryMoved { task, length } => {
                 write!(f, "the history of orchestration {task} has {length} events by now; read it again")

@@ -542,7 +542,8 @@ pub enum Write {
     /// invalid, and its children are cancelled.
     ///
     /// Requires an orchestration (else [`NotAnOrchestration`](crate::Refusal::NotAnOrchestration))
-    /// that has not ended (else [`AlreadyEnded`](crate::Refusal::AlreadyEnded)). Returns
+    /// that is no run of a workflow (else [`RunOfWorkflow`](crate::Refusal::RunOfWorkflow)) and has
+    /// not ended (else [`AlreadyEnded`](crate::Refusal::AlreadyEnded)). Returns
     /// [`Cancelled`](crate::Outcome::Cancelled).
     Terminate {
         /// The orchestration.

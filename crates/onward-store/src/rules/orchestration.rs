@@ -323,7 +323,13 @@ pub fn stands_as_planned(write: &EndWithTurn, before: BeforeReport, now: Timesta
 #[must_use]
 pub fn run_of_step(report: Option<u64>, parent: Option<(TaskId, &str, TaskState)>) -> Option<TaskId> {
     let (run, kind, state) = parent.filter(|_| report.is_some())?;
-    (kind.starts_with(bounds::RUN_KIND_PREFIX) && !state.is_ended()).then_some(run)
+    (is_run(kind) && !state.is_ended()).then_some(run)
+}
+
+/// Returns true if the orchestrations of a kind are runs of a workflow.
+#[must_use]
+pub fn is_run(kind: &str) -> bool {
+    kind.starts_with(bounds::RUN_KIND_PREFIX)
 }
 
 /// Returns whether a message wakes an orchestration with `length` events in its history.

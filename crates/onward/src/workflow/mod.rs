@@ -10,8 +10,8 @@ mod test_file;
 mod turn;
 
 pub use client::{
-    ItemCounts, RunAction, RunFollower, RunHistory, RunHistoryEntry, RunPage, RunQuery, RunStart, RunSummary, RunView,
-    StartedRun, StepView,
+    ComparedRun, ComparedStep, ItemCounts, LastRun, RunAction, RunComparison, RunFollower, RunHistory, RunHistoryEntry,
+    RunPage, RunQuery, RunStart, RunSummary, RunView, StartedRun, StepComparison, StepView,
 };
 pub use onward_store::bounds::SCRIPT_KIND;
 pub(crate) use run::RUN_KIND_PREFIX;

@@ -168,6 +168,8 @@ mod weak_handles;
 #[cfg(test)]
 mod workflow_children;
 #[cfg(test)]
+mod workflow_forks;
+#[cfg(test)]
 mod workflow_runs;
 #[cfg(test)]
 mod workflow_tests;

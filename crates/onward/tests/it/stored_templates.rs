@@ -1,5 +1,7 @@
 //! Templates of workflows that a store keeps.
 
+use std::time::Duration;
+
 use onward::Engine;
 use onward::workflow::library::{TemplateQuery, TemplateRecord};
 use onward::workflow::template::{TemplateFile, TemplateHash};
@@ -21,6 +23,8 @@ on_every_store! {
     the_difference_of_two_templates_has_the_lines_that_differ,
     a_difference_to_a_template_that_is_not_stored_is_not_found,
     a_damaged_template_is_reported,
+    a_template_that_nothing_uses_is_removed,
+    a_young_template_is_not_removed,
 }
 
 fn file(name: &str, version: &str, step: &str) -> TemplateFile {
@@ -179,4 +183,30 @@ async fn a_damaged_template_is_reported(store: TestStore) {
     store.shared().apply(vec![Write::PutDocument(Box::new(document))]).await.unwrap();
     let error = engine.template_by_hash(hash).await.unwrap_err();
     assert!(error.is_corrupt(), "{error}");
+}
+
+/// Shows: W1
+async fn a_template_that_nothing_uses_is_removed(store: TestStore) {
+    let engine = store.engine().await;
+    let used = put(&engine, "order", "1", "mail").await;
+    let unused = put(&engine, "order", "2", "call").await;
+    let newest = put(&engine, "order", "3", "write").await;
+    engine.start_run("order").version("1").await.unwrap();
+    let removed = engine.prune_templates(Duration::ZERO).await.unwrap();
+    assert_eq!(removed.iter().map(|record| record.hash).collect::<Vec<_>>(), [unused]);
+    assert_eq!(engine.template_by_hash(unused).await.unwrap(), None);
+    assert_eq!(engine.template("order", Some("2")).await.unwrap(), None);
+    for (label, hash) in [("1", used), ("3", newest)] {
+        assert_eq!(engine.template("order", Some(label)).await.unwrap().unwrap().record.hash, hash);
+    }
+}
+
+/// Shows: W1
+async fn a_young_template_is_not_removed(store: TestStore) {
+    let engine = store.engine().await;
+    put(&engine, "order", "1", "mail").await;
+    put(&engine, "order", "2", "call").await;
+    assert_eq!(engine.prune_templates(SECOND).await.unwrap(), []);
+    store.clock.advance(SECOND);
+    assert_eq!(engine.unused_templates(SECOND).await.unwrap().len(), 1);
 }

@@ -439,6 +439,7 @@ async fn a_run_that_was_cancelled_before_its_first_turn_is_retried_as_a_whole(st
     engine.cancel(run).await.unwrap();
     let error = engine.act_on_run(run, RunAction::Undo, None, None).await.unwrap_err();
     assert!(error.to_string().contains("possible is retry without steps"), "{error}");
+    assert_eq!(engine.run_view(run).await.unwrap().phase, RunPhase::Cancelled);
     engine.act_on_run(run, RunAction::Retry { steps: vec![] }, None, None).await.unwrap();
     engine.run_until_idle().await.unwrap();
     assert_eq!(result(&store, run).await, json!(7));

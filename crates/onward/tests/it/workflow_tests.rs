@@ -102,6 +102,8 @@ fn errors_of_a_test_file_name_the_case_and_the_remedy() {
         ("{steps: {ship: {result: 1, fail: no}}, expect: {}}", "exactly one of `result`, `fail` and `dead`"),
         ("{steps: {ship: {fail: no, times: 2}}, expect: {}}", "`times` and `then` stand together"),
         ("{steps: {ship: {result: 1}}, expect: {stat: failed}}", "unknown field `stat`"),
+        ("{steps: {ship: {result: 1}}, expect: {state: complete}}", "did you mean `completed`?"),
+        ("{steps: {ship: {result: 1}}, expect: {steps: {ship: done}}}", "`done` is no state of step `ship`"),
         ("{env: test, expect: {}}", "no environment `test`"),
         ("{expect: {took: soon}}", "is not a duration"),
     ] {

@@ -27,6 +27,14 @@ pub(crate) struct Arguments {
     /// Retry the steps that did not complete, and go on from there
     #[arg(long, conflicts_with_all = ["again", "check", "graph"])]
     pub(super) retry: bool,
+    /// Take over what the last run of the workflow did, and run these steps again with all behind
+    /// them; repeat for more steps. Without --input, with the input of that run
+    #[arg(long, value_name = "STEP", conflicts_with_all = ["again", "retry", "check", "graph"])]
+    pub(super) from: Vec<String>,
+    /// Run these steps alone, on the results of the last run; repeat for more steps. Without
+    /// --input, with the input of that run
+    #[arg(long, value_name = "STEP", conflicts_with_all = ["from", "again", "retry", "check", "graph"])]
+    pub(super) only: Vec<String>,
     /// Check the file and the input, print the plan, and run nothing
     #[arg(long, conflicts_with = "graph")]
     pub(super) check: bool,
@@ -44,7 +52,8 @@ pub(crate) struct Arguments {
 const AFTER_HELP: &str = "\
 A step is finished when its result is in the store. After any interruption, run the same command again: it resumes
 where it stopped and repeats no finished step. Run it once more after the end, and it prints the result without
-running anything. --retry retries what failed in it, and --again starts another run.
+running anything. --retry retries what failed in it, and --again starts another run. An edited file is another
+workflow: --from STEP takes the results of its last run over, by the names of the steps.
 
 The smallest workflow is a list of commands:
   - cargo fetch
@@ -60,4 +69,5 @@ Examples:
   onward run build.yaml
   onward run report.yaml --input day=2026-11-27 --input to=ops@example.org
   onward run order.yaml --input @order.json --env staging
+  onward run report.yaml --from mail
   onward run report.yaml --check";

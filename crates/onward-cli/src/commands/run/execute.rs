@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use anyhow::Context;
 use onward::workflow::template::{StepAction, Template, TemplateFile, WorkKind};
-use onward::workflow::{RunAction, RunFollower, RunPhase, RunStart, SCRIPT_KIND};
-use onward::{Engine, MemoryStore, RetryPolicy};
+use onward::workflow::{RunFollower, SCRIPT_KIND};
+use onward::{Engine, RetryPolicy};
 use onward_store::rules::retry::Backoff;
 use onward_store::{Store, StoreReads, TaskId, TaskRecord, TaskState};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::arguments::Arguments;
+use super::check::check;
 use super::input::read_input;
 use super::script::ScriptWork;
+use super::start::begin;
 use super::view::View;
 use crate::commands::workflow::read_valid;
 use crate::exit_code::{ExitCode, wrong_usage};
-use crate::location::Location;
 use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
 use crate::process::{Interrupts, Limits, Runner, job_limit};
@@ -36,6 +36,10 @@ const GRACE_MARGIN: Duration = Duration::from_secs(5);
 /// The remedy when the run has not ended.
 const RESUME_REMEDY: &str = "finished steps are kept, and the same command resumes where it stopped";
 
+/// The remedy when another run of the same command would be another run.
+const CARRY_ON_REMEDY: &str =
+    "finished steps are kept, and `onward work --workflows --scripts` resumes where it stopped";
+
 /// Runs the workflow of a file.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let file = read_valid(&arguments.file)?;
@@ -43,13 +47,16 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         None => file.template(),
         Some(name) => file.in_environment(name).ok_or_else(|| unknown_environment(&file, name))?,
     };
-    let input = read_input(&arguments.input, template)?;
+    // A run that takes over another one has the input of that one, unless another is given.
+    let forks = !arguments.from.is_empty() || !arguments.only.is_empty();
+    let is_given = !arguments.input.is_empty() || !forks;
+    let input = is_given.then(|| read_input(&arguments.input, template)).transpose()?;
     if arguments.graph {
         print_line(template.to_mermaid().trim_end())?;
         return Ok(ExitCode::Done);
     }
     if arguments.check {
-        return check(options, file, &arguments, &input).await;
+        return check(options, file, &arguments, input).await;
     }
     let store = store_file::open_or_create_to_stay(options).await?;
     let interrupts = Interrupts::listen()?;
@@ -64,16 +71,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     });
     let engine = engine(&store, &work, room.jobs, arguments.grace).await?;
     let elsewhere = kinds_elsewhere(template);
-    let started = start_of(&engine, file, &arguments, &input).await?;
-    if started.has_other_input {
-        return Err(wrong_usage(format!(
-            "run {} has the same key and another input; change the input, or start another run with --again",
-            started.id
-        )));
-    }
-    if arguments.retry && is_retried(engine.run_view(started.id).await?.phase) {
-        engine.act_on_run(started.id, RunAction::Retry { steps: Vec::new() }, None, None).await?;
-    }
+    let started = begin(&engine, file, &arguments, input, &view).await?;
     let follower = engine.follow_run(started.id).await?;
     view.started(started.id, follower.workflow(), started.is_new)?;
     if !elsewhere.is_empty() {
@@ -82,13 +80,14 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
             elsewhere.join(", ")
         ));
     }
-    let ended = Execution { engine, store: Arc::clone(&store), work, view: Arc::clone(&view), follower };
-    let record = ended.run(interrupts, started.id).await;
+    let execution = Execution { engine, store: Arc::clone(&store), work, view: Arc::clone(&view), follower };
+    let ended = execution.run(interrupts, started.id).await;
     view.close();
-    match record? {
-        Some(record) => conclude(options, &record),
+    match ended? {
+        Some(ended) => conclude(options, &ended),
         None => {
-            view.remark(&format!("run {} is interrupted; {RESUME_REMEDY}", started.id));
+            let remedy = if arguments.again { CARRY_ON_REMEDY } else { RESUME_REMEDY };
+            view.remark(&format!("run {} is interrupted; {remedy}", started.id));
             Ok(ExitCode::Interrupted)
         }
     }
@@ -104,55 +103,6 @@ fn kinds_elsewhere(template: &Template) -> Vec<String> {
         _ => None,
     });
     kinds.collect::<BTreeSet<_>>().into_iter().collect()
-}
-
-/// Returns true if `--retry` has an effect on a run in a phase.
-fn is_retried(phase: RunPhase) -> bool {
-    phase == RunPhase::Held || phase.is_ended() && phase != RunPhase::Completed
-}
-
-fn unknown_environment(file: &TemplateFile, name: &str) -> anyhow::Error {
-    let known: Vec<&str> = file.environments().collect();
-    wrong_usage(match &known[..] {
-        [] => format!("--env {name}: the workflow has no environments; leave the option out"),
-        known => format!("--env {name}: the workflow has no such environment; it has {}", known.join(", ")),
-    })
-}
-
-/// Checks everything that a start checks, and prints the plan. Templates of `workflow` steps come
-/// from the store, if there is one.
-async fn check(
-    options: &GlobalOptions,
-    file: TemplateFile,
-    arguments: &Arguments,
-    input: &Value,
-) -> anyhow::Result<ExitCode> {
-    let store: Arc<dyn Store> = match &options.store {
-        Location::File(path) if !path.exists() => Arc::new(MemoryStore::new()),
-        _ => match store_file::open_to_read(options).await {
-            Err(error) if is_missing(&error) => Arc::new(MemoryStore::new()),
-            opened => opened?,
-        },
-    };
-    let engine = Engine::builder().store(store).open().await?;
-    let template = file.template();
-    let order = template.graph.order().iter().filter_map(|step| template.steps.get(*step));
-    let plan: Vec<String> = order.map(|step| step.name.clone()).collect();
-    let (name, label, hash) = (template.name.clone(), file.label(), file.hash());
-    start_of(&engine, file, arguments, input).check().await?;
-    if options.json {
-        print_json(&json!({ "workflow": name, "version": label, "hash": hash, "steps": plan }))?;
-    } else {
-        print_line(format_args!("{name} {label}: {}", plan.join(" → ")))?;
-    }
-    Ok(ExitCode::Done)
-}
-
-/// Returns true if there is no store.
-fn is_missing(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .any(|cause| cause.downcast_ref::<onward_store::Error>().is_some_and(onward_store::Error::is_not_found))
 }
 
 async fn engine(
@@ -180,29 +130,6 @@ async fn engine(
     Ok(engine)
 }
 
-/// Describes the start of the run. The same command describes the same run, unless `--again`.
-fn start_of(engine: &Engine, file: TemplateFile, arguments: &Arguments, input: &Value) -> RunStart {
-    let name = file.template().name.clone();
-    let key = identity(&file, arguments, input);
-    engine.add_workflow(file);
-    let start = engine.start_run(name).input(input);
-    let start = match &arguments.env {
-        Some(environment) => start.environment(environment),
-        None => start,
-    };
-    if arguments.again { start.without_key() } else { start.key_if_none(key) }
-}
-
-/// Returns the digest of template, environment and input.
-fn identity(file: &TemplateFile, arguments: &Arguments, input: &Value) -> String {
-    let mut digest = Sha256::new_with_prefix(file.hash().as_bytes());
-    let environment = arguments.env.as_deref().unwrap_or_default();
-    digest.update(environment.len().to_le_bytes());
-    digest.update(environment);
-    digest.update(input.to_string());
-    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// A run that an engine of this process works on.
 struct Execution {
     engine: Engine,
@@ -213,13 +140,13 @@ struct Execution {
 }
 
 impl Execution {
-    /// Works until the run has ended, and returns its task; `None` if the user interrupted.
-    async fn run(mut self, mut interrupts: Interrupts, id: TaskId) -> anyhow::Result<Option<TaskRecord>> {
+    /// Works until the run has ended, and returns its end; `None` if the user interrupted.
+    async fn run(mut self, mut interrupts: Interrupts, id: TaskId) -> anyhow::Result<Option<Ended>> {
         let engine = self.engine.clone();
         let mut running = tokio::spawn(async move { engine.run().await });
         let ended = tokio::select! {
-            ended = self.show() => ended.map(|()| true),
-            () = interrupts.next() => Ok(false),
+            ended = self.show() => ended.map(Some),
+            () = interrupts.next() => Ok(None),
             ended = &mut running => {
                 ended?.context(RESUME_REMEDY)?;
                 anyhow::bail!("the engine stopped; {RESUME_REMEDY}");
@@ -230,23 +157,31 @@ impl Execution {
             ended = running => ended?.context(RESUME_REMEDY)?,
             () = interrupts.next() => self.work.runner.kill_all(),
         }
-        if !ended? {
-            return Ok(None);
-        }
-        Ok(self.store.task(id).await?)
+        let Some(has_undone) = ended? else { return Ok(None) };
+        Ok(self.store.task(id).await?.map(|record| Ended { record, has_undone }))
     }
 
-    /// Shows the run until it has ended, or waits for a person.
-    async fn show(&mut self) -> anyhow::Result<()> {
+    /// Shows the run until it has ended. Returns true if its undo has begun.
+    async fn show(&mut self) -> anyhow::Result<bool> {
+        let mut has_undone = false;
         while let Some(view) = self.follower.next().await? {
             self.view.update(&view)?;
+            has_undone = view.steps.iter().any(|step| step.undo.is_some());
         }
-        Ok(())
+        Ok(has_undone)
     }
 }
 
+/// A run that has ended.
+struct Ended {
+    record: TaskRecord,
+    /// True if its undo has begun, so that no retry is possible.
+    has_undone: bool,
+}
+
 /// Prints the result, or why there is none.
-fn conclude(options: &GlobalOptions, record: &TaskRecord) -> anyhow::Result<ExitCode> {
+fn conclude(options: &GlobalOptions, ended: &Ended) -> anyhow::Result<ExitCode> {
+    let Ended { record, has_undone } = ended;
     let result = record.result.bytes().map(|bytes| serde_json::from_slice::<Value>(bytes)).transpose()?;
     let error = record.errors.last().map(|error| error.message.clone());
     if options.json {
@@ -260,15 +195,29 @@ fn conclude(options: &GlobalOptions, record: &TaskRecord) -> anyhow::Result<Exit
         return Ok(ExitCode::Done);
     }
     let error = error.unwrap_or_else(|| "no error was kept".to_owned());
-    let remedy = "fix the cause and add --retry to run what is not done";
+    let remedy = if *has_undone {
+        "what it did is undone, so fix the cause and start another run with --again"
+    } else {
+        "fix the cause and add --retry to run what is not done"
+    };
     Err(anyhow::anyhow!("run {} is {}: {error}; {remedy}", record.id, record.state))
 }
 
-/// Prints a text as it is, and everything else as JSON.
+/// Prints a text as it is, and everything else as JSON. A step that printed nothing has an empty
+/// text, which is no line.
 fn print_result(result: &Value) -> anyhow::Result<()> {
     match result {
         Value::Null => Ok(()),
+        Value::String(text) if text.is_empty() => Ok(()),
         Value::String(text) => Ok(print_line(text)?),
         result => Ok(print_line(format_args!("{result:#}"))?),
     }
+}
+
+fn unknown_environment(file: &TemplateFile, name: &str) -> anyhow::Error {
+    let known: Vec<&str> = file.environments().collect();
+    wrong_usage(match &known[..] {
+        [] => format!("--env {name}: the workflow has no environments; leave the option out"),
+        known => format!("--env {name}: the workflow has no such environment; it has {}", known.join(", ")),
+    })
 }

@@ -1,11 +1,13 @@
 //! `onward task why`
 
+use onward_store::rules::orchestration::is_run;
 use onward_store::{Refusal, SessionRecord, Store, StoreReads, TaskId, WaitReason, bounds};
 use serde_json::json;
 
 use super::numbers::Tasks;
 use crate::apply::for_each;
 use crate::commands::orchestration::Waiting;
+use crate::commands::workflow::CARRIER_REMEDY;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{colored_state, in_seconds, print_json, print_line};
@@ -34,10 +36,12 @@ async fn explain(options: &GlobalOptions, store: &dyn Store, task: TaskId) -> an
         }
     };
     let workers: Vec<String> = sessions.into_iter().filter(serves).map(|session| session.name).collect();
+    let is_left = workers.is_empty() && is_run(&record.kind) && !record.state.is_ended();
+    let left = is_left.then(|| format!("no process carries the run on; {CARRIER_REMEDY}"));
     let waiting = Waiting::read(store, &record).await?;
     let reasons = if waiting.is_some() { without_repeated(reasons) } else { reasons };
     if options.json {
-        let text: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+        let text: Vec<String> = reasons.iter().map(ToString::to_string).chain(left).collect();
         let mut object =
             json!({ "task": task, "state": record.state, "reasons": reasons, "text": text, "served_by": workers });
         if let Some(waiting) = waiting {
@@ -46,13 +50,16 @@ async fn explain(options: &GlobalOptions, store: &dyn Store, task: TaskId) -> an
         print_json(&in_seconds(object))?;
         return Ok(());
     }
-    let follows = if waiting.is_some() { ":" } else { conclusion(&record, &reasons, is_held) };
+    let follows = if waiting.is_some() || left.is_some() { ":" } else { conclusion(&record, &reasons, is_held) };
     print_line(format_args!("task {task} is {}{follows}", colored_state(record.state)))?;
     for reason in &reasons {
         print_line(format_args!("- {reason}"))?;
     }
     for text in waiting.iter().flat_map(Waiting::texts) {
         print_line(format_args!("- it waits for {text}"))?;
+    }
+    if let Some(left) = left {
+        print_line(format_args!("- {left}"))?;
     }
     if !workers.is_empty() {
         print_line(format_args!("workers that serve it: {}", named(&workers)))?;

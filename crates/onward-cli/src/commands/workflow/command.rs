@@ -6,8 +6,8 @@ use clap::Subcommand;
 use onward::Engine;
 use onward_store::Store;
 
-use super::runs::{self, action, history, pause, signal, start, status};
-use super::{check, diff, graph, list, put, show, test};
+use super::runs::{self, action, compare, fork, history, pause, signal, start, status};
+use super::{check, diff, graph, import_tasker, list, prune, put, show, test};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::store_file;
@@ -25,8 +25,12 @@ pub(crate) enum Command {
     Show(show::Arguments),
     /// Show the lines in which two stored templates differ
     Diff(diff::Arguments),
+    /// Remove stored templates that are not the newest of their name and that no run pins
+    Prune(prune::Arguments),
     /// Print the graph of a template as a Mermaid diagram
     Graph(graph::Arguments),
+    /// Print a template of Tasker as one of Onward, and list the lines that are left out
+    ImportTasker(import_tasker::Arguments),
     /// Play the cases of test files without handlers and without waiting; exit with 1 if one fails
     Test(test::Arguments),
     /// Start a run of a stored template; a process that runs workflows runs it
@@ -39,6 +43,10 @@ pub(crate) enum Command {
     History(history::Arguments),
     /// Send a signal to a run, such as the reply to a question
     Signal(signal::Arguments),
+    /// Start a run with the results of another one, from some steps on
+    Fork(fork::Arguments),
+    /// Compare two runs: templates, inputs, and the states, results and times of steps
+    Compare(compare::Arguments),
     /// Ask what runs to stop, and end the run when it has
     Cancel(action::Cancel),
     /// Run steps again that ended badly or were cancelled, with all behind them, or an undo that
@@ -68,13 +76,17 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
         Command::List => list::run(options).await,
         Command::Show(arguments) => show::run(options, arguments).await,
         Command::Diff(arguments) => diff::run(options, arguments).await,
+        Command::Prune(arguments) => prune::run(options, &arguments).await,
         Command::Graph(arguments) => graph::run(options, arguments).await,
+        Command::ImportTasker(arguments) => import_tasker::run(options, &arguments),
         Command::Test(arguments) => test::run(options, &arguments).await,
         Command::Start(arguments) => start::run(options, *arguments).await,
         Command::Runs(arguments) => runs::list::run(options, arguments).await,
         Command::Status(arguments) => status::run(options, arguments).await,
         Command::History(arguments) => history::run(options, arguments).await,
         Command::Signal(arguments) => signal::run(options, arguments).await,
+        Command::Fork(arguments) => fork::run(options, arguments).await,
+        Command::Compare(arguments) => compare::run(options, arguments).await,
         Command::Cancel(arguments) => action::cancel(options, arguments).await,
         Command::Retry(arguments) => action::retry(options, arguments).await,
         Command::Reset(arguments) => action::reset(options, arguments).await,

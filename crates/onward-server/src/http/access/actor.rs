@@ -22,7 +22,12 @@ impl Actor {
     /// Returns the owner of the actor's idempotency keys: the id of its key. The key file has a new
     /// key after each start of the server, so its owner is its name.
     pub(crate) fn owner(&self) -> &str {
-        if self.name == KeyFile::NAME && self.role == Role::Admin { KeyFile::NAME } else { &self.key }
+        if self.is_local_user() { KeyFile::NAME } else { &self.key }
+    }
+
+    /// Returns true if the key is that of the key file, which only the user of the store can read.
+    pub(crate) fn is_local_user(&self) -> bool {
+        self.name == KeyFile::NAME && self.role == Role::Admin
     }
 
     /// Checks that the actor has a role.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::http::Method;
 use onward::orchestration::OrchestrationStatus;
+use onward_store::rules::orchestration::is_run;
 use onward_store::{Recipient, Submitted};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -114,7 +115,11 @@ async fn show(call: Call) -> Reply {
 
 async fn signal(call: Call) -> Reply {
     let payload: Value = if call.body.is_empty() { Value::Null } else { call.json()? };
-    let to = Recipient::Task(call.task()?);
+    let record = record(&call).await?;
+    if is_run(&record.kind) {
+        super::runs::check_replier(&call, record.id, call.parameter("name")).await?;
+    }
+    let to = Recipient::Task(record.id);
     call.server.engine.send(to, call.parameter("name"), payload.to_string().into()).await?;
     no_content()
 }

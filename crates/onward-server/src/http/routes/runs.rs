@@ -10,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::route::{Access, Route, route};
 use super::tasks::record;
 use crate::http::access::Role;
-use crate::http::problem::Problem;
+use crate::http::problem::{Code, Problem};
 use crate::http::request::{Call, decode_cursor, encode_cursor};
 use crate::http::wire::{Page, Reply, TaskBody, check_limit, json, no_content, parse_states};
 
@@ -227,8 +227,26 @@ async fn act(call: Call) -> Reply {
 
 async fn signal(call: Call) -> Reply {
     let payload: Value = if call.body.is_empty() { Value::Null } else { call.json()? };
-    call.server.engine.signal_run(run_id(&call).await?, call.parameter("name"), &payload).await?;
+    let (run, name) = (run_id(&call).await?, call.parameter("name"));
+    check_replier(&call, run, name).await?;
+    call.server.engine.signal_run(run, name, &payload).await?;
     no_content()
+}
+
+/// Checks that the actor is among those whom the question of a step names, if it names some. The
+/// key file is that of the local user, who may reply.
+pub(super) async fn check_replier(call: &Call, run: TaskId, name: &str) -> Result<(), Problem> {
+    let who = call.server.engine.repliers(run, name).await?;
+    let Some(actor) = call.actor.as_ref().filter(|_| !who.is_empty()) else { return Ok(()) };
+    if actor.is_local_user() || who.iter().any(|one| *one == actor.name || one == actor.role.as_str()) {
+        return Ok(());
+    }
+    let who = who.join(", ");
+    Err(Problem::new(
+        Code::Forbidden,
+        format!("the signal `{name}` of run {run} is for {who}, and the key `{}` is {}", actor.name, actor.role),
+        format!("have it sent with the key or the role {who}"),
+    ))
 }
 
 async fn pause(call: Call) -> Reply {

@@ -189,6 +189,9 @@ impl State {
         if task.instance.is_none() {
             return Err(Refusal::NotAnOrchestration(id));
         }
+        if orchestration::is_run(&task.new.kind) {
+            return Err(Refusal::RunOfWorkflow(id));
+        }
         if state == TaskState::Running {
             self.end_turn_with(id, reason, TaskState::Cancelled);
         } else {

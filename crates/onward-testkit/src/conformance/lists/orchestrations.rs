@@ -113,6 +113,7 @@ macro_rules! orchestration_cases {
                 a_reserved_key_passes_from_the_named_orchestration,
                 nothing_ends_for_what_cannot_take_its_key,
                 only_an_orchestration_that_has_not_ended_is_terminated,
+                a_run_of_a_workflow_is_not_terminated,
                 a_sub_orchestration_gets_a_message_when_its_parent_has_failed,
                 a_continued_orchestration_keeps_its_waiting_messages,
                 a_continued_orchestration_starts_with_its_carried_events,

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    AfterFailure, Bulk, BulkDone, BulkVerb, ChildTask, Lease, MessageBody, NewTask, Outcome, Recipient, Refusal,
-    SessionId, StateCounts, TaskFilter, TaskId, TaskResult, TaskState, Turn, Write, bounds,
+    AfterFailure, AfterTurn, Bulk, BulkDone, BulkVerb, ChildTask, Lease, MessageBody, NewTask, Outcome, Recipient,
+    Refusal, SessionId, StateCounts, TaskFilter, TaskId, TaskResult, TaskState, Turn, Write, bounds,
 };
 
 use super::orchestration_turns::{PARK, activity, awaiting, claim, messages, one_event, signal, turned};
@@ -167,8 +167,10 @@ pub async fn a_bulk_retry_passes_over_steps_of_runs(store: TestStore) {
 
 /// Shows: D9
 pub async fn a_step_of_a_run_that_has_ended_is_retried(store: TestStore) {
-    let (run, step) = dead_step(&store, "run:shop").await;
-    assert_eq!(store.write(Write::Terminate { task: run, reason: "enough".into() }).await, Outcome::Cancelled);
+    let (_, step) = dead_step(&store, "run:shop").await;
+    let claimed = claim(&store, step.session).await;
+    let turn = one_event(claimed.lease, 1, AfterTurn::Fail { error: "enough".into() });
+    turned(&store, Turn { consumed: 1, ..turn }).await;
     store.retry(step.task).await;
 }
 

@@ -768,6 +768,18 @@ pub async fn only_an_orchestration_that_has_not_ended_is_terminated(store: TestS
     assert_eq!(store.refused(terminate(plain)).await, Refusal::NotAnOrchestration(plain));
 }
 
+/// Shows: W7
+pub async fn a_run_of_a_workflow_is_not_terminated(store: TestStore) {
+    let waiting = store.submit_new(task_is_orchestration("run:shop")).await;
+    let running = store.claim_one(store.session().await).await;
+    assert_eq!(running.task, waiting);
+    assert_eq!(store.refused(terminate(waiting)).await, Refusal::RunOfWorkflow(waiting));
+    turned(&store, one_event(running, 0, PARK)).await;
+    let refusal = store.refused(terminate(waiting)).await;
+    assert!(refusal.to_string().contains(&format!("`onward workflow cancel {waiting}`")), "{refusal}");
+    assert_eq!(store.state(waiting).await, TaskState::Blocked);
+}
+
 /// Shows: D8
 pub async fn a_sub_orchestration_gets_a_message_when_its_parent_has_failed(store: TestStore) {
     let parent = store.running(task_is_orchestration("parent")).await;

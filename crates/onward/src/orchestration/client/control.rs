@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use bytes::Bytes;
-use onward_store::bounds::{RESERVED_SIGNAL_PREFIX, RUN_KIND_PREFIX};
+use onward_store::bounds::RESERVED_SIGNAL_PREFIX;
 use onward_store::{
     BulkVerb, InstanceRecord, Name, OnDuplicate, Outcome, Recipient, Refusal, Signal, StoreReads, TaskFilter, TaskId,
     Write,
@@ -238,15 +238,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended), and a
-    /// [refusal](Error::refusal) if it is not an orchestration.
+    /// [refusal](Error::refusal) if it is not an orchestration, or a run of a workflow.
     pub async fn terminate(&self, orchestration: TaskId, reason: &str) -> Result<()> {
-        let record = self.inner.store.task(orchestration).await?;
-        if record.is_some_and(|record| record.kind.starts_with(RUN_KIND_PREFIX)) {
-            let remedy = format!("cancel it, as with `onward workflow cancel {orchestration}`");
-            return Err(Error::invalid(format!(
-                "{orchestration} is a workflow run, which keeps what its steps did; {remedy}"
-            )));
-        }
         match self.apply(Write::Terminate { task: orchestration, reason: reason.to_owned() }).await? {
             Outcome::Cancelled => Ok(()),
             _ => Err(Error::unexpected("a termination")),

@@ -97,6 +97,16 @@ impl Engine {
         self.follow_run(run).await?.at_end().await?.check_signal(name, payload)?;
         self.signal(run, name, payload).await
     }
+
+    /// Returns the people and roles who may send a signal to a run: `who` of the question that it
+    /// answers next. An empty list stands for everyone. The caller, who knows the sender, checks
+    /// it: without a sign-in, the local user writes to the store, and may reply.
+    ///
+    /// # Errors
+    /// As [`run_view`](Self::run_view).
+    pub async fn repliers(&self, run: TaskId, name: &str) -> Result<Vec<String>> {
+        Ok(self.follow_run(run).await?.at_end().await?.repliers(name))
+    }
 }
 
 /// Actions on runs. Each is a message: it takes effect in order with everything else that happens

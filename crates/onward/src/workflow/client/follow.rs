@@ -1,13 +1,15 @@
 //! Following a run as its history grows.
 
-use onward_store::{Changes, Hold, StoreReads, TaskId, TaskRecord, TaskState};
+use onward_store::{Changes, Hold, Refusal, StoreReads, TaskId, TaskRecord, TaskState};
 
+use super::list::shown_phase;
 use super::view::{RunView, run_view};
 use crate::bounds;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::workflow::run::{
-    ActionKind, Phase, RUN_KIND_PREFIX, RunContext, RunState, check_action, check_signal, decode,
+    ActionKind, Phase, RUN_KIND_PREFIX, RunContext, RunState, StepResultSource, check_action, check_signal, decode,
+    repliers,
 };
 use crate::workflow::template::Template;
 use crate::workflow::turn::{RunSource, run_context};
@@ -20,6 +22,8 @@ pub struct RunFollower {
     state: RunState,
     /// The number of events that were read.
     position: u64,
+    /// The state of the run's task, read before the history.
+    task: TaskState,
     changes: Changes,
     is_first: bool,
 }
@@ -33,7 +37,8 @@ impl std::fmt::Debug for RunFollower {
 impl Engine {
     /// Returns the record of the task of a run.
     pub(super) async fn run_record(&self, run: TaskId) -> Result<TaskRecord> {
-        let record = self.record(run).await?;
+        let record = self.record(run).await;
+        let record = record.map_err(|error| if is_missing_task(&error) { Error::no_run(run) } else { error })?;
         if record.kind.starts_with(RUN_KIND_PREFIX) {
             return Ok(record);
         }
@@ -73,8 +78,13 @@ impl Engine {
         })?;
         let context = run_context(&source, &program);
         let state = RunState::new(&context.template);
-        Ok(RunFollower { engine: self.clone(), run, context, state, position: 0, changes, is_first: true })
+        let task = record.state;
+        Ok(RunFollower { engine: self.clone(), run, context, state, position: 0, task, changes, is_first: true })
     }
+}
+
+fn is_missing_task(error: &Error) -> bool {
+    matches!(error.refusal(), Some(Refusal::TaskNotFound(_)))
 }
 
 impl RunFollower {
@@ -89,12 +99,12 @@ impl RunFollower {
             self.changes.hint();
             let before = self.position;
             // In this order, the history of an ended run is its last one.
-            let has_ended = self.engine.record(self.run).await?.state.is_ended();
+            self.task = self.engine.record(self.run).await?.state;
             let view = self.read().await?;
             if self.position > before || std::mem::take(&mut self.is_first) {
                 return Ok(Some(view));
             }
-            if has_ended {
+            if self.task.is_ended() {
                 return Ok(None);
             }
             if self.changes.changed().await.is_none() {
@@ -141,7 +151,19 @@ impl RunFollower {
                 self.position = chunk.first + chunk.events;
             }
         }
-        Ok(run_view(&self.context, &self.state, self.run, is_paused))
+        let view = run_view(&self.context, &self.state, self.run, is_paused);
+        let phase = shown_phase(view.phase, self.task);
+        Ok(RunView { is_paused: view.is_paused && !phase.is_ended(), phase, ..view })
+    }
+
+    /// Returns the people and roles who may send a signal, as far as the history was read.
+    pub(super) fn repliers(&self, name: &str) -> Vec<String> {
+        repliers(&self.context, &self.state, name).to_vec()
+    }
+
+    /// Returns the place of a step's result, as far as the history was read.
+    pub(super) fn result_source(&self, step: &str) -> StepResultSource {
+        self.context.template.number(step).map_or(StepResultSource::None, |step| self.state.result_source(step))
     }
 
     /// Returns the template, in the environment of the run.

@@ -112,7 +112,7 @@ fn detail(event: RunEvent, template: &Template) -> Option<String> {
             let parts: Vec<String> = title.into_iter().chain(until).collect();
             (!parts.is_empty()).then(|| parts.join(", "))
         }
-        RunEvent::UndoOfRun { run, .. } => Some(format!("run {run}")),
+        RunEvent::UndoOfRun { run, .. } | RunEvent::ForkOfRun { run, .. } => Some(format!("run {run}")),
         RunEvent::BatchBegan { count, .. } => Some(format!("{count} items")),
         RunEvent::PhaseChanged { phase, error, .. } => Some(with_error(phase.as_str(), error.as_deref())),
         RunEvent::UndoBegan { steps } => Some(names(&steps, template)),

@@ -54,6 +54,8 @@ pub struct RunSummary {
     /// The unique key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// The queue of the run.
+    pub queue: Name,
     /// The phase.
     pub phase: Phase,
     /// True if the run is paused.
@@ -133,7 +135,8 @@ fn summary(task: &TaskRecord, instance: InstanceRecord) -> RunSummary {
         id: task.id,
         workflow: task.kind.strip_prefix(RUN_KIND_PREFIX).unwrap_or(&task.kind).to_owned(),
         key: task.key.clone(),
-        phase: phase(task.state, &status),
+        queue: task.queue.clone(),
+        phase: shown_phase(status.phase.parse().unwrap_or_default(), task.state),
         is_paused: !task.state.is_ended() && matches!(instance.hold, Hold::Paused | Hold::PausedDue),
         steps: status.steps,
         open: status.open,
@@ -146,9 +149,9 @@ fn summary(task: &TaskRecord, instance: InstanceRecord) -> RunSummary {
     }
 }
 
-/// Returns the phase of a run. A task that ended without a turn has the status of the turn before.
-fn phase(state: TaskState, status: &Status) -> Phase {
-    let phase: Phase = status.phase.parse().unwrap_or_default();
+/// Returns the phase of a run. The phase that a run wrote last is that of the turn before, if its
+/// task ended without a turn.
+pub(super) fn shown_phase(phase: Phase, state: TaskState) -> Phase {
     match state {
         _ if phase.is_ended() || !state.is_ended() => phase,
         TaskState::Completed => Phase::Completed,

@@ -1,7 +1,9 @@
 //! Runs as programs see them: started, followed and acted on.
 
 mod action;
+mod compare;
 mod follow;
+mod fork;
 mod history;
 mod list;
 mod start;
@@ -9,7 +11,9 @@ mod view;
 
 pub use action::RunAction;
 pub(crate) use action::{ACTION_SIGNAL, decode_action};
+pub use compare::{ComparedRun, ComparedStep, RunComparison, StepComparison};
 pub use follow::RunFollower;
+pub use fork::LastRun;
 pub use history::{RunHistory, RunHistoryEntry};
 pub use list::{RunPage, RunQuery, RunSummary};
 pub use start::{RunStart, StartedRun};

@@ -6,15 +6,18 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use onward_store::{NewTask, OnDuplicate, Priority, Submitted, TaskId, TaskRecord, UniqueKey};
+use onward_store::{
+    NewTask, OnDuplicate, Page, Priority, StoreReads, Submitted, TaskFilter, TaskId, TaskRecord, UniqueKey,
+};
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::fork::Forked;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::workflow::expression::{self, Budget, Lookup, Root, Scope, StepField, TextTemplate};
-use crate::workflow::run::RunLimits;
+use crate::workflow::run::{Fork, RunLimits, plan_fork};
 use crate::workflow::template::{Identity, KeepFor, Template, TemplateFile, TemplateHash};
 use crate::workflow::turn::{RunPayload, in_environment, reference, run_kind};
 
@@ -37,10 +40,11 @@ impl Engine {
         RunStart {
             engine: self.clone(),
             workflow: workflow.into(),
-            version: None,
+            template: Selected::Newest,
             environment: None,
-            input: Ok(Value::Null),
+            input: None,
             key: KeySource::Template,
+            fork: None,
         }
     }
 }
@@ -97,12 +101,25 @@ impl Engine {
 #[derive(Debug)]
 #[must_use = "nothing is started until it is awaited"]
 pub struct RunStart {
-    engine: Engine,
+    pub(super) engine: Engine,
     workflow: String,
-    version: Option<String>,
+    pub(super) template: Selected,
     environment: Option<String>,
-    input: Result<Value>,
+    /// `None` for the input of the run that is forked, or null.
+    input: Option<Result<Value>>,
     key: KeySource,
+    fork: Option<Fork>,
+}
+
+/// The template of a run.
+#[derive(Debug)]
+pub(super) enum Selected {
+    /// The newest of the name.
+    Newest,
+    /// The one with this label.
+    Labelled(String),
+    /// That of the run that is forked.
+    OfFork,
 }
 
 /// The source of the unique key of a run.
@@ -128,20 +145,42 @@ pub struct StartedRun {
     pub is_new: bool,
     /// True if the existing run has another input.
     pub has_other_input: bool,
+    /// True if the existing run has another content of the template.
+    pub has_other_template: bool,
 }
 
 impl RunStart {
     /// Sets the input: whatever serializes to JSON. Default: null. The input schema of the template
     /// checks it and fills in its defaults.
     pub fn input<T: Serialize + ?Sized>(mut self, input: &T) -> Self {
-        self.input = serde_json::to_value(input)
+        let input = serde_json::to_value(input)
             .map_err(|error| Error::invalid(format!("the input of the run cannot be written as JSON: {error}")));
+        self.input = Some(input);
         self
+    }
+
+    /// Starts with the results of another run, which has ended or is held: the named steps run, all
+    /// behind them, and what did not complete. The others are taken over by their names, also if
+    /// the template has changed since. The run has no key and, unless another is set, the input of
+    /// the other run.
+    pub fn from_run(mut self, run: TaskId, steps: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let steps = steps.into_iter().map(Into::into).collect();
+        self.fork = Some(Fork { run: Some(run), steps, only: false });
+        self.without_key()
+    }
+
+    /// Runs the named steps alone, on the results that the others have in another run. Without
+    /// one, the named steps may not depend on others. The result of the run is that of these steps.
+    /// It has no key.
+    pub fn only(mut self, run: Option<TaskId>, steps: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let steps = steps.into_iter().map(Into::into).collect();
+        self.fork = Some(Fork { run, steps, only: true });
+        self.without_key()
     }
 
     /// Selects the version of the template by its label. Default: the newest.
     pub fn version(mut self, label: impl Into<String>) -> Self {
-        self.version = Some(label.into());
+        self.template = Selected::Labelled(label.into());
         self
     }
 
@@ -180,6 +219,24 @@ impl RunStart {
         self.new_task().await.map(drop)
     }
 
+    /// Returns the newest run with the key that a start would use, also after the end of that run.
+    /// Returns `None` if there is none, or the start uses no key. Starts nothing.
+    ///
+    /// # Errors
+    /// As the start.
+    pub async fn existing(self) -> Result<Option<StartedRun>> {
+        let engine = self.engine.clone();
+        let (new, payload) = self.new_task().await?;
+        let Some(key) = new.unique.map(|unique| unique.key) else { return Ok(None) };
+        let filter = TaskFilter { kind: Some(new.kind), key: Some(key), ..TaskFilter::default() };
+        let found = engine.store().tasks(filter, Page { before: None, limit: 1 }).await?.tasks;
+        match found.first() {
+            // A list has no payloads.
+            Some(task) => Ok(Some(existing(&engine.record(task.id).await?, &payload))),
+            None => Ok(None),
+        }
+    }
+
     async fn start(self) -> Result<StartedRun> {
         let engine = self.engine.clone();
         let (new, payload) = self.new_task().await?;
@@ -187,20 +244,35 @@ impl RunStart {
             engine.store_template(hash).await?;
         }
         let submitted = engine.submit_task(new).await?;
-        let (id, is_new) = (submitted.id(), matches!(submitted, Submitted::Inserted { .. }));
-        let has_other_input = !is_new && has_other_input(&engine.record(id).await?, &payload);
-        Ok(StartedRun { id, is_new, has_other_input })
+        match submitted {
+            Submitted::Inserted { id } => {
+                Ok(StartedRun { id, is_new: true, has_other_input: false, has_other_template: false })
+            }
+            other => Ok(existing(&engine.record(other.id()).await?, &payload)),
+        }
     }
 
     /// Checks everything, and returns the task of the run.
     async fn new_task(self) -> Result<(NewTask, RunPayload)> {
-        let (engine, environment) = (self.engine, self.environment);
-        let file = engine.workflow_file(&self.workflow, self.version.as_deref()).await?;
-        let file = file.ok_or_else(|| unknown(&reference(&self.workflow, self.version.as_deref())))?;
+        let engine = &self.engine;
+        let forked = match self.fork.as_ref().and_then(|fork| fork.run) {
+            Some(run) => Some(engine.forked(run).await?),
+            None => None,
+        };
+        let (file, environment) = self.file(forked.as_ref()).await?;
         let (store, templates) = (&*engine.inner.store, &engine.inner.templates);
         let program = templates.program(store, file.hash(), environment.as_deref()).await?;
         let program = program.ok_or_else(|| unknown(&self.workflow))?;
-        let input = program.check_input(self.input?)?;
+        let input = match (self.input, &forked) {
+            (Some(input), _) => input?,
+            (None, Some(forked)) => forked.payload.input.clone(),
+            (None, None) => Value::Null,
+        };
+        let input = program.check_input(input)?;
+        if let Some(fork) = &self.fork {
+            let origin = forked.as_ref().map(|forked| (&*forked.context, &forked.state));
+            plan_fork(origin, &program.template, fork, 0).map_err(Error::invalid)?;
+        }
         let template = &*program.template;
         let scope = StartScope::new(template, &input);
         let (key, keep_for) = self.key.key(template, environment.as_deref(), &input, &scope)?;
@@ -214,18 +286,41 @@ impl RunStart {
             new.tags.set(tag.as_str(), text("tags", value, &scope)?);
         }
         new.unique = key.clone().map(|key| UniqueKey { key, on_duplicate: OnDuplicate::Skip, keep_for });
-        let workflows = engine.pins(&file, environment.as_deref()).await?;
+        let workflows = match (self.template, forked) {
+            (Selected::OfFork, Some(forked)) => forked.payload.workflows,
+            _ => engine.pins(&file, environment.as_deref()).await?,
+        };
         let payload = RunPayload {
             template: file.hash(),
             workflows,
             environment,
             key,
+            fork: self.fork,
             depth: 0,
             limits: RunLimits::default(),
             input,
         };
         new.payload = payload.write()?.into();
         Ok((new, payload))
+    }
+}
+
+impl RunStart {
+    /// Returns the template and the environment.
+    async fn file(&self, forked: Option<&Forked>) -> Result<(Arc<TemplateFile>, Option<String>)> {
+        let version = match (&self.template, forked) {
+            (Selected::OfFork, Some(Forked { payload, .. })) => {
+                let (store, hash) = (&*self.engine.inner.store, payload.template);
+                let file = self.engine.inner.templates.file(store, hash).await?;
+                let file = file.ok_or_else(|| unknown(&hash.to_string()))?;
+                return Ok((file, payload.environment.clone()));
+            }
+            (Selected::Labelled(label), _) => Some(label.as_str()),
+            _ => None,
+        };
+        let file = self.engine.workflow_file(&self.workflow, version).await?;
+        let file = file.ok_or_else(|| unknown(&reference(&self.workflow, version)))?;
+        Ok((file, self.environment.clone()))
     }
 }
 
@@ -270,9 +365,15 @@ fn unknown(reference: &str) -> Error {
     ))
 }
 
-fn has_other_input(record: &TaskRecord, payload: &RunPayload) -> bool {
+/// Compares an existing run with one that would be started.
+fn existing(record: &TaskRecord, payload: &RunPayload) -> StartedRun {
     let existing = record.payload.as_ref().and_then(|bytes| RunPayload::read(bytes).ok());
-    existing.is_some_and(|existing| existing.input != payload.input)
+    StartedRun {
+        id: record.id,
+        is_new: false,
+        has_other_input: existing.as_ref().is_some_and(|existing| existing.input != payload.input),
+        has_other_template: existing.is_some_and(|existing| existing.template != payload.template),
+    }
 }
 
 /// Returns the key that a template gives a run, and the time for which it is kept.

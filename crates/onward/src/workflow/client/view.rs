@@ -46,6 +46,9 @@ pub struct StepView {
     /// The signal for which the step waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
+    /// The people and roles who may reply; none for everyone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub who: Vec<String>,
     /// The JSON Schema of the replies to the question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_schema: Option<Value>,
@@ -125,6 +128,7 @@ fn step_view(context: &RunContext, step: &run::StepView<'_>) -> StepView {
         reason: step.error.map(str::to_owned).or_else(|| step.reason.clone()),
         question: step.title.map(str::to_owned),
         signal: signal.map(|signal| signal.name.clone()),
+        who: signal.and_then(|signal| signal.ask.as_ref()).map_or_else(Vec::new, |ask| ask.who.clone()),
         reply_schema: signal.and_then(|signal| signal.ask.as_ref()?.schema.clone()),
         task: step.task,
         attempts: step.attempts,

@@ -7,6 +7,7 @@
 mod collections;
 mod diff;
 mod pretty;
+mod prune;
 mod put;
 mod read;
 mod record;

@@ -90,7 +90,7 @@ fn new_label(reference: String, hash: TemplateHash) -> Result<Write> {
     Ok(Write::PutDocument(Box::new(document)))
 }
 
-fn named(key: String, hash: TemplateHash) -> Result<PutDocument> {
+pub(super) fn named(key: String, hash: TemplateHash) -> Result<PutDocument> {
     let document = PutDocument::new(Name::new(NAMES)?, key, hash.to_string());
     Ok(PutDocument { content_type: "text/plain".to_owned(), ..document })
 }

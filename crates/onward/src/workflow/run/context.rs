@@ -42,6 +42,8 @@ pub(crate) struct RunContext {
     pub(crate) input: Value,
     pub(crate) facts: RunFacts,
     pub(in crate::workflow::run) limits: RunLimits,
+    /// The steps that alone make the result; all if there are none.
+    pub(in crate::workflow::run) only: Vec<usize>,
     /// The file of the template, for the places of errors, if it is known.
     pub(in crate::workflow::run) source: Option<Arc<TemplateFile>>,
     pub(in crate::workflow::run) schemas: Arc<Schemas>,
@@ -59,12 +61,28 @@ impl RunContext {
         let vars = template.vars.iter().map(|(key, value)| (key.as_str().into(), value.into())).collect();
         let affinity = Name::new(format!("run-{}", facts.id)).ok();
         let limits = RunLimits::default();
-        Self { template, input, limits, source: None, schemas, vars, run: run_value(&facts), affinity, facts }
+        Self {
+            template,
+            input,
+            limits,
+            only: Vec::new(),
+            source: None,
+            schemas,
+            vars,
+            run: run_value(&facts),
+            affinity,
+            facts,
+        }
     }
 
     /// Sets the limits that the step above the run sets, and the file of the template.
     pub(crate) fn with(self, limits: RunLimits, source: Option<Arc<TemplateFile>>) -> Self {
         Self { limits, source, ..self }
+    }
+
+    /// Sets the names of the steps that alone run.
+    pub(crate) fn of_only(self, steps: &[String]) -> Self {
+        Self { only: steps.iter().filter_map(|step| self.template.number(step)).collect(), ..self }
     }
 }
 

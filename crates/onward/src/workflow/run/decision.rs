@@ -36,6 +36,9 @@ pub(crate) enum Arrival {
     Moment,
     /// The run is a copy of another one that has ended, and is to undo it.
     UndoOfRun { run: TaskId },
+    /// The run begins with the results of another one. The events take the steps over that do not
+    /// run, in the numbers of this run's template.
+    Fork { run: Option<TaskId>, events: Vec<RunEvent> },
     /// A person or a program acts on the run.
     Action(Action),
 }

@@ -15,6 +15,7 @@
 mod bounds;
 mod context;
 mod decision;
+mod fork;
 mod schemas;
 mod state;
 mod turn;
@@ -27,13 +28,15 @@ pub(crate) use context::{RunContext, RunFacts, RunLimits};
 pub(crate) use decision::{
     Action, ActionKind, Advanced, Arrival, Decision, Effects, Published, ReportedResult, Results, RunNext,
 };
+pub(crate) use fork::{Fork, plan_fork};
 pub(crate) use schemas::Schemas;
 pub(crate) use state::RunState;
 pub(crate) use state::event::{RunEvent, TakenAction, decode, encode};
 pub use state::phase::Phase;
+pub(crate) use state::result_source::StepResultSource;
 pub use state::step_state::StepState;
 pub(crate) use state::undo_state::UndoState;
 pub(crate) use state::view::StepView;
 pub(crate) use turn::advance;
 pub(crate) use turn::allowed::check_action;
-pub(crate) use turn::signals::check_signal;
+pub(crate) use turn::signals::{check_signal, repliers};

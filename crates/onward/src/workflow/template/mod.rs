@@ -12,6 +12,7 @@
 mod bits;
 pub mod bounds;
 mod build;
+mod builder;
 mod canonical;
 mod checks;
 mod duration;
@@ -29,11 +30,13 @@ mod overlay;
 mod shape;
 mod source;
 mod steps;
+mod tasker;
 mod yaml;
 
 #[cfg(test)]
 mod tests;
 
+pub use builder::{StepBuilder, TemplateBuilder};
 pub use canonical::TemplateHash;
 pub use errors::{RunError, TemplateError, TemplateErrors};
 pub use expressions::{Expression, ExpressionError, Reference, Root, TextTemplate, ValueTemplate};
@@ -45,4 +48,5 @@ pub use model::{
     Step, StepAction, Template, Tolerate, Undo, Wait, Work, WorkKind,
 };
 pub use source::Position;
+pub use tasker::{TaskerImport, TaskerLeftOut};
 pub(crate) use yaml::read_yaml;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::file::Expectation;
+use super::file::{Expectation, UNDONE};
 use super::play::Ended;
 use crate::workflow::client::StepView;
 
@@ -34,7 +34,7 @@ fn missing(step: &str) -> String {
 
 fn step_mismatch(name: &str, expected: &str, ended: &Ended) -> Option<String> {
     let step = ended.view.step(name)?;
-    let actual = if expected == "undone" && step.undo == Some("completed") { "undone" } else { step.state.as_str() };
+    let actual = if expected == UNDONE && step.undo == Some("completed") { UNDONE } else { step.state.as_str() };
     let reason = step.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
     let undo = undo_text(step);
     (actual != expected).then(|| format!("step `{name}` is {actual}{undo}, and {expected} was expected{reason}"))

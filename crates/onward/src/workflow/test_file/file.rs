@@ -12,7 +12,11 @@ use super::report::WorkflowTestReport;
 use crate::error::{Error, Result};
 use crate::workflow::expression::parse_duration;
 use crate::workflow::nearest::did_you_mean;
+use crate::workflow::run::{Phase, StepState};
 use crate::workflow::template::{StepAction, Template, TemplateFile, WorkKind, read_yaml};
+
+/// The state that a case expects of a step whose undo completed.
+pub(super) const UNDONE: &str = "undone";
 
 /// The prefix of the names of undos.
 pub(super) const UNDO: &str = "undo.";
@@ -189,7 +193,28 @@ fn check(file: &TemplateFile, case: &Case) -> std::result::Result<(), String> {
         check_name(template, name)?;
         check_outcome(outcome).map_err(|fault| format!("step `{name}`: {fault}"))?;
     }
-    case.expect.steps.keys().try_for_each(|name| known(template, name).map(drop))
+    check_expectation(template, &case.expect)
+}
+
+/// Checks the names of the steps and the states that a case expects.
+fn check_expectation(template: &Template, expect: &Expectation) -> std::result::Result<(), String> {
+    if let Some(state) = &expect.state {
+        check_state("a run", state, &Phase::ALL.map(Phase::as_str))?;
+    }
+    let states: Vec<&str> = StepState::ALL.map(StepState::as_str).into_iter().chain([UNDONE]).collect();
+    for (name, state) in &expect.steps {
+        known(template, name)?;
+        check_state(&format!("step `{name}`"), state, &states)?;
+    }
+    Ok(())
+}
+
+fn check_state(of: &str, state: &str, known: &[&str]) -> std::result::Result<(), String> {
+    if known.contains(&state) {
+        return Ok(());
+    }
+    let meant = did_you_mean(state, known.iter().copied());
+    Err(format!("`{state}` is no state of {of}{meant}; there are {}", known.join(", ")))
 }
 
 fn check_name(template: &Template, name: &str) -> std::result::Result<(), String> {

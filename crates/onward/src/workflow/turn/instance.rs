@@ -7,6 +7,7 @@ use onward_store::{ClaimedTask, Store, StoreReads, TaskId, Timestamp};
 use super::children::Children;
 use super::payload::{RunPayload, RunSource};
 use super::program::Program;
+use super::templates::Templates;
 use crate::bounds;
 use crate::error::{Error, Result};
 use crate::orchestration::Positioned;
@@ -80,6 +81,29 @@ pub(super) async fn read_history(store: &dyn Store, run: TaskId, length: u64) ->
     Ok((events, bytes))
 }
 
+/// Reads a run as its history has it now.
+///
+/// # Errors
+/// The store's error; `is_invalid` if the task is no run, or its template is not there.
+pub(crate) async fn read_run(
+    templates: &Templates,
+    store: &dyn Store,
+    run: TaskId,
+) -> Result<(Box<RunContext>, RunState)> {
+    let missing = |what: &str| Error::invalid(format!("run {run}, whose results are to be taken over, {what}"));
+    let record = store.task(run).await?.ok_or_else(|| missing("was deleted; start the run anew"))?;
+    let bytes = record.payload.as_deref().unwrap_or_default();
+    let source = RunSource::read(store, run, record.submitted_at, bytes).await?;
+    let payload = &source.payload;
+    let program = templates.program(store, payload.template, payload.environment.as_deref()).await?;
+    let program = program.ok_or_else(|| missing("has a template that is not in the store; put it again"))?;
+    let context = Box::new(run_context(&source, &program));
+    let mut state = RunState::new(&context.template);
+    let length = store.instance(run).await?.map_or(0, |it| it.length);
+    read_history(store, run, length).await?.0.iter().for_each(|event| state.fold(&context, event));
+    Ok((context, state))
+}
+
 /// Returns the constants of a run, which its expressions read.
 pub(crate) fn run_context(source: &RunSource, program: &Program) -> RunContext {
     let payload = &source.payload;
@@ -93,5 +117,7 @@ pub(crate) fn run_context(source: &RunSource, program: &Program) -> RunContext {
     // A run below another one gets the defaults of its schema here.
     let input = program.check_input(payload.input.clone()).unwrap_or_else(|_| payload.input.clone());
     let (template, schemas) = (Arc::clone(&program.template), Arc::clone(&program.schemas));
-    RunContext::new(template, schemas, Value::from(&input), facts).with(payload.limits, program.source.clone())
+    let context = RunContext::new(template, schemas, Value::from(&input), facts);
+    let only = payload.fork.as_ref().filter(|fork| fork.only).map(|fork| &fork.steps[..]);
+    context.with(payload.limits, program.source.clone()).of_only(only.unwrap_or_default())
 }

@@ -12,7 +12,7 @@ mod run_turn;
 mod templates;
 mod written;
 
-pub(crate) use instance::{RunInstance, run_context};
+pub(crate) use instance::{RunInstance, read_run, run_context};
 pub(crate) use payload::{RunPayload, RunSource, run_kind};
 pub(crate) use planned::plan_turn;
 pub(crate) use run_turn::{EVENT_KIND_PREFIX, run_turn};

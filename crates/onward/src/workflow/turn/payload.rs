@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::workflow::run::{RUN_KIND_PREFIX, RunLimits};
+use crate::workflow::run::{Fork, RUN_KIND_PREFIX, RunLimits};
 use crate::workflow::template::TemplateHash;
 
 /// Returns the kind of the runs of a template.
@@ -30,6 +30,9 @@ pub(crate) struct RunPayload {
     /// The unique key of the run, which `run.key` reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) key: Option<String>,
+    /// The steps that run, and the run whose results the others have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fork: Option<Fork>,
     /// The number of runs above this one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) depth: u32,

@@ -9,7 +9,7 @@ use onward_store::{
 };
 use serde::Deserialize;
 
-use super::instance::{RunInstance, read_history};
+use super::instance::{RunInstance, read_history, read_run};
 use super::payload::{RunPayload, RunSource, UndoPayload, run_kind};
 use super::results::ReadResults;
 use super::templates::reference;
@@ -19,8 +19,8 @@ use crate::engine::Run;
 use crate::orchestration::{TurnAbort, TurnOutcome, TurnSlot, apply_turn};
 use crate::workflow::client::{ACTION_SIGNAL, decode_action, run_status};
 use crate::workflow::run::{
-    Advanced, Arrival, Decision, Effects, Published, RUN_KIND_PREFIX, ReportedResult, RunEvent, RunLimits, RunNext,
-    StepState, advance, encode,
+    Advanced, Arrival, Decision, Effects, Fork, Published, RUN_KIND_PREFIX, ReportedResult, RunEvent, RunLimits,
+    RunNext, StepState, advance, encode, plan_fork,
 };
 use crate::workflow::template::{Delivery, StepAction};
 
@@ -137,7 +137,10 @@ impl RunTurn<'_> {
     async fn take_in(&mut self, messages: Vec<Message>) -> Result<(), TurnAbort> {
         match self.instance.undoes.filter(|_| self.instance.length == 0) {
             Some(original) => self.undo_run(original).await?,
-            None if self.instance.length == 0 => self.advance(Arrival::Start).await?,
+            None if self.instance.length == 0 => match self.instance.payload.fork.clone() {
+                Some(fork) => self.take_over(&fork).await?,
+                None => self.advance(Arrival::Start).await?,
+            },
             None => {}
         }
         for message in messages {
@@ -172,6 +175,21 @@ impl RunTurn<'_> {
         events.iter().for_each(|event| instance.state.fold(&instance.context, event));
         self.pending.events = events;
         self.advance(Arrival::UndoOfRun { run: original }).await
+    }
+
+    /// Begins with what another run did: the steps that do not run again have its results.
+    async fn take_over(&mut self, fork: &Fork) -> Result<(), TurnAbort> {
+        let templates = &self.run.inner.templates;
+        let origin = match fork.run {
+            Some(run) => {
+                Some(read_run(templates, &*self.run.inner.store, run).await.map_err(|error| unless_invalid(&error))?)
+            }
+            None => None,
+        };
+        let origin = origin.as_ref().map(|(context, state)| (&**context, state));
+        let at = self.now.as_microseconds();
+        let events = plan_fork(origin, &self.instance.context.template, fork, at).map_err(TurnAbort::Dead)?;
+        self.advance(Arrival::Fork { run: fork.run, events }).await
     }
 
     /// Returns the arrival of a message, or `None` if the message is not for a run.
@@ -299,6 +317,7 @@ impl RunTurn<'_> {
             workflows: above.workflows.clone(),
             environment: above.environment.clone(),
             key: None,
+            fork: None,
             depth: above.depth.saturating_add(1),
             limits: below.limits,
             input: below.input,

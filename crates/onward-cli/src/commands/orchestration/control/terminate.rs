@@ -1,7 +1,6 @@
 //! `onward orchestration terminate`
 
 use clap::Args;
-use onward_store::bounds::RUN_KIND_PREFIX;
 use onward_store::{Outcome, TaskRecord, Write};
 use serde_json::json;
 
@@ -27,12 +26,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let store = store_file::open_existing(options).await?;
     let Arguments { orchestrations, reason } = arguments;
     orchestrations
-        .for_each(options, &*store, async |TaskRecord { id: task, kind, .. }| {
-            if kind.starts_with(RUN_KIND_PREFIX) {
-                anyhow::bail!(
-                    "{task} is a workflow run, which keeps what its steps did; use `onward workflow cancel {task}`"
-                );
-            }
+        .for_each(options, &*store, async |TaskRecord { id: task, .. }| {
             match apply_one(&*store, Write::Terminate { task, reason: reason.clone() }).await? {
                 Outcome::Cancelled => {}
                 other => return Err(unexpected(other)),

@@ -1,6 +1,7 @@
 //! The events that a parked orchestration waits for.
 
 use onward_store::bounds::AWAITED_CANCELLATION;
+use onward_store::rules::orchestration::is_run;
 use onward_store::{
     Hold, InstanceRecord, Name, Page, Store, StoreReads, TaskFilter, TaskId, TaskRecord, TaskState, Timestamp,
 };
@@ -16,6 +17,8 @@ const NAMED_TASKS: usize = 10;
 #[derive(Debug)]
 pub(crate) struct Waiting {
     orchestration: TaskId,
+    /// True for a run of a workflow.
+    is_run: bool,
     /// The newest of its live activities, and of the live orchestrations that it started.
     tasks: Vec<TaskRecord>,
     /// The number of other such tasks.
@@ -44,6 +47,7 @@ impl Waiting {
         let all = store.count(filter).await?;
         Ok(Some(Self {
             orchestration: task.id,
+            is_run: is_run(&task.kind),
             more: all.saturating_sub(tasks.len() as u64),
             tasks,
             events: instance.awaits,
@@ -84,7 +88,8 @@ impl Waiting {
             Some(update) => ("update", "update", update),
             None => ("event", "signal", event.as_str()),
         };
-        format!("the {what} `{name}`; `onward orchestration {verb} {} {name}` sends one", self.orchestration)
+        let noun = if self.is_run { "workflow" } else { "orchestration" };
+        format!("the {what} `{name}`; `onward {noun} {verb} {} {name}` sends one", self.orchestration)
     }
 
     /// Returns the awaited items as JSON.

@@ -2,13 +2,15 @@
 
 use clap::Args;
 use onward::workflow::{RunPage, RunPhase, RunQuery, RunSummary};
-use onward_store::{TaskId, Timestamp, bounds};
+use onward_store::{Name, Store, StoreReads, TaskId, Timestamp, bounds};
 
 use super::status::colored_phase;
+use crate::commands::workflow::CARRIER_REMEDY;
+use crate::commands::workflow::carriers::carries;
 use crate::commands::workflow::command::open_to_read;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{Align, Table, duration_text, one_line, optional, print_json, print_table, remark};
+use crate::output::{Align, Table, counted, duration_text, one_line, optional, print_json, print_table, remark};
 
 /// The widest key that a table shows, in columns.
 const KEY_COLUMNS: usize = 32;
@@ -50,10 +52,34 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         }
     }
     print(options, &runs, engine.store().clock().now())?;
+    if !options.json {
+        remark_on_carriers(&**engine.store(), &runs).await?;
+    }
     if let Some(before) = query.before {
         remark(format_args!("there are more: --before {before}"));
     }
     Ok(ExitCode::Done)
+}
+
+/// Tells people about runs that no process carries on.
+async fn remark_on_carriers(store: &dyn Store, runs: &[RunSummary]) -> anyhow::Result<()> {
+    let live: Vec<&RunSummary> = runs.iter().filter(|run| !run.phase.is_ended()).collect();
+    if live.is_empty() {
+        return Ok(());
+    }
+    let sessions = store.sessions().await?;
+    let is_left = |run: &RunSummary| -> anyhow::Result<bool> {
+        let kind = Name::new(format!("{}{}", bounds::RUN_KIND_PREFIX, run.workflow))?;
+        Ok(!sessions.iter().any(|session| carries(session, &run.queue, &kind)))
+    };
+    let mut left = 0;
+    for run in live {
+        left += u64::from(is_left(run)?);
+    }
+    if left > 0 {
+        remark(format_args!("no process carries {} of these on; {CARRIER_REMEDY}", counted(left, "run")));
+    }
+    Ok(())
 }
 
 fn print(options: &GlobalOptions, runs: &[RunSummary], now: Timestamp) -> anyhow::Result<()> {

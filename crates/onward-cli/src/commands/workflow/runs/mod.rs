@@ -1,6 +1,8 @@
 //! Verbs of `onward workflow` on runs. They write to the store and run nothing.
 
 pub(super) mod action;
+pub(super) mod compare;
+pub(super) mod fork;
 pub(super) mod history;
 pub(super) mod list;
 pub(super) mod pause;

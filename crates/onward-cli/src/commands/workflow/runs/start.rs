@@ -3,14 +3,16 @@
 use clap::Args;
 use onward::Engine;
 use onward::workflow::{RunStart, StartedRun};
+use onward_store::StoreReads;
 use serde_json::json;
 
 use crate::commands::run::read_input;
 use crate::commands::submit;
 use crate::commands::workflow::reference::Reference;
+use crate::commands::workflow::{CARRIER_REMEDY, carriers};
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
-use crate::output::{print_json, print_line};
+use crate::output::{print_json, print_line, remark};
 use crate::store_file;
 
 /// Arguments of `onward workflow start`.
@@ -36,8 +38,8 @@ pub(crate) struct Arguments {
 }
 
 const AFTER_HELP: &str = "\
-The command runs nothing: a process that runs workflows on this store does, such as a program with
-Engine::runs_workflows. `onward run FILE` runs the workflow of a file here and now.";
+The command runs nothing: a process that runs workflows on this store does, such as `onward work --workflows` or a
+program with Engine::runs_workflows. `onward run FILE` runs the workflow of a file here and now.";
 
 /// Starts a run of a stored template.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
@@ -58,6 +60,12 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         return submit::wait(options, &*store, started.id).await;
     }
     print(options, &arguments.template, started)?;
+    let record = store.task(started.id).await?;
+    if let Some(record) = record.filter(|record| !record.state.is_ended())
+        && carriers(&*store, &record.queue, &record.kind).await?.is_empty()
+    {
+        remark(format_args!("no process carries run {} on; {CARRIER_REMEDY}", started.id));
+    }
     Ok(ExitCode::Done)
 }
 

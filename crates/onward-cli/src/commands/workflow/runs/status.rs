@@ -3,16 +3,17 @@
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use onward::workflow::{RunPhase, RunView, StepView};
-use onward_store::TaskId;
+use onward_store::{Store, StoreReads, TaskId};
 use serde_json::{Value, json};
 
 use super::reply::reply_command;
 use crate::apply::for_each;
 use crate::commands::run::colored;
 use crate::commands::workflow::command::open_to_read;
+use crate::commands::workflow::{CARRIER_REMEDY, carriers};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{Align, Table, moment, one_line, optional, print_json, print_line, print_table};
+use crate::output::{Align, Table, moment, one_line, optional, print_json, print_line, print_table, remark};
 
 /// The columns that are shown of a reason, and of a question.
 const REASON_COLUMNS: usize = 100;
@@ -30,14 +31,32 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let engine = open_to_read(options).await?;
     for_each(arguments.runs, options, async |run| {
         let view = engine.run_view(run).await?;
-        if options.json { Ok(print_json(&as_json(&view)?)?) } else { print(&view) }
+        let carriers = carriers_of(&**engine.store(), run).await?;
+        if options.json {
+            return Ok(print_json(&as_json(&view, &carriers)?)?);
+        }
+        print(&view)?;
+        if carriers.is_empty() && !view.is_ended() {
+            remark(format_args!("no process carries run {run} on; {CARRIER_REMEDY}"));
+        }
+        Ok(())
     })
     .await
 }
 
-/// Returns a run with the commands that reply to its questions.
-fn as_json(view: &RunView) -> serde_json::Result<Value> {
+async fn carriers_of(store: &dyn Store, run: TaskId) -> anyhow::Result<Vec<String>> {
+    match store.task(run).await? {
+        Some(record) => carriers(store, &record.queue, &record.kind).await,
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Returns a run with the commands that reply to its questions, and the processes that carry it on.
+fn as_json(view: &RunView, carriers: &[String]) -> serde_json::Result<Value> {
     let mut value = serde_json::to_value(view)?;
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("carried_on_by".to_owned(), json!(carriers));
+    }
     let steps = value.get_mut("steps").and_then(Value::as_array_mut).into_iter().flatten();
     for (fields, step) in steps.zip(&view.steps) {
         if let (Some(command), Some(fields)) = (reply_command(view.id, step), fields.as_object_mut()) {
@@ -56,7 +75,8 @@ fn print(view: &RunView) -> anyhow::Result<()> {
         if let Some(command) = reply_command(view.id, step) {
             let question = step.question.as_deref().unwrap_or("it waits for a signal");
             let question = one_line(question, REASON_COLUMNS);
-            print_line(format_args!("{}: {question}; reply with: {command}", step.name))?;
+            let who = if step.who.is_empty() { String::new() } else { format!("; for {}", step.who.join(", ")) };
+            print_line(format_args!("{}: {question}{who}; reply with: {command}", step.name))?;
         }
     }
     hint(view)

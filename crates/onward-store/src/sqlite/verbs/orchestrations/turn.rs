@@ -316,6 +316,10 @@ impl Transaction<'_> {
         if !live.options.orchestration {
             return Err(Refusal::NotAnOrchestration(task).into());
         }
+        let sub_queue = self.cache.names.sub_queue(live.sub_queue);
+        if sub_queue.is_some_and(|sub_queue| orchestration::is_run(&sub_queue.kind_name)) {
+            return Err(Refusal::RunOfWorkflow(task).into());
+        }
         if let Some(running) = live.running {
             self.end_turn_with(&live, running, reason, TaskState::Cancelled)?;
         } else {

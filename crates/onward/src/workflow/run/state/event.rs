@@ -211,6 +211,21 @@ pub(crate) enum RunEvent {
         #[n(1)]
         run: i64,
     },
+    /// The run began with results of another one.
+    #[n(23)]
+    ForkOfRun {
+        #[n(0)]
+        at: i64,
+        /// The run that was forked.
+        #[n(1)]
+        run: i64,
+    },
+    /// The run that was forked did all that the step has up to here.
+    #[n(24)]
+    StepTakenOver {
+        #[n(0)]
+        step: u32,
+    },
     /// A turn had more events to publish than it may have.
     #[n(21)]
     PublicationsLeftOut {
@@ -231,6 +246,7 @@ impl RunEvent {
             | Self::MomentCame { at }
             | Self::ActionTaken { at, .. }
             | Self::UndoOfRun { at, .. }
+            | Self::ForkOfRun { at, .. }
             | Self::Refused { at, .. } => Some(Timestamp::from_microseconds(*at)),
             _ => None,
         }
@@ -246,6 +262,7 @@ impl RunEvent {
             | Self::BatchStopped { step }
             | Self::StepPending { step, .. }
             | Self::SignalTaken { step }
+            | Self::StepTakenOver { step }
             | Self::UndoEnded { step, .. }
             | Self::UndoRetried { step } => Some(*step),
             _ => None,
@@ -275,6 +292,8 @@ impl RunEvent {
             Self::UndoEnded { .. } => "undo_ended",
             Self::UndoRetried { .. } => "undo_retried",
             Self::UndoOfRun { .. } => "undo_of_run",
+            Self::ForkOfRun { .. } => "fork_of_run",
+            Self::StepTakenOver { .. } => "step_taken_over",
             Self::PublicationsLeftOut { .. } => "events_left_out",
         }
     }

@@ -59,7 +59,11 @@ impl RunState {
             RunEvent::UndoEnded { step, error } => self.undo_ended(template, *step as usize, error.as_deref()),
             RunEvent::UndoRetried { step } => self.undo_retried(*step as usize),
             RunEvent::UndoOfRun { .. } => self.is_undo_run = true,
-            RunEvent::MomentCame { .. } | RunEvent::Refused { .. } | RunEvent::PublicationsLeftOut { .. } => {}
+            RunEvent::StepTakenOver { step } => self.step_taken_over(*step as usize),
+            RunEvent::MomentCame { .. }
+            | RunEvent::Refused { .. }
+            | RunEvent::ForkOfRun { .. }
+            | RunEvent::PublicationsLeftOut { .. } => {}
         }
     }
 
@@ -193,6 +197,20 @@ impl RunState {
         let taken = Arc::make_mut(&mut self.signals).remove(place);
         if let (Some((_, payload)), Some(record)) = (taken, self.steps.get_mut(step)) {
             record.result = StepResult::Kept(payload);
+        }
+    }
+
+    /// Marks a step as done by another run, so that this run does not undo it.
+    fn step_taken_over(&mut self, step: usize) {
+        self.change_batch(step, |batch| {
+            for index in 0..batch.items.len() {
+                if let Some(item) = batch.items.get_mut(index) {
+                    item.may_have_happened = false;
+                }
+            }
+        });
+        if let Some(record) = self.steps.get_mut(step) {
+            record.may_have_happened = false;
         }
     }
 

@@ -9,6 +9,7 @@ pub(in crate::workflow::run) mod pages;
 pub(in crate::workflow::run) mod phase;
 pub(in crate::workflow::run) mod reason;
 pub(in crate::workflow::run) mod references;
+pub(in crate::workflow::run) mod result_source;
 pub(in crate::workflow::run) mod run_state;
 pub(in crate::workflow::run) mod step_state;
 pub(in crate::workflow::run) mod undo_state;

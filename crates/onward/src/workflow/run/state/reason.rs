@@ -40,6 +40,12 @@ pub(crate) enum Reason {
     /// No answer came before the deadline.
     #[n(9)]
     Deadline,
+    /// The run that was forked did it.
+    #[n(10)]
+    TakenOver,
+    /// The start of the run selected other steps.
+    #[n(11)]
+    NotSelected,
 }
 
 impl Reason {
@@ -56,6 +62,8 @@ impl Reason {
             Self::Action => "an action decided it".to_owned(),
             Self::Timeout => "the run took longer than its `timeout`".to_owned(),
             Self::Deadline => "no answer came before the deadline".to_owned(),
+            Self::TakenOver => "taken over from the run that was forked".to_owned(),
+            Self::NotSelected => "the start of the run selected other steps".to_owned(),
         }
     }
 }

@@ -42,6 +42,20 @@ pub enum StepState {
 }
 
 impl StepState {
+    /// Every state.
+    pub const ALL: [Self; 10] = [
+        Self::Pending,
+        Self::Open,
+        Self::Waiting,
+        Self::Completed,
+        Self::Failed,
+        Self::Dead,
+        Self::Expired,
+        Self::Cancelled,
+        Self::Skipped,
+        Self::Unreached,
+    ];
+
     /// Returns the name, which expressions read too.
     #[must_use]
     pub fn as_str(self) -> &'static str {

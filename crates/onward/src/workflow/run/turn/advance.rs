@@ -140,6 +140,7 @@ impl<'a> Turn<'a> {
             Arrival::Cancel => self.take_cancel(),
             Arrival::Moment => self.take_moment(),
             Arrival::UndoOfRun { run } => self.take_undo_of_run(run),
+            Arrival::Fork { run, events } => Ok(self.begin_fork(run, events)),
             Arrival::Action(action) => self.take_action(action),
         }
     }
@@ -151,6 +152,16 @@ impl<'a> Turn<'a> {
         self.record(RunEvent::Started { at: self.at() });
         self.judges_all = true;
         true
+    }
+
+    /// Begins a run that takes steps of another one over.
+    fn begin_fork(&mut self, run: Option<TaskId>, events: Vec<RunEvent>) -> bool {
+        let begins = self.begin_run();
+        if begins {
+            run.iter().for_each(|run| self.record(RunEvent::ForkOfRun { at: self.at(), run: run.0 }));
+            events.into_iter().for_each(|event| self.record(event));
+        }
+        begins
     }
 
     /// Returns the time of the turn as events have it.

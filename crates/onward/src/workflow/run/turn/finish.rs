@@ -118,9 +118,13 @@ impl Turn<'_> {
     /// Returns the result of a completed run.
     fn result(&self) -> Result<Json, Trouble> {
         let template = &self.context.template;
+        if !self.context.only.is_empty() {
+            // The result of the whole may need steps that did not run.
+            return Ok(Json::of(self.results_of(&self.context.only)?));
+        }
         let value = match &template.result {
             Some(result) => self.value("result", result)?,
-            None => self.default_result()?,
+            None => self.results_of(&template.graph.last().collect::<Vec<_>>())?,
         };
         let checked = schemas::check(self.context.schemas.run.as_ref(), &value);
         checked
@@ -128,13 +132,13 @@ impl Turn<'_> {
         Ok(Json::of(value))
     }
 
-    fn default_result(&self) -> Result<Value, Trouble> {
-        let last: Vec<usize> = self.context.template.graph.last().collect();
+    /// Returns the result of the only step, or a map of the steps' results.
+    fn results_of(&self, last: &[usize]) -> Result<Value, Trouble> {
         let result = |step: &usize| match self.state.steps.get(*step) {
             Some(record) => self.result_of(record),
             None => Ok(Value::Null),
         };
-        if let [only] = last.as_slice() {
+        if let [only] = last {
             return Ok(result(only)?);
         }
         let results: Vec<_> = last.iter().map(|step| result(step).map(|result| (*step, result))).collect();

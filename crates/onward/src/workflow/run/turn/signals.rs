@@ -55,6 +55,17 @@ pub(crate) fn check_signal(
     Ok(step)
 }
 
+/// Returns the people and roles who may send the next signal of a name; none for everyone.
+pub(crate) fn repliers<'c>(context: &'c RunContext, state: &RunState, name: &str) -> &'c [String] {
+    let template = &context.template;
+    let steps = template.graph.order().iter().filter(|step| !state.step_state(**step).is_ended());
+    let mut signals = steps.filter_map(|step| match &template.steps.get(*step)?.action {
+        StepAction::Signal(signal) if signal.name == name => Some(signal),
+        _ => None,
+    });
+    signals.next().and_then(|signal| signal.ask.as_ref()).map_or(&[], |ask| &ask.who)
+}
+
 fn check_answer(context: &RunContext, step: usize, payload: &Value) -> Result<(), String> {
     let schema = context.schemas.of(step).and_then(|schemas| schemas.ask.as_ref());
     schemas::check(schema, payload).map_err(|fault| format!("the answer does not fit the question: {fault}"))

@@ -1,0 +1,6 @@
+//! `onward import …`
+
+mod command;
+mod crontab;
+
+pub(crate) use command::{Command, run};
