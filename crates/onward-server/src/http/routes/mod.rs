@@ -3,8 +3,12 @@
 
 mod audit;
 mod bulk;
+mod dead;
+mod dead_retry;
 mod events;
+mod groups;
 mod health;
+mod inbox;
 mod keys;
 mod limits;
 mod openapi;
@@ -12,6 +16,7 @@ mod orchestrations;
 mod overview;
 mod queues;
 mod route;
+mod run_graph;
 mod runs;
 mod schedules;
 mod sign_in;
