@@ -19,6 +19,7 @@ const TABLE: &str = "
 - GET /v1/health/ready
 - GET /v1/openapi.json
 - GET /v1/sign-in
+viewer GET /metrics
 viewer GET /v1/tasks
 operator POST /v1/tasks
 operator POST /v1/tasks:batch
@@ -116,16 +117,16 @@ fn request(route: &RouteInfo) -> Request {
     Request::new(route.method.as_str(), &path)
 }
 
-async fn key(api: &Api, role: Role, expires_after: Option<Duration>) -> (String, String) {
-    let (key, record) = api.keys.create(NewKey { name: "k".to_owned(), role, expires_after }).await.unwrap();
+async fn key(api: &Api, name: &str, role: Role, expires_after: Option<Duration>) -> (String, String) {
+    let (key, record) = api.keys.create(NewKey { name: name.to_owned(), role, expires_after }).await.unwrap();
     (key, record.id)
 }
 
 /// Shows: W8
 async fn every_route_refuses_each_credential_that_is_not_enough(api: Api) {
-    let (expired, _) = key(&api, Role::Admin, Some(Duration::from_secs(60))).await;
-    let (revoked, id) = key(&api, Role::Admin, None).await;
-    let (other, _) = key(&api, Role::Admin, None).await;
+    let (expired, _) = key(&api, "expired", Role::Admin, Some(Duration::from_secs(60))).await;
+    let (revoked, id) = key(&api, "revoked", Role::Admin, None).await;
+    let (other, _) = key(&api, "other", Role::Admin, None).await;
     let wrong = format!("{}{}", &other[..other.len() - 1], if other.ends_with('A') { 'B' } else { 'A' });
     api.keys.revoke(&id).await.unwrap();
     api.clock.advance(Duration::from_secs(60));

@@ -8,6 +8,7 @@ on_every_store! {
     a_queue_is_changed_paused_and_resumed,
     a_limit_is_changed_only_as_it_was_read,
     a_schedule_is_changed_only_as_it_was_read,
+    one_of_several_conditional_changes_succeeds,
     a_schedule_is_paused_fired_and_backfilled,
     the_overview_has_queues_limits_and_kinds,
     the_overview_says_what_holds_a_queue_back,
@@ -121,4 +122,29 @@ async fn a_queue_is_purged_by_its_name(api: Api) {
     api.get("/v1/tasks/1").await.expect_problem(404, "not_found");
     let none = json!({"state": "waiting", "confirm": "none"});
     api.post("/v1/queues/none/purge", none).await.expect_problem(404, "not_found");
+}
+
+/// Shows: W8
+async fn one_of_several_conditional_changes_succeeds(api: Api) {
+    let other = api.another(onward_server::http::ServerOptions::default()).await;
+    let schedule = json!({"every": "1h", "task": {"kind": "k"}});
+    for (path, first, next) in [
+        ("/v1/limits/kind:k", json!({"concurrency": 1}), |number| json!({"concurrency": number + 2})),
+        (
+            "/v1/schedules/night",
+            schedule,
+            |number: u32| json!({"every": format!("{}h", number + 2), "task": {"kind": "k"}}),
+        ),
+    ] as [(&str, serde_json::Value, fn(u32) -> serde_json::Value); 2]
+    {
+        let tag = api.put(path, first).await.header("etag").unwrap().to_owned();
+        let changes = (0..8).map(|number| {
+            let server = if number % 2 == 0 { &api } else { &other };
+            server.send(server.request("PUT", path).header("if-match", &tag).json(&next(number)))
+        });
+        let changed = futures_util::future::join_all(changes).await;
+        let done = changed.iter().filter(|response| response.status == 200).count();
+        let refused = changed.iter().filter(|response| response.status == 412).count();
+        assert_eq!((done, refused), (1, 7), "{path}: {changed:?}");
+    }
 }

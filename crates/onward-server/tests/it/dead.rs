@@ -20,8 +20,9 @@ on_every_store! {
 /// Makes a dead letter for each kind and error. Returns the ids.
 async fn die(api: &Api, errors: &[(&str, &str)]) -> Vec<String> {
     let engine = api.engine().await;
-    for (kind, _) in errors {
-        engine.handle_json(kind, |_, error: Value| async move {
+    let kinds: std::collections::BTreeSet<&str> = errors.iter().map(|(kind, _)| *kind).collect();
+    for kind in kinds {
+        engine.handle_json(kind, |error: Value, _| async move {
             Err::<Value, _>(Failure::retryable(error.as_str().unwrap_or_default()))
         });
     }

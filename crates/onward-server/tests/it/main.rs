@@ -31,6 +31,8 @@ mod keys;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
+mod metrics;
+#[cfg(test)]
 mod openapi;
 #[cfg(test)]
 mod problems;

@@ -87,7 +87,7 @@ async fn a_run_waits_for_a_signal(api: Api) {
 
 /// Shows: W8
 async fn a_run_is_drawn(api: Api) {
-    let text = "name: fork\nsteps:\n  a: {task: hello}\n  b: {task: hello, after: a}\n  c: {task: hello, after: a}\n  d: {task: hello, after: [a, b, c]}\n";
+    let text = "name: fork\nsteps:\n  a: {task: hello}\n  b: {task: hello, depends_on: [a]}\n  c: {task: hello, depends_on: [a]}\n  d: {task: hello, depends_on: [a, b, c]}\n";
     put(&api, "fork", text).await.expect(200);
     let id = api.post("/v1/templates/fork/runs", json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
     let graph = api.get(&format!("/v1/runs/{id}/graph")).await.expect(200);
@@ -142,6 +142,11 @@ async fn an_orchestration_is_started_signalled_and_terminated(api: Api) {
     assert_eq!(api.post("/v1/orchestrations", start.clone()).await.expect(201)["id"], "1");
     assert_eq!(api.post("/v1/orchestrations", start).await.expect(200)["outcome"], "duplicate");
     api.post("/v1/orchestrations/1/signals/paid", json!(5)).await.expect(204);
+    // A client such as curl declares another content type.
+    let signal = || api.request("POST", "/v1/orchestrations/1/signals/paid");
+    api.send(signal().header("content-type", "application/x-www-form-urlencoded").body("5")).await.expect(204);
+    api.send(signal().body("5")).await.expect(204);
+    api.send(signal().body("paid")).await.expect_problem(400, "malformed");
     api.post("/v1/orchestrations/1/pause", json!({})).await.expect(204);
     assert_eq!(api.get("/v1/orchestrations/1").await.expect(200)["paused"], true);
     api.post("/v1/orchestrations/1/resume", json!({})).await.expect(204);

@@ -7,6 +7,7 @@ use onward_store::{Limit, LimitScope, Name, Scope, StoreReads as _, TaskFilter, 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::limits::limit_guard;
 use super::route::{Access, Route, route};
 use crate::http::access::Role;
 use crate::http::problem::Problem;
@@ -116,8 +117,9 @@ async fn show(call: Call) -> Reply {
 
 async fn change(call: Call) -> Reply {
     let patch: LimitPatch = call.json()?;
-    let name = call.name("group")?;
-    let _: Limit = call.server.engine.set_limit(patch.of(LimitScope::Group(name))).await?;
+    let scope = LimitScope::Group(call.name("group")?);
+    call.guard(limit_guard(&scope)).await?;
+    let _: Limit = call.server.engine.set_limit(patch.of(scope)).await?;
     json(&group(&call).await?)
 }
 

@@ -11,6 +11,7 @@ mod health;
 mod inbox;
 mod keys;
 mod limits;
+mod metrics;
 mod openapi;
 mod orchestrations;
 mod overview;

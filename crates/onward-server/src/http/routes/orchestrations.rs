@@ -113,7 +113,7 @@ async fn show(call: Call) -> Reply {
 }
 
 async fn signal(call: Call) -> Reply {
-    let payload: Value = if call.body.is_empty() { Value::Null } else { call.json()? };
+    let payload = call.any_json()?;
     let to = Recipient::Task(call.task()?);
     call.server.engine.send(to, call.parameter("name"), payload.to_string().into()).await?;
     no_content()

@@ -1,10 +1,11 @@
 //! `/v1/queues`.
 
 use axum::http::Method;
-use onward_store::{Name, Scope, StoreReads as _, TaskFilter, TaskState, Timestamp};
+use onward_store::{LimitScope, Name, Scope, StoreReads as _, TaskFilter, TaskState, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::limits::limit_guard;
 use super::route::{Access, Route, route};
 use crate::http::access::Role;
 use crate::http::problem::{Code, Problem};
@@ -83,7 +84,10 @@ fn own_queue(call: &Call) -> Result<Name, Problem> {
 
 async fn change(call: Call) -> Reply {
     let change: QueueChange = call.json()?;
-    call.server.engine.set_queue(change.of(own_queue(&call)?)).await?;
+    let queue = own_queue(&call)?;
+    // The concurrency of a queue is its limit.
+    call.guard(limit_guard(&LimitScope::Queue(queue.clone()))).await?;
+    call.server.engine.set_queue(change.of(queue)).await?;
     show(call).await
 }
 

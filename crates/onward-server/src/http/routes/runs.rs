@@ -277,7 +277,7 @@ async fn act(call: Call) -> Reply {
 }
 
 async fn signal(call: Call) -> Reply {
-    let payload: Value = if call.body.is_empty() { Value::Null } else { call.json()? };
+    let payload = call.any_json()?;
     call.server.engine.signal_run(run_id(&call).await?, call.parameter("name"), &payload).await?;
     no_content()
 }

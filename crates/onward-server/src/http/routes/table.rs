@@ -2,14 +2,15 @@
 
 use super::route::{Route, RouteInfo};
 use super::{
-    audit, bulk, dead, events, groups, health, inbox, keys, limits, orchestrations, overview, queues, run_graph, runs,
-    schedules, sign_in, submit, task_actions, tasks, templates,
+    audit, bulk, dead, events, groups, health, inbox, keys, limits, metrics, orchestrations, overview, queues,
+    run_graph, runs, schedules, sign_in, submit, task_actions, tasks, templates,
 };
 
 /// Returns all routes.
 pub(crate) fn all_routes() -> Vec<Route> {
     [
         health::table(),
+        metrics::table(),
         sign_in::table(),
         submit::table(),
         tasks::table(),
