@@ -87,7 +87,10 @@ async fn a_run_waits_for_a_signal(api: Api) {
 
 /// Shows: W8
 async fn a_run_is_drawn(api: Api) {
-    let text = "name: fork\nsteps:\n  a: {task: hello}\n  b: {task: hello, depends_on: [a]}\n  c: {task: hello, depends_on: [a]}\n  d: {task: hello, depends_on: [a, b, c]}\n";
+    let text = concat!(
+        "name: fork\nsteps:\n  a: {task: hello}\n  b: {task: hello, depends_on: [a]}\n",
+        "  c: {task: hello, depends_on: [a]}\n  d: {task: hello, depends_on: [a, b, c]}\n",
+    );
     put(&api, "fork", text).await.expect(200);
     let id = api.post("/v1/templates/fork/runs", json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
     let graph = api.get(&format!("/v1/runs/{id}/graph")).await.expect(200);
