@@ -60,8 +60,17 @@ pub const AUDIT_KEPT: Duration = Duration::from_secs(90 * 24 * 3600);
 /// The largest number of records that one request prunes in passing.
 pub const PRUNED_IN_PASSING: usize = 100;
 
-/// The largest number of keys that a store lists.
-pub const KEYS: usize = 1000;
+/// The time for which a server trusts its last check of the key of an event stream.
+pub const KEY_CHECK: Duration = Duration::from_secs(5);
+
+/// The largest number of keys whose last check a server keeps.
+pub const KEYS_CHECKED: usize = 10_000;
+
+/// The time for which a server logs and audits one refused credential, and counts the others.
+pub const REFUSALS_COUNTED: Duration = Duration::from_secs(10);
+
+/// The largest number of queues, kinds or scopes that a metric names; the others are joined.
+pub const METRIC_VALUES: usize = 200;
 
 /// The longest name of a key, in bytes.
 pub const KEY_NAME_BYTES: usize = 128;

@@ -13,6 +13,7 @@ pub mod bounds;
 mod change;
 mod listen;
 mod live;
+mod metrics;
 mod pipeline;
 mod problem;
 mod request;
@@ -22,6 +23,7 @@ mod wire;
 
 pub use access::{KeyRecord, KeyState, Keys, NewKey, Role};
 pub use listen::{Listener, check_address};
+pub use metrics::{METRICS, Metric};
 pub use problem::Code;
 pub use routes::{RouteInfo, openapi_json, routes};
 pub use server::{Server, ServerOptions};

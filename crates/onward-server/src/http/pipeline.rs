@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, FromRequestParts as _, RawPathParams};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Method, Request, Response};
+use axum::http::{Extensions, HeaderValue, Method, Request, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use futures_util::FutureExt as _;
 
@@ -56,10 +56,21 @@ async fn serve(server: Arc<Server>, route: Arc<Route>, request: Request<Body>) -
     }
     let id = server.request_id();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let address = address(request.extensions());
     let response = match handle(&server, &route, request, &id).await {
         Ok(response) => response,
-        Err(problem) => problem.into_response(&id),
+        Err(problem) => {
+            if problem.code == Code::CredentialInvalid {
+                note_refusal(&server, &path, address, &id);
+            }
+            problem.into_response(&id)
+        }
     };
+    let status = response.status();
+    server.request_counts.count(status);
+    if status.is_server_error() && !server.is_stopping() {
+        tracing::error!(request = id, %method, path, status = status.as_u16(), "a request failed");
+    }
     if method != Method::GET && response.status().is_success() {
         tracing::info!(request = id, %method, path, status = response.status().as_u16(), "a change");
     }
@@ -67,6 +78,23 @@ async fn serve(server: Arc<Server>, route: Arc<Route>, request: Request<Body>) -
         prune(&server);
     }
     with_id(response, &id)
+}
+
+/// Logs a refused credential and writes an audit record of it, if it is the first of a burst.
+fn note_refusal(server: &Arc<Server>, path: &str, address: Option<String>, id: &str) {
+    let clock = server.store.clock();
+    let Some(count) = server.refusals.count(clock.steady()) else { return };
+    let from = address.as_deref().unwrap_or_default();
+    tracing::warn!(request = id, path, from, count, "a credential was refused");
+    let action = format!("refused credential, {count} since the last record");
+    let record = AuditRecord::new(&Actor::unknown(), address, id, action, path);
+    let server = Arc::clone(server);
+    tokio::spawn(async move {
+        let written = async { server.store.apply(vec![record.document(clock.now(), 0)?]).await };
+        if let Err(error) = written.await {
+            tracing::warn!(%error, "the audit record of a refused credential could not be written");
+        }
+    });
 }
 
 /// Prunes old records beside the request.
@@ -107,7 +135,7 @@ async fn handle(server: &Arc<Server>, route: &Arc<Route>, request: Request<Body>
         Ok(parameters) => parameters.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         Err(_) => return Err(Problem::new(Code::Malformed, "the path is not UTF-8", "encode it as UTF-8")),
     };
-    let (audit, address) = (route.is_audited(), address(&parts));
+    let address = address(&parts.extensions);
     let Parts { uri, headers, .. } = parts;
     let mut call = Call { server: Arc::clone(server), actor, parameters, uri, headers, body, repeats: None };
     route.check_shape(&call)?;
@@ -115,7 +143,9 @@ async fn handle(server: &Arc<Server>, route: &Arc<Route>, request: Request<Body>
     if let Some(request) = &idempotency {
         call.repeats = repeated(server, request).await?;
     }
-    let audit = call.actor.as_ref().filter(|_| audit).map(|actor| record(actor, address, id, route, &call));
+    let link = Actor::of_link();
+    let author = if route.is_used_up() { Some(&link) } else { call.actor.as_ref().filter(|_| route.is_audited()) };
+    let audit = author.map(|actor| record(actor, address, id, route, &call));
     run(route, call, Arc::new(ChangeScope::new(audit, idempotency))).await
 }
 
@@ -147,8 +177,8 @@ fn record(actor: &Actor, address: Option<String>, id: &str, route: &Route, call:
     AuditRecord::new(actor, address, id, format!("{} {}", route.method, route.path), call.uri.path())
 }
 
-fn address(parts: &Parts) -> Option<String> {
-    parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(address)| address.ip().to_string())
+fn address(extensions: &Extensions) -> Option<String> {
+    extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(address)| address.ip().to_string())
 }
 
 /// Returns the idempotency key of a request.
@@ -175,8 +205,8 @@ fn idempotency(route: &Route, call: &Call) -> Result<Option<Idempotency>, Proble
 async fn repeated(server: &Server, request: &Idempotency) -> Result<Option<Idempotency>, Problem> {
     match find_request(&*server.store, request).await? {
         None => Ok(None),
-        Some(true) => Ok(Some(request.clone())),
-        Some(false) => Err(Problem::new(
+        Some(Some(first)) => Ok(Some(first)),
+        Some(None) => Err(Problem::new(
             Code::IdempotencyMismatch,
             "the idempotency key was used with another body, query or content type",
             "use a new key for a new request",

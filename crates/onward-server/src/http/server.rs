@@ -11,10 +11,11 @@ use onward_store::{Error, Store};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::access::{KeyFile, KeyState, Keys, OneTimeLink, Role};
+use super::access::{KeyChecks, KeyFile, KeyState, Keys, OneTimeLink, Refusals, Role};
 use super::bounds;
 use super::change::{Pruner, RecordingStore};
 use super::live::EventFeed;
+use super::metrics::RequestCounts;
 use super::pipeline::make_router;
 
 /// The options of a server.
@@ -50,6 +51,9 @@ pub struct Server {
     pub(crate) feed: EventFeed,
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) pruner: Pruner,
+    pub(crate) refusals: Refusals,
+    pub(crate) request_counts: RequestCounts,
+    pub(crate) key_checks: KeyChecks,
     pub(crate) options: ServerOptions,
     /// Cancelled when streams are to end.
     pub(crate) stopping: CancellationToken,
@@ -60,7 +64,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Opens a server on a store. It writes the key file, if the options name one.
+    /// Opens a server on a store. It writes the key file, if the options name one and no other
+    /// running server has written it.
     ///
     /// # Errors
     /// The store's error if it cannot be used; an error if the key file cannot be written.
@@ -69,7 +74,7 @@ impl Server {
         let engine = Engine::builder().store(Arc::clone(&store)).open().await?;
         let keys = Keys::new(Arc::clone(&store));
         let key_file = match &options.key_file_beside {
-            Some(path) => Some(KeyFile::write(path, keys.clone()).await?),
+            Some(path) => KeyFile::write(path, keys.clone()).await?,
             None => None,
         };
         let clock = store.clock();
@@ -78,10 +83,13 @@ impl Server {
             feed: EventFeed::new(Arc::clone(&store)),
             streams: Arc::new(Semaphore::new(options.streams.min(bounds::STREAMS))),
             pruner: Pruner::default(),
+            refusals: Refusals::default(),
+            request_counts: RequestCounts::default(),
+            key_checks: KeyChecks::default(),
             stopping: CancellationToken::new(),
             is_stopping: AtomicBool::new(false),
             requests: AtomicU64::new(0),
-            started: format!("{:x}", clock.now().as_microseconds()),
+            started: format!("{:x}{:08x}", clock.now().as_microseconds(), fastrand::u32(..)),
             key_file: tokio::sync::Mutex::new(key_file),
             engine,
             store,
@@ -101,16 +109,15 @@ impl Server {
     /// # Errors
     /// The store's error if it could not be read.
     pub async fn first_admin_token(&self) -> Result<Option<String>, Error> {
-        let is_admin = |key: &super::KeyRecord| {
-            key.role == Role::Admin && key.state == KeyState::Active && key.name != KeyFile::NAME
-        };
+        let is_admin =
+            |key: &super::KeyRecord| key.role == Role::Admin && key.state == KeyState::Active && !key.is_key_file;
         if self.keys.list().await?.iter().any(is_admin) {
             return Ok(None);
         }
         self.link.issue().map(Some)
     }
 
-    /// Returns the path of the key file, if the server has one.
+    /// Returns the path of the key file, if the server has written one.
     pub async fn key_file(&self) -> Option<PathBuf> {
         self.key_file.lock().await.as_ref().map(|file| file.path().to_owned())
     }
@@ -136,8 +143,7 @@ impl Server {
         self.is_stopping.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of a new request. It is unique among servers that were started at
-    /// different times.
+    /// Returns the number of a new request. It is unique among the requests of all servers.
     pub(crate) fn request_id(&self) -> String {
         format!("{}-{}", self.started, self.requests.fetch_add(1, Ordering::Relaxed))
     }

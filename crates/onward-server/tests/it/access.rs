@@ -19,6 +19,7 @@ const TABLE: &str = "
 - GET /v1/health/ready
 - GET /v1/openapi.json
 - GET /v1/sign-in
+viewer GET /metrics
 viewer GET /v1/tasks
 operator POST /v1/tasks
 operator POST /v1/tasks:batch
@@ -44,6 +45,18 @@ viewer GET /v1/queues/{queue}
 operator PATCH /v1/queues/{queue}
 operator POST /v1/queues/{queue}/pause
 operator POST /v1/queues/{queue}/resume
+operator POST /v1/queues/{queue}/purge
+viewer GET /v1/dead
+viewer GET /v1/dead/{cause}
+operator POST /v1/dead/{cause}/canary
+operator POST /v1/dead/{cause}/retry
+operator POST /v1/dead/{cause}/discard
+viewer GET /v1/groups
+viewer GET /v1/groups/{group}
+operator PATCH /v1/groups/{group}
+operator POST /v1/groups/{group}/pause
+operator POST /v1/groups/{group}/resume
+viewer GET /v1/inbox
 viewer GET /v1/limits
 viewer GET /v1/limits/{scope}
 operator PUT /v1/limits/{scope}
@@ -66,6 +79,7 @@ developer PUT /v1/templates/{name}
 operator POST /v1/templates/{name}/runs
 viewer GET /v1/runs
 viewer GET /v1/runs/{id}
+viewer GET /v1/runs/{id}/graph
 operator POST /v1/runs/{id}/actions
 operator POST /v1/runs/{id}/signals/{name}
 operator POST /v1/runs/{id}/pause
@@ -103,16 +117,16 @@ fn request(route: &RouteInfo) -> Request {
     Request::new(route.method.as_str(), &path)
 }
 
-async fn key(api: &Api, role: Role, expires_after: Option<Duration>) -> (String, String) {
-    let (key, record) = api.keys.create(NewKey { name: "k".to_owned(), role, expires_after }).await.unwrap();
+async fn key(api: &Api, name: &str, role: Role, expires_after: Option<Duration>) -> (String, String) {
+    let (key, record) = api.keys.create(NewKey { name: name.to_owned(), role, expires_after }).await.unwrap();
     (key, record.id)
 }
 
 /// Shows: W8
 async fn every_route_refuses_each_credential_that_is_not_enough(api: Api) {
-    let (expired, _) = key(&api, Role::Admin, Some(Duration::from_secs(60))).await;
-    let (revoked, id) = key(&api, Role::Admin, None).await;
-    let (other, _) = key(&api, Role::Admin, None).await;
+    let (expired, _) = key(&api, "expired", Role::Admin, Some(Duration::from_secs(60))).await;
+    let (revoked, id) = key(&api, "revoked", Role::Admin, None).await;
+    let (other, _) = key(&api, "other", Role::Admin, None).await;
     let wrong = format!("{}{}", &other[..other.len() - 1], if other.ends_with('A') { 'B' } else { 'A' });
     api.keys.revoke(&id).await.unwrap();
     api.clock.advance(Duration::from_secs(60));

@@ -33,8 +33,11 @@ impl Api {
     pub(crate) async fn start_with(store: Arc<dyn Store>, clock: Arc<ManualClock>, options: ServerOptions) -> Self {
         let keys = Keys::new(Arc::clone(&store));
         let mut roles = Vec::new();
+        let others = keys.list().await.unwrap().len();
         for role in Role::ALL {
-            let new = NewKey { name: role.to_string(), role, expires_after: None };
+            // A second server on the store has keys of its own, with names of their own.
+            let name = if others == 0 { role.to_string() } else { format!("{role} {others}") };
+            let new = NewKey { name, role, expires_after: None };
             roles.push((role, keys.create(new).await.unwrap().0));
         }
         let listener = Listener::bind(([127, 0, 0, 1], 0).into()).await.unwrap();

@@ -4,18 +4,21 @@ use onward_server::http::Role;
 use serde_json::json;
 
 use crate::api::Api;
+use crate::client::Request;
 
 on_every_store! {
     a_change_is_recorded_with_its_actor,
     a_refused_change_leaves_no_record,
     a_read_and_a_submit_leave_no_record,
     records_are_read_in_pages,
+    a_sign_in_is_recorded,
+    a_burst_of_refused_credentials_leaves_one_record,
 }
 
 /// Shows: W8
 async fn a_change_is_recorded_with_its_actor(api: Api) {
     api.submit("k").await;
-    let request = crate::client::Request::new("POST", "/v1/tasks/1/cancel").key(api.key(Role::Operator));
+    let request = Request::new("POST", "/v1/tasks/1/cancel").key(api.key(Role::Operator));
     let changed = api.send(request).await;
     let id = changed.header("x-request-id").unwrap().to_owned();
     changed.expect(200);
@@ -59,4 +62,38 @@ async fn records_are_read_in_pages(api: Api) {
     let since = second["items"][0]["at"].as_str().unwrap();
     let last = api.get(&format!("/v1/audit?since={since}")).await.expect(200);
     assert_eq!(last["items"].as_array().unwrap().len(), 1, "{last}");
+}
+
+/// Shows: W8
+async fn a_sign_in_is_recorded(api: Api) {
+    for key in api.keys.list().await.unwrap().iter().filter(|key| key.role == Role::Admin) {
+        api.keys.revoke(&key.id).await.unwrap();
+    }
+    let token = api.server.first_admin_token().await.unwrap().unwrap();
+    let signed_in = api.send(Request::new("GET", &format!("/v1/sign-in?token={token}"))).await.expect(200);
+    let key = signed_in["key"].as_str().unwrap();
+    let audit = api.send(Request::new("GET", "/v1/audit").key(key)).await.expect(200);
+    let record = &audit["items"][0];
+    assert_eq!((&record["name"], &record["action"]), (&json!("one-time link"), &json!("GET /v1/sign-in")), "{audit}");
+    assert!(!audit.to_string().contains(&token), "{audit}");
+}
+
+/// Shows: W8
+async fn a_burst_of_refused_credentials_leaves_one_record(api: Api) {
+    let wrong = || api.send(Request::new("GET", "/v1/queues").key("onward_0123456789abcdef_x"));
+    for _ in 0..5 {
+        wrong().await.expect_problem(401, "credential_invalid");
+    }
+    // The record is written beside the request.
+    let records = async || loop {
+        let audit = api.get("/v1/audit").await.expect(200)["items"].as_array().unwrap().clone();
+        if !audit.is_empty() {
+            return audit;
+        }
+        tokio::task::yield_now().await;
+    };
+    let records = records().await;
+    assert_eq!(records.len(), 1, "{records:?}");
+    assert_eq!((&records[0]["object"], &records[0]["address"]), (&json!("/v1/queues"), &json!("127.0.0.1")));
+    assert!(records[0]["action"].as_str().unwrap().starts_with("refused credential"), "{records:?}");
 }

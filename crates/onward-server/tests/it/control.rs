@@ -8,8 +8,11 @@ on_every_store! {
     a_queue_is_changed_paused_and_resumed,
     a_limit_is_changed_only_as_it_was_read,
     a_schedule_is_changed_only_as_it_was_read,
+    one_of_several_conditional_changes_succeeds,
     a_schedule_is_paused_fired_and_backfilled,
     the_overview_has_queues_limits_and_kinds,
+    the_overview_says_what_holds_a_queue_back,
+    a_queue_is_purged_by_its_name,
 }
 
 /// Shows: W8
@@ -89,4 +92,59 @@ async fn the_overview_has_queues_limits_and_kinds(api: Api) {
     assert_eq!(overview["kinds"][0]["kind"], "k");
     assert_eq!(api.get("/v1/statistics").await.expect(200)["items"][0]["ended"]["cancelled"], 1);
     assert_eq!(api.get("/v1/workers").await.expect(200)["items"], json!([]));
+}
+
+/// Shows: W8
+async fn the_overview_says_what_holds_a_queue_back(api: Api) {
+    api.submit("k").await;
+    api.post("/v1/queues/default/pause", json!({})).await.expect(200);
+    assert_eq!(api.get("/v1/overview").await.expect(200)["held_back"], json!([]));
+    api.clock.advance(std::time::Duration::from_secs(11));
+    let overview = api.get("/v1/overview").await.expect(200);
+    let held = &overview["held_back"][0];
+    assert_eq!((&held["queue"], &held["task"]), (&json!("default"), &json!("1")), "{overview}");
+    assert!(held["reasons"].to_string().contains("paused"), "{held}");
+    assert_eq!(overview["pauses"][0]["scope"], "queue:default");
+}
+
+/// Shows: W8
+async fn a_queue_is_purged_by_its_name(api: Api) {
+    api.submit("k").await;
+    api.submit("k").await;
+    let purge = |body| api.post("/v1/queues/default/purge", body);
+    let looked = purge(json!({"state": "waiting", "dry_run": true})).await.expect(200);
+    assert_eq!(looked, json!({"selected": 2, "removed": 0}));
+    let unnamed = purge(json!({"state": "waiting", "confirm": "defualt"})).await.expect_problem(409, "conflict");
+    assert_eq!(unnamed["field"], "confirm");
+    purge(json!({"state": "running", "confirm": "default"})).await.expect_problem(422, "invalid");
+    let purged = purge(json!({"state": "waiting,scheduled", "confirm": "default"})).await.expect(200);
+    assert_eq!(purged["removed"], 2);
+    api.get("/v1/tasks/1").await.expect_problem(404, "not_found");
+    let none = json!({"state": "waiting", "confirm": "none"});
+    api.post("/v1/queues/none/purge", none).await.expect_problem(404, "not_found");
+}
+
+/// Shows: W8
+async fn one_of_several_conditional_changes_succeeds(api: Api) {
+    let other = api.another(onward_server::http::ServerOptions::default()).await;
+    let schedule = json!({"every": "1h", "task": {"kind": "k"}});
+    for (path, first, next) in [
+        ("/v1/limits/kind:k", json!({"concurrency": 1}), |number| json!({"concurrency": number + 2})),
+        (
+            "/v1/schedules/night",
+            schedule,
+            |number: u32| json!({"every": format!("{}h", number + 2), "task": {"kind": "k"}}),
+        ),
+    ] as [(&str, serde_json::Value, fn(u32) -> serde_json::Value); 2]
+    {
+        let tag = api.put(path, first).await.header("etag").unwrap().to_owned();
+        let changes = (0..8).map(|number| {
+            let server = if number % 2 == 0 { &api } else { &other };
+            server.send(server.request("PUT", path).header("if-match", &tag).json(&next(number)))
+        });
+        let changed = futures_util::future::join_all(changes).await;
+        let done = changed.iter().filter(|response| response.status == 200).count();
+        let refused = changed.iter().filter(|response| response.status == 412).count();
+        assert_eq!((done, refused), (1, 7), "{path}: {changed:?}");
+    }
 }

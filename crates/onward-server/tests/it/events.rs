@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use onward_server::http::ServerOptions;
+use onward_server::http::{NewKey, Role, ServerOptions, bounds};
 use onward_store::{Outcome, Prune, Write};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -17,6 +17,9 @@ on_every_store! {
     a_long_poll_returns_with_the_first_event,
     a_pruned_position_is_reported_as_a_gap,
     streams_are_bounded,
+    a_stream_ends_when_its_key_is_revoked_here,
+    a_stream_sends_nothing_after_its_key_was_revoked_elsewhere,
+    a_stream_ends_when_its_key_expires,
 }
 
 /// An open event stream.
@@ -35,6 +38,13 @@ impl Stream {
         let mut stream = TcpStream::connect(api.address).await.unwrap();
         stream.write_all(&request.header("accept", "text/event-stream").bytes()).await.unwrap();
         Self(BufReader::new(stream))
+    }
+
+    /// Returns what the stream has sent when it has ended.
+    async fn rest(mut self) -> String {
+        let mut rest = String::new();
+        self.0.read_to_string(&mut rest).await.unwrap();
+        rest
     }
 
     /// Returns the next message. The frames of chunked encoding and comments are skipped: they are
@@ -187,4 +197,42 @@ fn streams_that_are_up_to_date_share_one_read() {
         let _ = tokio::time::timeout(Duration::from_millis(200), streams[0].0.read_u8()).await;
         assert_eq!(store.events.load(Ordering::Relaxed), reads, "idle streams read");
     });
+}
+
+/// Opens a stream with a key of its own, and reads its first event. Returns the stream and the id
+/// of the key.
+async fn with_own_key(api: &Api, expires_after: Option<Duration>) -> (Stream, String) {
+    let new = NewKey { name: "own".to_owned(), role: Role::Viewer, expires_after };
+    let (key, record) = api.keys.create(new).await.unwrap();
+    api.submit("a").await;
+    let mut stream = Stream::open(api, Request::new("GET", "/v1/events").key(&key)).await;
+    assert_eq!(stream.next().await.event, "submitted");
+    (stream, record.id)
+}
+
+/// Shows: W8
+async fn a_stream_ends_when_its_key_is_revoked_here(api: Api) {
+    let (stream, id) = with_own_key(&api, None).await;
+    api.delete(&format!("/v1/keys/{id}")).await.expect(200);
+    api.submit("b").await;
+    let rest = stream.rest().await;
+    assert!(rest.contains("event: bye") && !rest.contains("\"kind\":\"b\""), "{rest}");
+}
+
+/// Shows: W8
+async fn a_stream_sends_nothing_after_its_key_was_revoked_elsewhere(api: Api) {
+    let (stream, id) = with_own_key(&api, None).await;
+    api.keys.revoke(&id).await.unwrap();
+    api.clock.advance(bounds::KEY_CHECK);
+    api.submit("b").await;
+    let rest = stream.rest().await;
+    assert!(rest.contains("event: bye") && !rest.contains("\"kind\":\"b\""), "{rest}");
+}
+
+async fn a_stream_ends_when_its_key_expires(api: Api) {
+    let (stream, _) = with_own_key(&api, Some(Duration::from_secs(60))).await;
+    api.clock.advance(Duration::from_secs(60));
+    api.submit("b").await;
+    let rest = stream.rest().await;
+    assert!(rest.contains("event: bye") && !rest.contains("\"kind\":\"b\""), "{rest}");
 }

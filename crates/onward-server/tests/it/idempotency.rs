@@ -20,6 +20,8 @@ on_every_store! {
     a_repeat_after_the_removal_of_the_task_is_refused,
     a_path_that_creates_nothing_takes_no_key,
     old_records_are_pruned_in_passing,
+    a_repeat_returns_the_first_outcome_word,
+    a_task_with_all_its_tags_takes_a_key,
 }
 
 fn submit(api: &Api, path: &str, key: &str, body: &Value) -> Request {
@@ -130,4 +132,30 @@ async fn old_records_are_pruned_in_passing(api: Api) {
         }
     }
     panic!("{} records are left", records(&api).await);
+}
+
+/// Shows: W8
+async fn a_repeat_returns_the_first_outcome_word(api: Api) {
+    api.post("/v1/tasks", json!({"kind": "k", "key": "a", "priority": 10})).await.expect(201);
+    api.post("/v1/tasks", json!({"kind": "k", "key": "b"})).await.expect(201);
+    let raised = json!({"kind": "k", "key": "a", "priority": 200});
+    let superseded = json!({"kind": "k", "key": "b", "on_duplicate": "supersede"});
+    let rejected = json!({"kind": "k", "key": "a", "on_duplicate": "reject"});
+    for (key, body) in [("1", raised), ("2", superseded), ("3", rejected)] {
+        let first = api.send(submit(&api, "/v1/tasks", key, &body)).await;
+        let (status, first) = (first.status, first.json());
+        assert!(!matches!(first["outcome"].as_str(), None | Some("inserted" | "duplicate")), "{first}");
+        let again = api.send(submit(&api, "/v1/tasks", key, &body)).await;
+        assert_eq!((again.status, again.json()), (status, first));
+    }
+}
+
+/// Shows: W8
+async fn a_task_with_all_its_tags_takes_a_key(api: Api) {
+    let tags: serde_json::Map<String, Value> = (0..32).map(|tag| (format!("t{tag}"), json!("v"))).collect();
+    let body = json!({"kind": "k", "tags": tags});
+    let first = send(&api, &body).await.expect(201);
+    api.submit("between").await;
+    assert_eq!(send(&api, &body).await.expect(201), first);
+    assert_eq!(tasks(&api).await, 2);
 }

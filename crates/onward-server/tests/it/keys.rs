@@ -15,6 +15,11 @@ on_every_store! {
     the_link_expires,
     there_is_no_link_for_a_store_with_an_admin,
     a_key_file_holds_a_key_until_the_server_closes,
+    a_second_server_leaves_the_key_file_of_the_first_alone,
+    the_key_file_of_a_killed_server_is_replaced,
+    a_name_is_that_of_one_active_key,
+    keys_are_listed_in_pages,
+    a_key_with_the_name_of_the_key_file_is_another_owner,
     payloads_are_for_operators,
 }
 
@@ -106,4 +111,83 @@ async fn payloads_are_for_operators(api: Api) {
     }
     get("/v1/tasks/1/payload", Role::Viewer).await.expect_problem(403, "forbidden");
     assert_eq!(get("/v1/tasks/1/payload", Role::Operator).await.text(), "\"secret\"");
+}
+
+fn beside(directory: &tempfile::TempDir) -> ServerOptions {
+    let mut options = ServerOptions::default();
+    options.key_file_beside = Some(directory.path().join("onward.db"));
+    options
+}
+
+/// Returns a request with the header of a key file.
+fn with_file(header: &str, method: &str, path: &str) -> Request {
+    let (name, value) = header.trim().split_once(": ").unwrap();
+    Request::new(method, path).header(&name.to_lowercase(), value)
+}
+
+async fn a_second_server_leaves_the_key_file_of_the_first_alone(api: Api) {
+    let directory = tempfile::tempdir().unwrap();
+    let first = api.another(beside(&directory)).await;
+    let path = first.server.key_file().await.unwrap();
+    let header = std::fs::read_to_string(&path).unwrap();
+    let second = api.another(beside(&directory)).await;
+    assert_eq!(second.server.key_file().await, None);
+    second.server.close().await.unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), header);
+    first.send(with_file(&header, "GET", "/v1/keys")).await.expect(200);
+    first.server.close().await.unwrap();
+    let files: Vec<_> = std::fs::read_dir(directory.path()).unwrap().collect();
+    assert!(files.is_empty(), "{files:?}");
+}
+
+async fn the_key_file_of_a_killed_server_is_replaced(api: Api) {
+    let directory = tempfile::tempdir().unwrap();
+    let first = api.another(beside(&directory)).await;
+    let path = first.server.key_file().await.unwrap();
+    let header = std::fs::read_to_string(&path).unwrap();
+    first.server.close().await.unwrap();
+    // What a killed server leaves is a file that no process has locked.
+    std::fs::write(&path, &header).unwrap();
+    let second = api.another(beside(&directory)).await;
+    let replaced = std::fs::read_to_string(second.server.key_file().await.unwrap()).unwrap();
+    assert_ne!(replaced, header);
+    second.send(with_file(&replaced, "GET", "/v1/keys")).await.expect(200);
+    second.server.close().await.unwrap();
+}
+
+async fn a_name_is_that_of_one_active_key(api: Api) {
+    let create = || api.post("/v1/keys", json!({"name": "ci", "role": "viewer", "expires_after": "1h"}));
+    let first = create().await.expect(201);
+    let second = create().await.expect_problem(422, "invalid");
+    assert!(second["detail"].as_str().unwrap().contains("ci"), "{second}");
+    api.delete(&format!("/v1/keys/{}", first["record"]["id"].as_str().unwrap())).await.expect(200);
+    create().await.expect(201);
+    create().await.expect_problem(422, "invalid");
+    api.clock.advance(Duration::from_secs(3600));
+    create().await.expect(201);
+    let other = || api.post("/v1/keys", json!({"name": "other", "role": "viewer"}));
+    let both = futures_util::future::join_all([other(), other()]).await;
+    assert_eq!(both.iter().filter(|response| response.status == 201).count(), 1);
+}
+
+async fn keys_are_listed_in_pages(api: Api) {
+    let first = api.get("/v1/keys?limit=3").await.expect(200);
+    assert_eq!(first["items"].as_array().unwrap().len(), 3);
+    let next = first["next"].as_str().unwrap();
+    let second = api.get(&format!("/v1/keys?limit=3&cursor={next}")).await.expect(200);
+    assert_eq!((second["items"].as_array().unwrap().len(), &second["next"]), (1, &json!(null)));
+    assert!(!first["items"].as_array().unwrap().contains(&second["items"][0]), "{second}");
+}
+
+async fn a_key_with_the_name_of_the_key_file_is_another_owner(api: Api) {
+    let directory = tempfile::tempdir().unwrap();
+    let other = api.another(beside(&directory)).await;
+    let header = std::fs::read_to_string(other.server.key_file().await.unwrap()).unwrap();
+    let submit = |request: Request| request.header("idempotency-key", "one").json(&json!({"kind": "k"}));
+    let of_file = other.send(submit(with_file(&header, "POST", "/v1/tasks"))).await.expect(201);
+    let forged = json!({"name": "key file", "role": "admin"});
+    let forged = api.post("/v1/keys", forged).await.expect(201)["key"].as_str().unwrap().to_owned();
+    let of_forged = other.send(submit(Request::new("POST", "/v1/tasks").key(&forged))).await.expect(201);
+    assert_ne!(of_file["id"], of_forged["id"]);
+    other.server.close().await.unwrap();
 }

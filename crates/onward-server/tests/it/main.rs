@@ -17,7 +17,11 @@ mod audit;
 #[cfg(test)]
 mod control;
 #[cfg(test)]
+mod dead;
+#[cfg(test)]
 mod events;
+#[cfg(test)]
+mod groups;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
@@ -26,6 +30,8 @@ mod idempotency;
 mod keys;
 #[cfg(test)]
 mod logs;
+#[cfg(test)]
+mod metrics;
 #[cfg(test)]
 mod openapi;
 #[cfg(test)]

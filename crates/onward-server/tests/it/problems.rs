@@ -108,6 +108,10 @@ async fn of_states(api: &Api) -> Vec<(Response, Code)> {
     let conflict = api.post("/v1/orchestrations/1/pause", json!({})).await;
     api.post("/v1/tasks/1/cancel", json!({})).await.expect(200);
     let ended = api.post("/v1/tasks/1/cancel", json!({})).await;
+    let cancelled = api.get("/v1/tasks/1/result").await;
+    let failed = api.submit("k").await;
+    api.post(&format!("/v1/tasks/{failed}/kill"), json!({})).await.expect(200);
+    let failed = api.get(&format!("/v1/tasks/{failed}/result")).await;
     api.post("/v1/tasks", json!({"kind": "k", "key": "one"})).await.expect(201);
     let key_taken = api.post("/v1/tasks/1/retry", json!({})).await;
     api.send(key("b", json!({"kind": "gone"}))).await.expect(201);
@@ -121,6 +125,8 @@ async fn of_states(api: &Api) -> Vec<(Response, Code)> {
         (not_awaited, Code::NotAwaited),
         (conflict, Code::Conflict),
         (ended, Code::AlreadyEnded),
+        (cancelled, Code::TaskCancelled),
+        (failed, Code::TaskFailed),
         (key_taken, Code::KeyTaken),
         (gone, Code::IdempotencyResultGone),
         (changed, Code::Changed),

@@ -12,6 +12,8 @@ on_every_store! {
     a_run_is_started_and_awaited,
     a_run_waits_for_a_signal,
     a_question_is_answered_by_those_whom_it_names,
+    a_run_is_drawn,
+    a_question_is_in_the_inbox_until_its_reply,
     an_action_on_a_run_is_checked,
     an_orchestration_is_started_signalled_and_terminated,
 }
@@ -102,6 +104,46 @@ async fn a_question_is_answered_by_those_whom_it_names(api: Api) {
     }
 }
 
+/// Shows: W8
+async fn a_run_is_drawn(api: Api) {
+    let text = concat!(
+        "name: fork\nsteps:\n  a: {task: hello}\n  b: {task: hello, depends_on: [a]}\n",
+        "  c: {task: hello, depends_on: [a]}\n  d: {task: hello, depends_on: [a, b, c]}\n",
+    );
+    put(&api, "fork", text).await.expect(200);
+    let id = api.post("/v1/templates/fork/runs", json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
+    let graph = api.get(&format!("/v1/runs/{id}/graph")).await.expect(200);
+    let nodes = graph["nodes"].as_array().unwrap();
+    let node = |name: &str| nodes.iter().find(|node| node["step"]["name"] == name).unwrap();
+    let columns: Vec<f64> = ["a", "b", "c", "d"].map(|name| node(name)["x"].as_f64().unwrap()).into();
+    assert_eq!(columns, [0.0, 1.0, 1.0, 2.0], "{graph}");
+    assert_eq!((&graph["columns"], graph["edges"].as_array().unwrap().len()), (&json!(3), 5));
+    let long = graph["edges"].as_array().unwrap().iter().find(|edge| edge["from"] == "a" && edge["to"] == "d").unwrap();
+    assert_eq!(long["waypoints"].as_array().unwrap().len(), 1, "{graph}");
+    assert_eq!(node("a")["step"]["state"], "pending");
+}
+
+/// Shows: W8
+async fn a_question_is_in_the_inbox_until_its_reply(api: Api) {
+    let text =
+        "name: ask\nsteps:\n  approval:\n    signal: approved\n    ask: {title: Ship it?, schema: {type: object}}\n";
+    put(&api, "ask", text).await.expect(200);
+    let engine = workflows(&api).await;
+    let running = run(&engine);
+    let id = api.post("/v1/templates/ask/runs", json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
+    let task = id.parse().unwrap();
+    engine.wait_for_status(task, |status| !status.awaits().is_empty()).await.unwrap();
+    let question = api.get("/v1/inbox").await.expect(200)["items"][0].clone();
+    assert_eq!((&question["run"], &question["step"]), (&json!(id), &json!("approval")), "{question}");
+    assert_eq!((&question["question"], &question["signal"]), (&json!("Ship it?"), &json!("approved")));
+    assert_eq!(question["reply_schema"], json!({"type": "object"}));
+    api.post(&format!("/v1/runs/{id}/signals/approved"), json!({"yes": true})).await.expect(204);
+    engine.wait(task).await.unwrap();
+    assert_eq!(api.get("/v1/inbox").await.expect(200)["items"], json!([]));
+    engine.stop();
+    running.await.unwrap();
+}
+
 async fn an_action_on_a_run_is_checked(api: Api) {
     put(&api, "greeting", GREETING).await.expect(200);
     let id = api.post("/v1/templates/greeting/runs", json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
@@ -122,6 +164,11 @@ async fn an_orchestration_is_started_signalled_and_terminated(api: Api) {
     assert_eq!(api.post("/v1/orchestrations", start.clone()).await.expect(201)["id"], "1");
     assert_eq!(api.post("/v1/orchestrations", start).await.expect(200)["outcome"], "duplicate");
     api.post("/v1/orchestrations/1/signals/paid", json!(5)).await.expect(204);
+    // A client such as curl declares another content type.
+    let signal = || api.request("POST", "/v1/orchestrations/1/signals/paid");
+    api.send(signal().header("content-type", "application/x-www-form-urlencoded").body("5")).await.expect(204);
+    api.send(signal().body("5")).await.expect(204);
+    api.send(signal().body("paid")).await.expect_problem(400, "malformed");
     api.post("/v1/orchestrations/1/pause", json!({})).await.expect(204);
     assert_eq!(api.get("/v1/orchestrations/1").await.expect(200)["paused"], true);
     api.post("/v1/orchestrations/1/resume", json!({})).await.expect(204);

@@ -1,7 +1,9 @@
 //! The actor of a request.
 
 use axum::http::{HeaderMap, header};
+use onward_store::Timestamp;
 
+use super::key::KeyRecord;
 use super::key_file::KeyFile;
 use super::keys::Keys;
 use super::role::Role;
@@ -16,18 +18,34 @@ pub(crate) struct Actor {
     pub(crate) name: String,
     /// The role of the key.
     pub(crate) role: Role,
+    /// True for the key of a key file.
+    pub(crate) is_key_file: bool,
+    /// The time at which the key expires.
+    pub(crate) expires_at: Option<Timestamp>,
 }
 
 impl Actor {
     /// Returns the owner of the actor's idempotency keys: the id of its key. The key file has a new
-    /// key after each start of the server, so its owner is its name.
+    /// key after each start of the server, so all keys of the key file are one owner.
     pub(crate) fn owner(&self) -> &str {
-        if self.is_local_user() { KeyFile::NAME } else { &self.key }
+        if self.is_key_file { KeyFile::NAME } else { &self.key }
     }
 
     /// Returns true if the key is that of the key file, which only the user of the store can read.
     pub(crate) fn is_local_user(&self) -> bool {
-        self.name == KeyFile::NAME && self.role == Role::Admin
+        self.is_key_file
+    }
+
+    /// Returns the actor of a change that needs no key: it was made by the one-time link.
+    pub(crate) fn of_link() -> Self {
+        let name = "one-time link".to_owned();
+        Self { key: String::new(), name, role: Role::Admin, is_key_file: false, expires_at: None }
+    }
+
+    /// Returns the actor of a request whose credential was refused.
+    pub(crate) fn unknown() -> Self {
+        let name = "unknown".to_owned();
+        Self { key: String::new(), name, role: Role::Viewer, is_key_file: false, expires_at: None }
     }
 
     /// Checks that the actor has a role.
@@ -48,7 +66,8 @@ pub(crate) async fn authenticate(keys: &Keys, headers: &HeaderMap) -> Result<Act
     let Some(value) = headers.get(header::AUTHORIZATION) else { return Err(missing()) };
     let key = value.to_str().ok().and_then(bearer).ok_or_else(invalid)?;
     let record = keys.find(key).await?.ok_or_else(invalid)?;
-    Ok(Actor { key: record.id, name: record.name, role: record.role })
+    let KeyRecord { id, name, role, is_key_file, expires_at, .. } = record;
+    Ok(Actor { key: id, name, role, is_key_file, expires_at })
 }
 
 fn bearer(value: &str) -> Option<&str> {

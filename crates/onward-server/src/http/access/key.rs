@@ -16,7 +16,7 @@ const PREFIX: &str = "onward_";
 /// The request for a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewKey {
-    /// The name, for people: 1 to 128 bytes. Several keys may have one name.
+    /// The name, for people: 1 to 128 bytes. No other active key may have it.
     pub name: String,
     /// The role.
     pub role: Role,
@@ -52,6 +52,8 @@ pub struct KeyRecord {
     pub role: Role,
     /// The state.
     pub state: KeyState,
+    /// True for the key of a key file, which `onward serve` makes for itself.
+    pub is_key_file: bool,
     /// The time at which it was created.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
@@ -82,6 +84,9 @@ pub(super) struct StoredKey {
     pub(super) role: Role,
     /// The SHA-256 of the secret.
     pub(super) hash: String,
+    /// True for the key of a key file. No request can set it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_key_file: bool,
     pub(super) created_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) expires_at: Option<Timestamp>,
@@ -104,8 +109,8 @@ impl StoredKey {
 
     pub(super) fn record(self, id: String, now: Timestamp) -> KeyRecord {
         let state = self.state(now);
-        let Self { name, role, created_at, expires_at, revoked_at, .. } = self;
-        KeyRecord { id, name, role, state, created_at, expires_at, revoked_at }
+        let Self { name, role, is_key_file, created_at, expires_at, revoked_at, .. } = self;
+        KeyRecord { id, name, role, state, is_key_file, created_at, expires_at, revoked_at }
     }
 }
 

@@ -8,11 +8,16 @@ use onward_store::{
 };
 
 use super::key::{KeyRecord, KeyState, NewKey, StoredKey, is_id, parts, text};
+use super::role::Role;
 use super::secret::{SecretHash, new_id, new_secret};
 use crate::http::bounds;
 
 /// The collection of the keys. The key of a document is the id of the key.
 const COLLECTION: &str = "onward.keys";
+
+/// The collection of the names of keys. The content of a document is the id of the last key with
+/// the name, so that of two creations at the same time one is refused.
+const NAMES: &str = "onward.key-names";
 
 /// The API keys of a store. They are documents, so every server on the store accepts them.
 #[derive(Debug, Clone)]
@@ -30,21 +35,61 @@ impl Keys {
     /// Creates a key. Returns the text of the key, which is nowhere stored, and its record.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a name or a time out of bounds; the store's error if
-    /// it could not keep the key.
+    /// [`is_invalid`](Error::is_invalid) for a name or a time out of bounds, and for a name that
+    /// another active key has; the store's error if it could not keep the key.
     pub async fn create(&self, new: NewKey) -> Result<(String, KeyRecord), Error> {
         new.check()?;
+        let expect = self.free_name(&new.name).await?;
         let (id, secret, now) = (new_id()?, new_secret()?, self.now());
         let stored = StoredKey {
             name: new.name,
             role: new.role,
             hash: SecretHash::of(&secret).to_text(),
+            is_key_file: false,
             created_at: now,
             expires_at: new.expires_after.map(|time| now.plus(time)),
             revoked_at: None,
         };
-        self.put(&id, &stored, ExpectedVersion::Absent).await?;
+        let name = PutDocument {
+            expect,
+            content_type: "text/plain".to_owned(),
+            ..PutDocument::new(Name::new(NAMES)?, stored.name.as_str(), id.clone().into_bytes())
+        };
+        let key = key_write(&id, &stored, ExpectedVersion::Absent)?;
+        self.put(Write::All(vec![Write::PutDocument(Box::new(name)), key])).await?;
         Ok((text(&id, &secret), stored.record(id, now)))
+    }
+
+    /// Creates the admin key of a key file. Its name is not reserved: what it is stands in its
+    /// record.
+    pub(super) async fn create_for_file(&self, name: &str) -> Result<(String, KeyRecord), Error> {
+        let (id, secret, now) = (new_id()?, new_secret()?, self.now());
+        let stored = StoredKey {
+            name: name.to_owned(),
+            role: Role::Admin,
+            hash: SecretHash::of(&secret).to_text(),
+            is_key_file: true,
+            created_at: now,
+            expires_at: None,
+            revoked_at: None,
+        };
+        self.put(key_write(&id, &stored, ExpectedVersion::Absent)?).await?;
+        Ok((text(&id, &secret), stored.record(id, now)))
+    }
+
+    /// Returns the version that the document of a name must have for a new key.
+    async fn free_name(&self, name: &str) -> Result<ExpectedVersion, Error> {
+        let Some(found) = self.store.document(Name::new(NAMES)?, name.to_owned()).await? else {
+            return Ok(ExpectedVersion::Absent);
+        };
+        let id = String::from_utf8_lossy(found.content.as_deref().unwrap_or_default()).into_owned();
+        let holder = self.document(&id).await?.as_ref().map(read).transpose()?;
+        if holder.is_some_and(|key| key.state(self.now()) == KeyState::Active) {
+            return Err(Error::invalid(format!(
+                "the active key {id} has the name `{name}`; choose another name, or revoke that key"
+            )));
+        }
+        Ok(ExpectedVersion::Version(found.version))
     }
 
     /// Returns all keys, the oldest first.
@@ -52,11 +97,18 @@ impl Keys {
     /// # Errors
     /// The store's error if it could not be read.
     pub async fn list(&self) -> Result<Vec<KeyRecord>, Error> {
-        let query = DocumentQuery { limit: bounds::KEYS, with_content: true, ..DocumentQuery::new(collection()?) };
+        let mut query = DocumentQuery { limit: bounds::PAGE, with_content: true, ..DocumentQuery::new(collection()?) };
         let now = self.now();
-        let documents = self.store.documents(query).await?.documents;
         let record = |document: DocumentRecord| Ok(read(&document)?.record(document.key, now));
-        let mut keys: Vec<_> = documents.into_iter().map(record).collect::<Result<_, Error>>()?;
+        let mut keys = Vec::new();
+        loop {
+            let page = self.store.documents(query.clone()).await?;
+            keys.extend(page.documents.into_iter().map(record).collect::<Result<Vec<_>, Error>>()?);
+            query.after = page.next;
+            if query.after.is_none() {
+                break;
+            }
+        }
         keys.sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
         Ok(keys)
     }
@@ -71,7 +123,7 @@ impl Keys {
         let (mut stored, now) = (read(&document)?, self.now());
         if stored.revoked_at.is_none() {
             stored.revoked_at = Some(now);
-            self.put(id, &stored, ExpectedVersion::Any).await?;
+            self.put(key_write(id, &stored, ExpectedVersion::Any)?).await?;
         }
         Ok(Some(stored.record(id.to_owned(), now)))
     }
@@ -99,19 +151,24 @@ impl Keys {
         self.store.document(collection()?, id.to_owned()).await
     }
 
-    async fn put(&self, id: &str, key: &StoredKey, expect: ExpectedVersion) -> Result<(), Error> {
-        let content = serde_json::to_vec(key).map_err(|error| Error::corrupt(error.to_string()))?;
-        let document = PutDocument {
-            expect,
-            content_type: "application/json".to_owned(),
-            ..PutDocument::new(collection()?, id, content)
-        };
-        match self.store.apply(vec![Write::PutDocument(Box::new(document))]).await?.pop() {
-            Some(Outcome::DocumentPut { .. }) => Ok(()),
+    async fn put(&self, write: Write) -> Result<(), Error> {
+        match self.store.apply(vec![write]).await?.pop() {
+            Some(Outcome::DocumentPut { .. } | Outcome::All(_)) => Ok(()),
             Some(Outcome::Refused(refusal)) => Err(refused(&refusal)),
             _ => Err(Error::corrupt("the store returned the outcome of another write for a key")),
         }
     }
+}
+
+/// Returns the write of a key.
+fn key_write(id: &str, key: &StoredKey, expect: ExpectedVersion) -> Result<Write, Error> {
+    let content = serde_json::to_vec(key).map_err(|error| Error::corrupt(error.to_string()))?;
+    let document = PutDocument {
+        expect,
+        content_type: "application/json".to_owned(),
+        ..PutDocument::new(collection()?, id, content)
+    };
+    Ok(Write::PutDocument(Box::new(document)))
 }
 
 fn collection() -> Result<Name, Error> {
@@ -126,5 +183,10 @@ fn read(document: &DocumentRecord) -> Result<StoredKey, Error> {
 
 #[cold]
 fn refused(refusal: &Refusal) -> Error {
+    let is_taken =
+        matches!(refusal, Refusal::InAll { refusal, .. } if matches!(**refusal, Refusal::DocumentChanged { .. }));
+    if is_taken {
+        return Error::invalid("another key with this name was created at the same time; choose another name");
+    }
     Error::invalid(refusal.to_string())
 }

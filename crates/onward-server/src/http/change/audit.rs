@@ -40,7 +40,7 @@ impl AuditRecord {
     }
 
     /// Returns the write that stores the record. `number` counts the changes of the request.
-    pub(super) fn document(&self, now: Timestamp, number: u32) -> Result<Write, Error> {
+    pub(crate) fn document(&self, now: Timestamp, number: u32) -> Result<Write, Error> {
         let record = Self { at: Some(now), ..self.clone() };
         let content = serde_json::to_vec(&record).map_err(|error| Error::corrupt(error.to_string()))?;
         let key = format!("{}-{}-{number}", time_key(now), self.request_id);

@@ -1,13 +1,15 @@
 //! Records in the commit of a change: who made it, and under which idempotency key.
 
 mod audit;
+mod guard;
 mod idempotency;
 mod prune;
 mod recording_store;
 mod scope;
 
 pub(crate) use audit::{AuditRecord, audit_page};
-pub(crate) use idempotency::{Idempotency, find as find_request, tagged_tasks};
+pub(crate) use guard::guard;
+pub(crate) use idempotency::{Idempotency, NotedOutcome, find as find_request, note_outcomes, tagged_tasks};
 pub(crate) use prune::Pruner;
 pub(crate) use recording_store::RecordingStore;
 pub(crate) use scope::{ChangeScope, in_scope};

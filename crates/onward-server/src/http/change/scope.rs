@@ -1,9 +1,10 @@
 //! The scope of a request: what its changes record.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use onward_store::bounds::TAGS;
 use onward_store::{Error, Tags, Timestamp, Write};
 
 use super::audit::AuditRecord;
@@ -20,6 +21,7 @@ tokio::task_local! {
 pub(crate) struct ChangeScope {
     audit: Option<AuditRecord>,
     idempotency: Option<Idempotency>,
+    guard: Mutex<Option<Write>>,
     /// The number of audit records so far.
     recorded: AtomicU32,
     is_repeated: AtomicBool,
@@ -32,7 +34,8 @@ pub(crate) async fn in_scope<F: Future>(scope: Arc<ChangeScope>, request: F) -> 
 
 impl ChangeScope {
     pub(crate) fn new(audit: Option<AuditRecord>, idempotency: Option<Idempotency>) -> Self {
-        Self { audit, idempotency, recorded: AtomicU32::new(0), is_repeated: AtomicBool::new(false) }
+        let (guard, recorded, is_repeated) = (Mutex::default(), AtomicU32::new(0), AtomicBool::new(false));
+        Self { audit, idempotency, guard, recorded, is_repeated }
     }
 
     /// Returns the scope of the present request; `None` outside of requests, and for one whose
@@ -51,7 +54,13 @@ impl ChangeScope {
         if let Some(audit) = &self.audit {
             records.push(audit.document(now, self.recorded.fetch_add(1, Ordering::Relaxed))?);
         }
+        records.extend(self.guard.lock().unwrap_or_else(PoisonError::into_inner).clone());
         Ok(records)
+    }
+
+    /// Adds a write to each change of the request.
+    pub(super) fn set_guard(&self, guard: Write) {
+        *self.guard.lock().unwrap_or_else(PoisonError::into_inner) = Some(guard);
     }
 
     /// Notes that another request with the same idempotency key was faster.
@@ -75,9 +84,12 @@ fn is_submit(write: &Write) -> bool {
     matches!(write, Write::Submit(_))
 }
 
-/// Tags a submitted task, so that a repeated request finds it.
+/// Tags a submitted task, so that a repeated request finds it. A task with all the tags that it may
+/// have is found by its noted outcome.
 fn mark(write: &mut Write, idempotency: &Idempotency) {
-    if let Write::Submit(task) = write {
+    if let Write::Submit(task) = write
+        && task.tags.len() < TAGS
+    {
         let mut tags: Tags = std::mem::take(&mut task.tags);
         tags.set(TAG, idempotency.digest());
         task.tags = tags;

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::HeaderMap;
 use axum::response::IntoResponse as _;
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use futures_util::stream::{self, Stream, StreamExt as _};
@@ -11,14 +12,19 @@ use onward_store::{Changes, EventCursor, EventPage};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::filter::EventFilter;
+use crate::http::access::Actor;
 use crate::http::bounds;
 use crate::http::problem::{Code, Problem};
+use crate::http::request::Call;
 use crate::http::server::Server;
 use crate::http::wire::{EventBody, EventPageBody, Reply};
 
 /// The state of one stream.
 struct Follower {
     server: Arc<Server>,
+    /// The actor and the credential of the request, which are checked again while it lasts.
+    actor: Option<Actor>,
+    headers: HeaderMap,
     changes: Changes,
     cursor: EventCursor,
     filter: EventFilter,
@@ -28,13 +34,24 @@ struct Follower {
 }
 
 impl Follower {
-    fn new(server: &Arc<Server>, cursor: EventCursor, filter: EventFilter) -> Result<Self, Problem> {
+    fn new(call: &Call, cursor: EventCursor, filter: EventFilter) -> Result<Self, Problem> {
+        let server = &call.server;
         let permit = Arc::clone(&server.streams).try_acquire_owned().map_err(|_| too_many(server.options.streams))?;
         let changes = server.feed.changes();
-        Ok(Self { server: Arc::clone(server), changes, cursor, filter, is_over: false, _permit: permit })
+        let (server, actor, headers) = (Arc::clone(server), call.actor.clone(), call.headers.clone());
+        Ok(Self { server, actor, headers, changes, cursor, filter, is_over: false, _permit: permit })
     }
 
-    /// Returns the next page with events, or with a gap. Returns `None` when the server stops.
+    /// Returns true if the actor may receive more.
+    async fn is_allowed(&self) -> Result<bool, onward_store::Error> {
+        match &self.actor {
+            Some(actor) => self.server.key_checks.is_valid(&self.server, actor, &self.headers).await,
+            None => Ok(true),
+        }
+    }
+
+    /// Returns the next page with events, or with a gap. Returns `None` when the server stops, or
+    /// the key is not valid any more.
     async fn next_page(&mut self) -> Result<Option<Arc<EventPage>>, onward_store::Error> {
         loop {
             // In this order, a change after the read is seen by the wait.
@@ -42,10 +59,11 @@ impl Follower {
             let page = self.server.feed.page(self.cursor).await?;
             self.cursor = page.next;
             if !page.events.is_empty() || page.forgotten_up_to.is_some() {
-                return Ok(Some(page));
+                return Ok(self.is_allowed().await?.then_some(page));
             }
             tokio::select! {
                 changed = self.changes.changed() => if changed.is_none() { return Ok(None) },
+                () = self.server.key_checks.revoked() => if !self.is_allowed().await? { return Ok(None) },
                 () = self.server.stopping.cancelled() => return Ok(None),
             }
         }
@@ -99,9 +117,9 @@ fn messages(page: &EventPage, filter: &EventFilter) -> Vec<SseEvent> {
 }
 
 /// Returns a stream of server-sent events behind a cursor. It ends with `bye` when the server
-/// stops.
-pub(crate) fn event_stream(server: &Arc<Server>, after: EventCursor, filter: EventFilter) -> Reply {
-    let follower = Follower::new(server, after, filter)?;
+/// stops, or the key of the request is not valid any more.
+pub(crate) fn event_stream(call: &Call, after: EventCursor, filter: EventFilter) -> Reply {
+    let follower = Follower::new(call, after, filter)?;
     let keep_alive = KeepAlive::new().interval(bounds::HEARTBEAT).text("");
     Ok(Sse::new(sse(follower)).keep_alive(keep_alive).into_response())
 }
@@ -116,13 +134,13 @@ fn sse(follower: Follower) -> impl Stream<Item = Result<SseEvent, Infallible>> {
 
 /// Returns the events behind a cursor, and waits for the first if there is none and `wait` is set.
 pub(crate) async fn read_page(
-    server: &Arc<Server>,
+    call: &Call,
     after: EventCursor,
     filter: EventFilter,
     wait: Option<Duration>,
 ) -> Result<EventPageBody, Problem> {
-    let Some(wait) = wait else { return now(server, after, &filter).await };
-    let mut follower = Follower::new(server, after, filter)?;
+    let Some(wait) = wait else { return now(&call.server, after, &filter).await };
+    let mut follower = Follower::new(call, after, filter)?;
     let selected = async {
         loop {
             let Some(page) = follower.next_page().await? else { return Ok(None) };

@@ -76,6 +76,10 @@ codes! {
     AlreadyEnded = CONFLICT, "already_ended", "It has ended";
     /// The task has not ended.
     NotEnded = CONFLICT, "not_ended", "It has not ended";
+    /// The task ended without a result, because it failed, died or expired.
+    TaskFailed = CONFLICT, "task_failed", "The task failed";
+    /// The task was cancelled, so it has no result.
+    TaskCancelled = CONFLICT, "task_cancelled", "The task was cancelled";
     /// The state of the thing does not allow the request.
     Conflict = CONFLICT, "conflict", "Its state does not allow this";
     /// Another task has the unique key.

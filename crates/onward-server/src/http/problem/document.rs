@@ -100,7 +100,9 @@ impl Problem {
             request_id: request_id.to_owned(),
         };
         // The body has only strings and numbers, so it can always be written.
-        let mut response = Response::new(Body::from(serde_json::to_vec(&body).unwrap_or_default()));
+        let mut text = serde_json::to_vec(&body).unwrap_or_default();
+        text.push(b'\n');
+        let mut response = Response::new(Body::from(text));
         *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

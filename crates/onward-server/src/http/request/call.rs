@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, Uri};
 use bytes::Bytes;
 use onward_store::{Name, TaskId};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::media::is_json;
 use super::reading::{read_json, read_query};
@@ -61,6 +62,17 @@ impl Call {
             return Err(Problem::new(Code::MediaTypeUnknown, "the body is not declared as JSON", remedy));
         }
         read_json(&self.body)
+    }
+
+    /// Reads a body that is any JSON value, whatever its content type; null if it is empty.
+    pub(crate) fn any_json(&self) -> Result<Value, Problem> {
+        if self.body.is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_slice(&self.body).map_err(|error| {
+            let remedy = "send JSON: a text needs quotation marks";
+            Problem::new(Code::Malformed, format!("the body is not JSON: {error}"), remedy).field("body")
+        })
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {

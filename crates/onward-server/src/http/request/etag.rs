@@ -6,6 +6,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::call::Call;
+use crate::http::change::guard;
 use crate::http::problem::{Code, Problem};
 
 /// Returns the entity tag of a thing: a digest of its settings.
@@ -25,6 +26,12 @@ pub(crate) fn with_etag(mut response: Response<Body>, etag: &str) -> Response<Bo
 }
 
 impl Call {
+    /// Adds the guard of a thing to the changes of the request, so that `If-Match` holds until the
+    /// commit. Call it before the thing is read.
+    pub(crate) async fn guard(&self, thing: String) -> Result<(), Problem> {
+        Ok(guard(&*self.server.store, thing, self.header("if-match").is_some()).await?)
+    }
+
     /// Checks `If-Match` against the entity tag of the present thing; `None` if there is none.
     pub(crate) fn check_match(&self, present: Option<&str>) -> Result<(), Problem> {
         let Some(wanted) = self.header("if-match") else { return Ok(()) };

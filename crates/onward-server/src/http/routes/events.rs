@@ -73,11 +73,11 @@ async fn events(call: Call) -> Reply {
         if query.wait.is_some() {
             return Err(Problem::invalid("wait", "a stream waits by itself", "leave it out"));
         }
-        return event_stream(&call.server, after, filter);
+        return event_stream(&call, after, filter);
     }
     let wait = query.wait.map(|wait| read_duration(&wait)).transpose();
     let wait = wait.map_err(|message| Problem::invalid("wait", message, "write it as wait=30s"))?;
-    let page: EventPageBody = read_page(&call.server, after, filter, wait.map(|wait| wait.min(bounds::WAIT))).await?;
+    let page: EventPageBody = read_page(&call, after, filter, wait.map(|wait| wait.min(bounds::WAIT))).await?;
     json(&page)
 }
 

@@ -7,7 +7,7 @@ use super::route::{Access, Route, route};
 use crate::http::access::Role;
 use crate::http::problem::Problem;
 use crate::http::request::{Call, etag, with_etag};
-use crate::http::wire::{LimitBody, LimitChange, Page, Reply, json, no_content, read_scope};
+use crate::http::wire::{LimitBody, LimitChange, Page, Reply, json, no_content, read_scope, scope_text};
 
 const IF_MATCH: &str = "The entity tag of the limit that is changed; 412 if it is another one now.";
 
@@ -50,7 +50,13 @@ async fn show(call: Call) -> Reply {
     }
 }
 
+/// Returns the name of the guard of a limit.
+pub(super) fn limit_guard(scope: &LimitScope) -> String {
+    format!("limit {}", scope_text(scope))
+}
+
 async fn check_match(call: &Call, scope: &LimitScope) -> Result<(), Problem> {
+    call.guard(limit_guard(scope)).await?;
     let tag = present(call, scope).await?.map(|limit| etag(&limit.settings()));
     call.check_match(tag.as_deref())
 }

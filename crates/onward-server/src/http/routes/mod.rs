@@ -3,15 +3,21 @@
 
 mod audit;
 mod bulk;
+mod dead;
+mod dead_retry;
 mod events;
+mod groups;
 mod health;
+mod inbox;
 mod keys;
 mod limits;
+mod metrics;
 mod openapi;
 mod orchestrations;
 mod overview;
 mod queues;
 mod route;
+mod run_graph;
 mod runs;
 mod schedules;
 mod sign_in;

@@ -114,7 +114,7 @@ async fn show(call: Call) -> Reply {
 }
 
 async fn signal(call: Call) -> Reply {
-    let payload: Value = if call.body.is_empty() { Value::Null } else { call.json()? };
+    let payload = call.any_json()?;
     let record = record(&call).await?;
     if is_run(&record.kind) {
         super::runs::check_replier(&call, record.id, call.parameter("name")).await?;

@@ -1,7 +1,7 @@
 //! `/v1/runs`: runs of workflows.
 
 use axum::http::Method;
-use onward::workflow::{RunAction, RunView, StepView};
+use onward::workflow::{ItemCounts, RunAction, RunView, StepView};
 use onward_store::{Page as StorePage, StoreReads as _, TaskFilter, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -63,13 +63,18 @@ struct RunBody {
     phase: &'static str,
     /// True if the run has ended.
     is_ended: bool,
+    /// True if the run is paused.
+    paused: bool,
+    /// The failure of the run itself, or the reason of its bad end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
     /// The steps, each after those that it depends on.
     steps: Vec<StepBody>,
 }
 
 /// A step of a run.
 #[derive(Debug, Serialize, ToSchema)]
-struct StepBody {
+pub(super) struct StepBody {
     /// The name.
     name: String,
     /// The names of the steps that it depends on.
@@ -82,11 +87,26 @@ struct StepBody {
     /// The question that it asks people.
     #[serde(skip_serializing_if = "Option::is_none")]
     question: Option<String>,
+    /// The name of the signal for which it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<String>,
+    /// The JSON Schema of the replies to the question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply_schema: Option<Value>,
     /// The id of the task of a step that ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     task: Option<String>,
     /// The number of attempts.
     attempts: u32,
+    /// The number of items of a step with `each`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<StepItemsBody>,
+    /// The state of the undo: `needed`, `open`, `completed` or `failed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undo: Option<&'static str>,
+    /// The error of an undo that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undo_error: Option<String>,
     /// The time at which it began.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
@@ -95,13 +115,38 @@ struct StepBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     ended_at: Option<Timestamp>,
+    /// The time until which it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    until: Option<Timestamp>,
+}
+
+/// The items of a step with `each`.
+#[derive(Debug, Serialize, ToSchema)]
+struct StepItemsBody {
+    /// The number of all items.
+    all: u32,
+    /// The number of open ones.
+    open: u32,
+    /// The number of completed ones.
+    completed: u32,
+    /// The number of those that ended badly.
+    bad: u32,
+}
+
+impl From<ItemCounts> for StepItemsBody {
+    fn from(items: ItemCounts) -> Self {
+        let ItemCounts { all, open, completed, bad, .. } = items;
+        Self { all, open, completed, bad }
+    }
 }
 
 impl From<RunView> for RunBody {
     fn from(run: RunView) -> Self {
         let (phase, is_ended) = (run.phase.as_str(), run.is_ended());
         let steps = run.steps.into_iter().map(StepBody::from).collect();
-        Self { id: run.id.to_string(), workflow: run.workflow, phase, is_ended, steps }
+        let (id, paused) = (run.id.to_string(), run.is_paused);
+        Self { id, workflow: run.workflow, phase, is_ended, paused, error: run.error, steps }
     }
 }
 
@@ -114,9 +159,15 @@ impl From<StepView> for StepBody {
             depends_on: step.depends_on,
             reason: step.reason,
             question: step.question,
+            signal: step.signal,
+            reply_schema: step.reply_schema,
             attempts: step.attempts,
+            items: step.items.map(Into::into),
+            undo: step.undo,
+            undo_error: step.undo_error,
             started_at: step.started_at,
             ended_at: step.ended_at,
+            until: step.until,
         }
     }
 }
@@ -204,7 +255,7 @@ async fn list(call: Call) -> Reply {
     json(&Page { items, next: page.next.map(|next| encode_cursor(&next)) })
 }
 
-async fn run_id(call: &Call) -> Result<TaskId, Problem> {
+pub(super) async fn run_id(call: &Call) -> Result<TaskId, Problem> {
     let record = record(call).await?;
     if record.kind.starts_with(KIND) {
         return Ok(record.id);
@@ -226,7 +277,7 @@ async fn act(call: Call) -> Reply {
 }
 
 async fn signal(call: Call) -> Reply {
-    let payload: Value = if call.body.is_empty() { Value::Null } else { call.json()? };
+    let payload = call.any_json()?;
     let (run, name) = (run_id(&call).await?, call.parameter("name"));
     check_replier(&call, run, name).await?;
     call.server.engine.signal_run(run, name, &payload).await?;

@@ -143,7 +143,13 @@ async fn show(call: Call) -> Reply {
     body(record(&call).await?, StatusCode::OK)
 }
 
+/// Adds the guard of the schedule to the changes of the request.
+async fn guard(call: &Call) -> Result<(), Problem> {
+    call.guard(format!("schedule {}", call.name("schedule")?)).await
+}
+
 async fn check_match(call: &Call) -> Result<(), Problem> {
+    guard(call).await?;
     if call.header("if-match").is_none() {
         return Ok(());
     }
@@ -184,11 +190,13 @@ async fn next(call: Call) -> Reply {
 }
 
 async fn pause(call: Call) -> Reply {
+    guard(&call).await?;
     call.server.engine.pause_schedule(&call.name("schedule")?).await?;
     show(call).await
 }
 
 async fn resume(call: Call) -> Reply {
+    guard(&call).await?;
     call.server.engine.resume_schedule(&call.name("schedule")?).await?;
     show(call).await
 }

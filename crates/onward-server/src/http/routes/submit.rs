@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
-use onward_store::{Submitted, TaskId, TaskRecord};
+use onward_store::bounds::TAGS;
+use onward_store::{NewTask, Submitted, TaskId, TaskRecord};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -12,7 +13,7 @@ use super::route::{Access, Route, route};
 use super::tasks::ended_body;
 use crate::http::access::Role;
 use crate::http::bounds;
-use crate::http::change::tagged_tasks;
+use crate::http::change::{Idempotency, NotedOutcome, note_outcomes, tagged_tasks};
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{Call, is_json, read_json};
 use crate::http::wire::{NewTaskBody, Reply, TaskBody, created};
@@ -108,14 +109,30 @@ async fn submit(call: Call) -> Reply {
     let raw = (!is_task(&call)?).then(|| call.body.clone());
     let (kind, key) = (body.kind.clone(), body.key.clone());
     let new = body.into_new_task(raw)?;
+    let is_full = new.tags.len() >= TAGS;
     let submitted = match &call.repeats {
-        None => call.server.engine.submit_task(new).await?,
+        None => {
+            let submitted = call.server.engine.submit_task(new).await?;
+            note_outcomes(&*call.server.store, noted(0, submitted, is_full).into_iter().collect()).await;
+            submitted
+        }
         Some(request) => {
             let tasks = tagged_tasks(&*call.server.store, request.digest()).await?;
-            first_result(&call, &mut tasks.into(), &kind, key).await?
+            first_result(&call, request, 0, &mut tasks.into(), (&kind, key)).await?
         }
     };
     respond(&call, submitted, wait).await
+}
+
+/// Returns the outcome to note for a repeat of the request, if the tagged task would not tell it.
+fn noted(index: usize, submitted: Submitted, is_full: bool) -> Option<NotedOutcome> {
+    let is_told = match submitted {
+        Submitted::Inserted { .. } => !is_full,
+        Submitted::Duplicate { .. } => true,
+        _ => false,
+    };
+    let SubmittedBody { outcome, .. } = submitted.into();
+    (!is_told).then(|| NotedOutcome { index, id: submitted.id(), outcome: outcome.to_owned() })
 }
 
 /// Returns true if the body is a task in JSON, and false if it is a payload.
@@ -185,12 +202,12 @@ async fn submit_batch(call: Call) -> Reply {
     let new = numbered.map(|(index, task)| task.into_new_task(None).map_err(|problem| problem.within("tasks", index)));
     let new = new.collect::<Result<Vec<_>, _>>()?;
     let submitted = match &call.repeats {
-        None => call.server.engine.submit_all(new).await?,
+        None => submit_new(&call, new).await?,
         Some(request) => {
             let mut tasks = tagged_tasks(&*call.server.store, request.digest()).await?.into();
             let mut results = Vec::with_capacity(named.len());
-            for (kind, key) in named {
-                results.push(first_result(&call, &mut tasks, &kind, key).await?);
+            for (index, (kind, key)) in named.into_iter().enumerate() {
+                results.push(first_result(&call, request, index, &mut tasks, (&kind, key)).await?);
             }
             results
         }
@@ -199,14 +216,35 @@ async fn submit_batch(call: Call) -> Reply {
     created(StatusCode::CREATED, "/v1/tasks", &body)
 }
 
-/// Returns the outcome that the first request had for a task: it inserted the next of its tasks, or
-/// another task had the key.
+async fn submit_new(call: &Call, new: Vec<NewTask>) -> Result<Vec<Submitted>, Problem> {
+    let full: Vec<bool> = new.iter().map(|task| task.tags.len() >= TAGS).collect();
+    let submitted = call.server.engine.submit_all(new).await?;
+    let outcomes = submitted.iter().zip(full).enumerate();
+    let outcomes = outcomes.filter_map(|(index, (submitted, is_full))| noted(index, *submitted, is_full));
+    note_outcomes(&*call.server.store, outcomes.collect()).await;
+    Ok(submitted)
+}
+
+/// Returns the outcome that the first request had for a task: the noted one; or it inserted the
+/// next of its tasks, or another task had the key.
 async fn first_result(
     call: &Call,
+    request: &Idempotency,
+    index: usize,
     tasks: &mut VecDeque<TaskRecord>,
-    kind: &str,
-    key: Option<String>,
+    (kind, key): (&str, Option<String>),
 ) -> Result<Submitted, Problem> {
+    if let Some(noted) = request.outcome(index) {
+        let id = noted.id;
+        tasks.retain(|task| task.id != id);
+        return Ok(match noted.outcome.as_str() {
+            "priority_raised" => Submitted::PriorityRaised { id },
+            "requeued" => Submitted::Requeued { id },
+            "superseded" => Submitted::Superseded { id, old: id },
+            "rejected" => Submitted::Rejected { id },
+            _ => Submitted::Inserted { id },
+        });
+    }
     if let Some(task) = tasks.pop_front_if(|task| task.kind.as_str() == kind && task.key == key) {
         return Ok(Submitted::Inserted { id: task.id });
     }

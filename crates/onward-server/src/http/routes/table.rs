@@ -2,24 +2,29 @@
 
 use super::route::{Route, RouteInfo};
 use super::{
-    audit, bulk, events, health, keys, limits, orchestrations, overview, queues, runs, schedules, sign_in, submit,
-    task_actions, tasks, templates,
+    audit, bulk, dead, events, groups, health, inbox, keys, limits, metrics, orchestrations, overview, queues,
+    run_graph, runs, schedules, sign_in, submit, task_actions, tasks, templates,
 };
 
 /// Returns all routes.
 pub(crate) fn all_routes() -> Vec<Route> {
     [
         health::table(),
+        metrics::table(),
         sign_in::table(),
         submit::table(),
         tasks::table(),
         task_actions::table(),
         bulk::table(),
+        dead::table(),
         queues::table(),
+        groups::table(),
         limits::table(),
         schedules::table(),
         templates::table(),
         runs::table(),
+        run_graph::table(),
+        inbox::table(),
         orchestrations::table(),
         events::table(),
         overview::table(),

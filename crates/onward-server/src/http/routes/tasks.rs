@@ -3,16 +3,16 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, Method, Response, header};
 use bytes::Bytes;
-use onward_store::{Page as StorePage, Refusal, StoreReads as _, TaskId, TaskRecord};
+use onward_store::{Page as StorePage, Refusal, StoreReads as _, TaskId, TaskRecord, TaskState, WaitReason};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use super::route::{Access, Route, route};
 use crate::http::access::Role;
-use crate::http::problem::Problem;
+use crate::http::problem::{Code, Problem};
 use crate::http::request::{Call, decode_cursor, encode_cursor};
-use crate::http::wire::{AttemptBody, Page, Reply, TaskBody, TaskFilterQuery, check_limit, json};
+use crate::http::wire::{AttemptBody, Page, Reply, TaskBody, TaskFilterQuery, check_limit, json, no_content};
 
 pub(super) fn table() -> Vec<Route> {
     let (viewer, operator) = (Access::Needs(Role::Viewer), Access::Needs(Role::Operator));
@@ -27,7 +27,7 @@ pub(super) fn table() -> Vec<Route> {
             .returns_other("application/octet-stream", "The payload; JSON has the type `application/json`."),
         route(Method::GET, "/v1/tasks/{id}/result", operator, "Returns the result of a task, as it is.", result)
             .returns_other("application/octet-stream", "The result; JSON has the type `application/json`.")
-            .returns_nothing("The task has no result."),
+            .returns_nothing("The task has completed without a result."),
         route(Method::GET, "/v1/tasks/{id}/attempts", viewer, "Lists the failed attempts of a task.", attempts)
             .returns_page::<AttemptBody>("The errors, the oldest first."),
         route(Method::GET, "/v1/tasks/{id}/why", viewer, "Returns why a task does not run.", why)
@@ -54,11 +54,19 @@ struct WhyBody {
 
 /// A reason for which a task waits.
 #[derive(Debug, Serialize, ToSchema)]
-struct ReasonBody {
+pub(super) struct ReasonBody {
     /// The name of the reason, for programs.
     reason: String,
     /// The reason, for people.
     text: String,
+}
+
+impl From<&WaitReason> for ReasonBody {
+    fn from(reason: &WaitReason) -> Self {
+        let written = serde_json::to_value(reason).unwrap_or_default();
+        let name = written.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
+        Self { reason: name, text: reason.to_string() }
+    }
 }
 
 async fn list(call: Call) -> Reply {
@@ -100,9 +108,24 @@ async fn payload(call: Call) -> Reply {
 }
 
 async fn result(call: Call) -> Reply {
-    match record(&call).await?.result.into_bytes() {
+    let task = record(&call).await?;
+    let (id, state) = (task.id, task.state);
+    let error = task.errors.last().map(|error| format!(": {}", error.message)).unwrap_or_default();
+    match task.result.into_bytes() {
         Some(result) => Ok(content(result)),
-        None => crate::http::wire::no_content(),
+        None if state == TaskState::Completed => no_content(),
+        None if !state.is_ended() => {
+            let detail = format!("task {id} is {} and has no result yet", state.as_str());
+            Err(Problem::new(Code::NotEnded, detail, "follow its events, or submit with `Prefer: wait=30s`"))
+        }
+        None if state == TaskState::Cancelled => {
+            let detail = format!("task {id} was cancelled{error}");
+            Err(Problem::new(Code::TaskCancelled, detail, "retry it if it is to run"))
+        }
+        None => {
+            let detail = format!("task {id} is {}{error}", state.as_str());
+            Err(Problem::new(Code::TaskFailed, detail, "mend the cause, and retry it"))
+        }
     }
 }
 
@@ -124,10 +147,6 @@ async fn attempts(call: Call) -> Reply {
 async fn why(call: Call) -> Reply {
     let record = record(&call).await?;
     let reasons = call.server.store.why(record.id).await?.unwrap_or_default();
-    let reasons = reasons.iter().map(|reason| {
-        let written = serde_json::to_value(reason).unwrap_or_default();
-        let name = written.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
-        ReasonBody { reason: name, text: reason.to_string() }
-    });
+    let reasons = reasons.iter().map(ReasonBody::from);
     json(&WhyBody { state: record.state.as_str(), reasons: reasons.collect() })
 }

@@ -16,10 +16,12 @@ pub(crate) fn json<T: Serialize>(body: &T) -> Reply {
 
 /// Returns a body of JSON.
 pub(crate) fn with_status<T: Serialize>(status: StatusCode, body: &T) -> Reply {
-    let text = serde_json::to_vec(body).map_err(|error| {
+    let mut text = serde_json::to_vec(body).map_err(|error| {
         tracing::error!(%error, "a response cannot be written as JSON");
         Problem::new(Code::Internal, "the response cannot be written", "report this as a fault of Onward")
     })?;
+    // A line for terminals and line readers.
+    text.push(b'\n');
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
