@@ -6,13 +6,14 @@
 //!
 //! In reading order: the table of `routes/`, the path of a request in `pipeline`, `access/` (keys
 //! and roles), `change/` (records in the commit of a change), `problem/` (errors), `live/`
-//! (event streams).
+//! (event streams), `page/` (the web page).
 
 mod access;
 pub mod bounds;
 mod change;
 mod listen;
 mod live;
+mod page;
 mod pipeline;
 mod problem;
 mod request;

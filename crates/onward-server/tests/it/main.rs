@@ -29,7 +29,11 @@ mod logs;
 #[cfg(test)]
 mod openapi;
 #[cfg(test)]
+mod page;
+#[cfg(test)]
 mod problems;
+#[cfg(test)]
+mod sessions;
 #[cfg(test)]
 mod stopping;
 #[cfg(test)]

@@ -1,12 +1,15 @@
-//! Access: keys, roles and the actor of a request.
+//! Access: keys, sessions, roles and the actor of a request.
 
 mod actor;
+pub(crate) mod cookie;
 mod key;
 mod key_file;
 mod keys;
 mod link;
 mod role;
 mod secret;
+mod session;
+mod sessions;
 
 pub(crate) use actor::{Actor, authenticate};
 pub use key::{KeyRecord, KeyState, NewKey};
@@ -14,3 +17,5 @@ pub(crate) use key_file::KeyFile;
 pub use keys::Keys;
 pub(crate) use link::OneTimeLink;
 pub use role::Role;
+pub(crate) use session::SessionRecord;
+pub(crate) use sessions::{NewSession, Sessions};

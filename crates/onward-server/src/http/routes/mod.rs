@@ -3,6 +3,7 @@
 
 mod audit;
 mod bulk;
+mod changes;
 mod events;
 mod health;
 mod keys;
@@ -14,6 +15,7 @@ mod queues;
 mod route;
 mod runs;
 mod schedules;
+mod sessions;
 mod sign_in;
 mod submit;
 mod table;

@@ -1,7 +1,7 @@
 //! `/v1/runs`: runs of workflows.
 
 use axum::http::Method;
-use onward::workflow::{RunAction, RunView, StepView};
+use onward::workflow::{ItemCounts, RunAction, RunView, StepView};
 use onward_store::{Page as StorePage, StoreReads as _, TaskFilter, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -63,6 +63,11 @@ struct RunBody {
     phase: &'static str,
     /// True if the run has ended.
     is_ended: bool,
+    /// True if the run is paused: signals and actions take effect when it is resumed.
+    paused: bool,
+    /// The failure of the run itself, or the reason of a bad end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
     /// The steps, each after those that it depends on.
     steps: Vec<StepBody>,
 }
@@ -82,6 +87,22 @@ struct StepBody {
     /// The question that it asks people.
     #[serde(skip_serializing_if = "Option::is_none")]
     question: Option<String>,
+    /// The signal for which it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<String>,
+    /// The JSON Schema of the replies to the question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply_schema: Option<Value>,
+    /// The counts of a step with `each`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<ItemsBody>,
+    /// The state of the undo: `needed`, `open`, `completed` or `failed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undo: Option<&'static str>,
+    /// The moment for which it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    until: Option<Timestamp>,
     /// The id of the task of a step that ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     task: Option<String>,
@@ -97,11 +118,32 @@ struct StepBody {
     ended_at: Option<Timestamp>,
 }
 
+/// The items of a step with `each`.
+#[derive(Debug, Serialize, ToSchema)]
+struct ItemsBody {
+    /// All items.
+    all: u32,
+    /// The items that are open.
+    open: u32,
+    /// The items that completed.
+    completed: u32,
+    /// The items that ended badly.
+    bad: u32,
+}
+
+impl From<ItemCounts> for ItemsBody {
+    fn from(items: ItemCounts) -> Self {
+        let ItemCounts { all, open, completed, bad, .. } = items;
+        Self { all, open, completed, bad }
+    }
+}
+
 impl From<RunView> for RunBody {
     fn from(run: RunView) -> Self {
         let (phase, is_ended) = (run.phase.as_str(), run.is_ended());
+        let (paused, error) = (run.is_paused, run.error);
         let steps = run.steps.into_iter().map(StepBody::from).collect();
-        Self { id: run.id.to_string(), workflow: run.workflow, phase, is_ended, steps }
+        Self { id: run.id.to_string(), workflow: run.workflow, phase, is_ended, paused, error, steps }
     }
 }
 
@@ -114,6 +156,11 @@ impl From<StepView> for StepBody {
             depends_on: step.depends_on,
             reason: step.reason,
             question: step.question,
+            signal: step.signal,
+            reply_schema: step.reply_schema,
+            items: step.items.map(ItemsBody::from),
+            undo: step.undo,
+            until: step.until,
             attempts: step.attempts,
             started_at: step.started_at,
             ended_at: step.ended_at,

@@ -2,8 +2,8 @@
 
 use super::route::{Route, RouteInfo};
 use super::{
-    audit, bulk, events, health, keys, limits, orchestrations, overview, queues, runs, schedules, sign_in, submit,
-    task_actions, tasks, templates,
+    audit, bulk, changes, events, health, keys, limits, orchestrations, overview, queues, runs, schedules, sessions,
+    sign_in, submit, task_actions, tasks, templates,
 };
 
 /// Returns all routes.
@@ -22,8 +22,10 @@ pub(crate) fn all_routes() -> Vec<Route> {
         runs::table(),
         orchestrations::table(),
         events::table(),
+        changes::table(),
         overview::table(),
         keys::table(),
+        sessions::table(),
         audit::table(),
     ]
     .into_iter()
