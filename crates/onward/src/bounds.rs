@@ -205,3 +205,16 @@ pub const IDLE_CONNECTIONS: usize = 8;
 /// The largest number of runs above a run of a workflow: a `workflow` step of a run this deep makes
 /// the run a dead letter. It ends a workflow that runs itself.
 pub const RUN_DEPTH: u32 = 16;
+
+/// The largest number of positions of edges in the layout of a graph. The longest edges beyond it
+/// are drawn straight.
+pub const GRAPH_WAYPOINTS: usize = 10_000;
+
+/// The largest number of dead letters that are read to group them by cause, the newest first.
+pub const DEAD_LETTERS: usize = 10_000;
+
+/// The longest text of the cause of dead letters, in bytes.
+pub const DEAD_CAUSE_BYTES: usize = 512;
+
+/// The largest number of dead letters that one commit retries or deletes.
+pub const DEAD_LETTERS_AT_ONCE: usize = 100;

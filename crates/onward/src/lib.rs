@@ -119,7 +119,7 @@ pub mod testing;
 mod timer;
 pub mod workflow;
 
-pub use control::{BulkSummary, Cancellation, Moved};
+pub use control::{BulkSummary, Cancellation, DeadCause, DeadCauses, Moved};
 pub use engine::{Engine, EngineBuilder, FromState, Module, ModuleParts, WeakEngine};
 pub use error::{Error, Result};
 pub use handlers::{

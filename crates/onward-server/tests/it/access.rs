@@ -45,6 +45,18 @@ viewer GET /v1/queues/{queue}
 operator PATCH /v1/queues/{queue}
 operator POST /v1/queues/{queue}/pause
 operator POST /v1/queues/{queue}/resume
+operator POST /v1/queues/{queue}/purge
+viewer GET /v1/dead
+viewer GET /v1/dead/{cause}
+operator POST /v1/dead/{cause}/canary
+operator POST /v1/dead/{cause}/retry
+operator POST /v1/dead/{cause}/discard
+viewer GET /v1/groups
+viewer GET /v1/groups/{group}
+operator PATCH /v1/groups/{group}
+operator POST /v1/groups/{group}/pause
+operator POST /v1/groups/{group}/resume
+viewer GET /v1/inbox
 viewer GET /v1/limits
 viewer GET /v1/limits/{scope}
 operator PUT /v1/limits/{scope}
@@ -67,6 +79,7 @@ developer PUT /v1/templates/{name}
 operator POST /v1/templates/{name}/runs
 viewer GET /v1/runs
 viewer GET /v1/runs/{id}
+viewer GET /v1/runs/{id}/graph
 operator POST /v1/runs/{id}/actions
 operator POST /v1/runs/{id}/signals/{name}
 operator POST /v1/runs/{id}/pause

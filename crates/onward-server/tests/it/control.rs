@@ -10,6 +10,8 @@ on_every_store! {
     a_schedule_is_changed_only_as_it_was_read,
     a_schedule_is_paused_fired_and_backfilled,
     the_overview_has_queues_limits_and_kinds,
+    the_overview_says_what_holds_a_queue_back,
+    a_queue_is_purged_by_its_name,
 }
 
 /// Shows: W8
@@ -89,4 +91,34 @@ async fn the_overview_has_queues_limits_and_kinds(api: Api) {
     assert_eq!(overview["kinds"][0]["kind"], "k");
     assert_eq!(api.get("/v1/statistics").await.expect(200)["items"][0]["ended"]["cancelled"], 1);
     assert_eq!(api.get("/v1/workers").await.expect(200)["items"], json!([]));
+}
+
+/// Shows: W8
+async fn the_overview_says_what_holds_a_queue_back(api: Api) {
+    api.submit("k").await;
+    api.post("/v1/queues/default/pause", json!({})).await.expect(200);
+    assert_eq!(api.get("/v1/overview").await.expect(200)["held_back"], json!([]));
+    api.clock.advance(std::time::Duration::from_secs(11));
+    let overview = api.get("/v1/overview").await.expect(200);
+    let held = &overview["held_back"][0];
+    assert_eq!((&held["queue"], &held["task"]), (&json!("default"), &json!("1")), "{overview}");
+    assert!(held["reasons"].to_string().contains("paused"), "{held}");
+    assert_eq!(overview["pauses"][0]["scope"], "queue:default");
+}
+
+/// Shows: W8
+async fn a_queue_is_purged_by_its_name(api: Api) {
+    api.submit("k").await;
+    api.submit("k").await;
+    let purge = |body| api.post("/v1/queues/default/purge", body);
+    let looked = purge(json!({"state": "waiting", "dry_run": true})).await.expect(200);
+    assert_eq!(looked, json!({"selected": 2, "removed": 0}));
+    let unnamed = purge(json!({"state": "waiting", "confirm": "defualt"})).await.expect_problem(409, "conflict");
+    assert_eq!(unnamed["field"], "confirm");
+    purge(json!({"state": "running", "confirm": "default"})).await.expect_problem(422, "invalid");
+    let purged = purge(json!({"state": "waiting,scheduled", "confirm": "default"})).await.expect(200);
+    assert_eq!(purged["removed"], 2);
+    api.get("/v1/tasks/1").await.expect_problem(404, "not_found");
+    let none = json!({"state": "waiting", "confirm": "none"});
+    api.post("/v1/queues/none/purge", none).await.expect_problem(404, "not_found");
 }

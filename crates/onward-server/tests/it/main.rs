@@ -17,7 +17,11 @@ mod audit;
 #[cfg(test)]
 mod control;
 #[cfg(test)]
+mod dead;
+#[cfg(test)]
 mod events;
+#[cfg(test)]
+mod groups;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]

@@ -9,6 +9,8 @@ on_every_store! {
     a_template_is_checked_stored_compared_and_drawn,
     a_run_is_started_and_awaited,
     a_run_waits_for_a_signal,
+    a_run_is_drawn,
+    a_question_is_in_the_inbox_until_its_reply,
     an_action_on_a_run_is_checked,
     an_orchestration_is_started_signalled_and_terminated,
 }
@@ -79,6 +81,43 @@ async fn a_run_waits_for_a_signal(api: Api) {
     api.post(&format!("/v1/runs/{id}/signals/approved"), json!({"by": "ada"})).await.expect(204);
     let record = engine.wait(id.parse().unwrap()).await.unwrap();
     assert_eq!(record.state.as_str(), "completed");
+    engine.stop();
+    running.await.unwrap();
+}
+
+/// Shows: W8
+async fn a_run_is_drawn(api: Api) {
+    let text = "name: fork\nsteps:\n  a: {task: hello}\n  b: {task: hello, after: a}\n  c: {task: hello, after: a}\n  d: {task: hello, after: [a, b, c]}\n";
+    put(&api, "fork", text).await.expect(200);
+    let id = api.post("/v1/templates/fork/runs", json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
+    let graph = api.get(&format!("/v1/runs/{id}/graph")).await.expect(200);
+    let nodes = graph["nodes"].as_array().unwrap();
+    let node = |name: &str| nodes.iter().find(|node| node["step"]["name"] == name).unwrap();
+    let columns: Vec<f64> = ["a", "b", "c", "d"].map(|name| node(name)["x"].as_f64().unwrap()).into();
+    assert_eq!(columns, [0.0, 1.0, 1.0, 2.0], "{graph}");
+    assert_eq!((&graph["columns"], graph["edges"].as_array().unwrap().len()), (&json!(3), 5));
+    let long = graph["edges"].as_array().unwrap().iter().find(|edge| edge["from"] == "a" && edge["to"] == "d").unwrap();
+    assert_eq!(long["waypoints"].as_array().unwrap().len(), 1, "{graph}");
+    assert_eq!(node("a")["step"]["state"], "pending");
+}
+
+/// Shows: W8
+async fn a_question_is_in_the_inbox_until_its_reply(api: Api) {
+    let text =
+        "name: ask\nsteps:\n  approval:\n    signal: approved\n    ask: {title: Ship it?, schema: {type: object}}\n";
+    put(&api, "ask", text).await.expect(200);
+    let engine = workflows(&api).await;
+    let running = run(&engine);
+    let id = api.post("/v1/templates/ask/runs", json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
+    let task = id.parse().unwrap();
+    engine.wait_for_status(task, |status| !status.awaits().is_empty()).await.unwrap();
+    let question = api.get("/v1/inbox").await.expect(200)["items"][0].clone();
+    assert_eq!((&question["run"], &question["step"]), (&json!(id), &json!("approval")), "{question}");
+    assert_eq!((&question["question"], &question["signal"]), (&json!("Ship it?"), &json!("approved")));
+    assert_eq!(question["reply_schema"], json!({"type": "object"}));
+    api.post(&format!("/v1/runs/{id}/signals/approved"), json!({"yes": true})).await.expect(204);
+    engine.wait(task).await.unwrap();
+    assert_eq!(api.get("/v1/inbox").await.expect(200)["items"], json!([]));
     engine.stop();
     running.await.unwrap();
 }

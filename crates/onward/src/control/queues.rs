@@ -1,6 +1,7 @@
 //! Settings of an engine's queues.
 
-use onward_store::{Outcome, QueueMode, QueueSettings, SetQueue, Write};
+use onward_store::bounds::BULK;
+use onward_store::{Name, Outcome, QueueMode, QueueSettings, SetQueue, TaskState, Write};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -28,5 +29,26 @@ impl Engine {
     /// The store's error if it could not keep the change.
     pub async fn set_queue_mode(&self, mode: QueueMode) -> Result<()> {
         self.done(Write::SetQueueMode(mode)).await
+    }
+
+    /// Removes the tasks of a queue in these states without a trace, the oldest first, in steps of
+    /// up to 1000 tasks with a commit each. Returns their number.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found) for a queue that does not exist;
+    /// [`is_invalid`](Error::is_invalid) without a state, or for running tasks; the store's error
+    /// if it failed. Earlier steps stay done.
+    pub async fn purge(&self, queue: &Name, states: &[TaskState]) -> Result<u64> {
+        let mut removed = 0;
+        loop {
+            let purge = Write::Purge { queue: queue.clone(), states: states.to_vec(), limit: BULK };
+            let Outcome::Removed { tasks, more } = self.apply(purge).await? else {
+                return Err(Error::unexpected("a purge"));
+            };
+            removed += tasks;
+            if !more {
+                return Ok(removed);
+            }
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 mod client;
 pub mod expression;
+pub mod layout;
 pub mod library;
 mod nearest;
 mod run;

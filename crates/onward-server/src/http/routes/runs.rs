@@ -63,9 +63,9 @@ struct RunBody {
     phase: &'static str,
     /// True if the run has ended.
     is_ended: bool,
-    /// True if the run is paused: signals and actions take effect when it is resumed.
+    /// True if the run is paused.
     paused: bool,
-    /// The failure of the run itself, or the reason of a bad end.
+    /// The failure of the run itself, or the reason of its bad end.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     /// The steps, each after those that it depends on.
@@ -74,7 +74,7 @@ struct RunBody {
 
 /// A step of a run.
 #[derive(Debug, Serialize, ToSchema)]
-struct StepBody {
+pub(super) struct StepBody {
     /// The name.
     name: String,
     /// The names of the steps that it depends on.
@@ -87,27 +87,26 @@ struct StepBody {
     /// The question that it asks people.
     #[serde(skip_serializing_if = "Option::is_none")]
     question: Option<String>,
-    /// The signal for which it waits.
+    /// The name of the signal for which it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     signal: Option<String>,
     /// The JSON Schema of the replies to the question.
     #[serde(skip_serializing_if = "Option::is_none")]
     reply_schema: Option<Value>,
-    /// The counts of a step with `each`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    items: Option<ItemsBody>,
-    /// The state of the undo: `needed`, `open`, `completed` or `failed`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    undo: Option<&'static str>,
-    /// The moment for which it waits.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, format = DateTime)]
-    until: Option<Timestamp>,
     /// The id of the task of a step that ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     task: Option<String>,
     /// The number of attempts.
     attempts: u32,
+    /// The number of items of a step with `each`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<StepItemsBody>,
+    /// The state of the undo: `needed`, `open`, `completed` or `failed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undo: Option<&'static str>,
+    /// The error of an undo that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undo_error: Option<String>,
     /// The time at which it began.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
@@ -116,22 +115,26 @@ struct StepBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     ended_at: Option<Timestamp>,
+    /// The time until which it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    until: Option<Timestamp>,
 }
 
 /// The items of a step with `each`.
 #[derive(Debug, Serialize, ToSchema)]
-struct ItemsBody {
-    /// All items.
+struct StepItemsBody {
+    /// The number of all items.
     all: u32,
-    /// The items that are open.
+    /// The number of open ones.
     open: u32,
-    /// The items that completed.
+    /// The number of completed ones.
     completed: u32,
-    /// The items that ended badly.
+    /// The number of those that ended badly.
     bad: u32,
 }
 
-impl From<ItemCounts> for ItemsBody {
+impl From<ItemCounts> for StepItemsBody {
     fn from(items: ItemCounts) -> Self {
         let ItemCounts { all, open, completed, bad, .. } = items;
         Self { all, open, completed, bad }
@@ -141,9 +144,9 @@ impl From<ItemCounts> for ItemsBody {
 impl From<RunView> for RunBody {
     fn from(run: RunView) -> Self {
         let (phase, is_ended) = (run.phase.as_str(), run.is_ended());
-        let (paused, error) = (run.is_paused, run.error);
         let steps = run.steps.into_iter().map(StepBody::from).collect();
-        Self { id: run.id.to_string(), workflow: run.workflow, phase, is_ended, paused, error, steps }
+        let (id, paused) = (run.id.to_string(), run.is_paused);
+        Self { id, workflow: run.workflow, phase, is_ended, paused, error: run.error, steps }
     }
 }
 
@@ -158,12 +161,13 @@ impl From<StepView> for StepBody {
             question: step.question,
             signal: step.signal,
             reply_schema: step.reply_schema,
-            items: step.items.map(ItemsBody::from),
-            undo: step.undo,
-            until: step.until,
             attempts: step.attempts,
+            items: step.items.map(Into::into),
+            undo: step.undo,
+            undo_error: step.undo_error,
             started_at: step.started_at,
             ended_at: step.ended_at,
+            until: step.until,
         }
     }
 }
@@ -251,7 +255,7 @@ async fn list(call: Call) -> Reply {
     json(&Page { items, next: page.next.map(|next| encode_cursor(&next)) })
 }
 
-async fn run_id(call: &Call) -> Result<TaskId, Problem> {
+pub(super) async fn run_id(call: &Call) -> Result<TaskId, Problem> {
     let record = record(call).await?;
     if record.kind.starts_with(KIND) {
         return Ok(record.id);

@@ -2,8 +2,8 @@
 
 use super::route::{Route, RouteInfo};
 use super::{
-    audit, bulk, changes, events, health, keys, limits, orchestrations, overview, queues, runs, schedules, sessions,
-    sign_in, submit, task_actions, tasks, templates,
+    audit, bulk, changes, dead, events, groups, health, inbox, keys, limits, orchestrations, overview, queues,
+    run_graph, runs, schedules, sessions, sign_in, submit, task_actions, tasks, templates,
 };
 
 /// Returns all routes.
@@ -15,11 +15,15 @@ pub(crate) fn all_routes() -> Vec<Route> {
         tasks::table(),
         task_actions::table(),
         bulk::table(),
+        dead::table(),
         queues::table(),
+        groups::table(),
         limits::table(),
         schedules::table(),
         templates::table(),
         runs::table(),
+        run_graph::table(),
+        inbox::table(),
         orchestrations::table(),
         events::table(),
         changes::table(),

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, Method, Response, header};
 use bytes::Bytes;
-use onward_store::{Page as StorePage, Refusal, StoreReads as _, TaskId, TaskRecord};
+use onward_store::{Page as StorePage, Refusal, StoreReads as _, TaskId, TaskRecord, WaitReason};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -54,11 +54,19 @@ struct WhyBody {
 
 /// A reason for which a task waits.
 #[derive(Debug, Serialize, ToSchema)]
-struct ReasonBody {
+pub(super) struct ReasonBody {
     /// The name of the reason, for programs.
     reason: String,
     /// The reason, for people.
     text: String,
+}
+
+impl From<&WaitReason> for ReasonBody {
+    fn from(reason: &WaitReason) -> Self {
+        let written = serde_json::to_value(reason).unwrap_or_default();
+        let name = written.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
+        Self { reason: name, text: reason.to_string() }
+    }
 }
 
 async fn list(call: Call) -> Reply {
@@ -124,10 +132,6 @@ async fn attempts(call: Call) -> Reply {
 async fn why(call: Call) -> Reply {
     let record = record(&call).await?;
     let reasons = call.server.store.why(record.id).await?.unwrap_or_default();
-    let reasons = reasons.iter().map(|reason| {
-        let written = serde_json::to_value(reason).unwrap_or_default();
-        let name = written.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
-        ReasonBody { reason: name, text: reason.to_string() }
-    });
+    let reasons = reasons.iter().map(ReasonBody::from);
     json(&WhyBody { state: record.state.as_str(), reasons: reasons.collect() })
 }

@@ -1,6 +1,10 @@
 //! Limits.
 
-use onward_store::{ConcurrencyLimit, GroupShare, Limit, LimitRecord, LimitScope, Name, Rate, RateLimit, SetLimit};
+use std::time::Duration;
+
+use onward_store::{
+    ConcurrencyLimit, GroupShare, Limit, LimitRecord, LimitScope, Name, Rate, RateLimit, Scope, SetLimit, bounds,
+};
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
@@ -92,6 +96,16 @@ pub(crate) fn scope_text(scope: &LimitScope) -> String {
     }
 }
 
+/// Writes the scope of a pause.
+pub(crate) fn pause_scope_text(scope: &Scope) -> String {
+    match scope {
+        Scope::All => "all".to_owned(),
+        Scope::Queue(name) => format!("queue:{name}"),
+        Scope::Kind(name) => format!("kind:{name}"),
+        Scope::Group(name) => format!("group:{name}"),
+    }
+}
+
 impl LimitBody {
     pub(crate) fn new(scope: &LimitScope, limit: Limit) -> Self {
         let rate = |rate: Rate| RateBody { tasks: rate.tasks, per: DurationText(rate.per), burst: Some(rate.burst) };
@@ -122,17 +136,75 @@ impl LimitChange {
             return Err(Problem::invalid(field, "only limits of groups have it", "leave it out"));
         }
         let share = |share: Option<u32>| is_of_groups.then(|| share.map_or(GroupShare::Unset, GroupShare::Of));
-        let rate = |rate: RateBody| {
-            let limit = Rate::new(rate.tasks, rate.per.0);
-            RateLimit::AtMost(rate.burst.map_or(limit, |burst| limit.burst(burst)))
-        };
         Ok(SetLimit {
             concurrency: Some(self.concurrency.map_or(ConcurrencyLimit::Unlimited, ConcurrencyLimit::AtMost)),
-            rate: Some(self.rate.map_or(RateLimit::Unlimited, rate)),
+            rate: Some(self.rate.map_or(RateLimit::Unlimited, RateBody::limit)),
             weight: share(self.weight),
             minimum: share(self.minimum),
             scope,
         })
+    }
+}
+
+/// A change of a limit. Parts that are left out stay as they are; null removes a part.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LimitPatch {
+    /// The largest number of tasks that run at once, 1 to 1000000.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>)]
+    concurrency: Option<Option<u32>>,
+    /// The rate at which tasks start.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<RateBody>)]
+    rate: Option<Option<RateBody>>,
+    /// The share of the starts of a queue, 1 to 1000.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>)]
+    weight: Option<Option<u32>>,
+    /// The number of running tasks below which the group goes first.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>)]
+    minimum: Option<Option<u32>>,
+}
+
+impl LimitPatch {
+    /// Returns the write of the parts that are given.
+    pub(crate) fn of(self, scope: LimitScope) -> SetLimit {
+        let share = |share: Option<u32>| share.map_or(GroupShare::Unset, GroupShare::Of);
+        SetLimit {
+            concurrency: self
+                .concurrency
+                .map(|limit| limit.map_or(ConcurrencyLimit::Unlimited, ConcurrencyLimit::AtMost)),
+            rate: self.rate.map(|rate| rate.map_or(RateLimit::Unlimited, RateBody::limit)),
+            weight: self.weight.map(share),
+            minimum: self.minimum.map(share),
+            scope,
+        }
+    }
+}
+
+impl RateBody {
+    fn limit(self) -> RateLimit {
+        let limit = Rate::new(self.tasks, self.per.0);
+        RateLimit::AtMost(self.burst.map_or(limit, |burst| limit.burst(burst)))
+    }
+
+    /// Returns the number and the period of a rate without a burst.
+    pub(crate) fn checked(self) -> Result<(u32, Duration), Problem> {
+        if self.burst.is_some() {
+            return Err(Problem::invalid("burst", "the retries have no burst", "leave it out"));
+        }
+        let (least, most) = (bounds::RATE_PER_MINIMUM, bounds::RATE_PER_MAXIMUM);
+        if !(1..=bounds::RATE_TASKS).contains(&self.tasks) || !(least..=most).contains(&self.per.0) {
+            let (tasks, per) = (self.tasks, self.per.0);
+            let detail = format!(
+                "the rate is {tasks} in {per:?} and may be 1 to {} in {least:?} to {most:?}",
+                bounds::RATE_TASKS
+            );
+            return Err(Problem::invalid("rate", detail, "choose another rate"));
+        }
+        Ok((self.tasks, self.per.0))
     }
 }
 

@@ -18,7 +18,7 @@ mod task_filter;
 pub(crate) use content::Content;
 pub(crate) use duration::{DurationText, read_duration};
 pub(crate) use event::{EventBody, EventPageBody};
-pub(crate) use limit::{LimitBody, LimitChange, read_scope};
+pub(crate) use limit::{LimitBody, LimitChange, LimitPatch, RateBody, pause_scope_text, read_scope};
 pub(crate) use new_task::{NewTaskBody, check_text, name};
 pub(crate) use page::{Page, PageQuery, check_limit};
 pub(crate) use queue::{EndedBody, QueueBody, QueueChange};
