@@ -1,7 +1,8 @@
 //! Embeds the files of the web page, as they are and compressed.
 //!
-//! Vendored modules import each other by the names of their packages, which a browser does not know. The
-//! copies in the program have relative paths instead; the files in `page/vendor` stay as they were published.
+//! Vendored modules import each other by the names of their packages, which a browser does not
+//! know. The copies in the program have relative paths instead; the files in `page/vendor` stay as
+//! they were published.
 
 #[cfg(feature = "http")]
 mod page {

@@ -60,11 +60,11 @@ function Frame() {
     main.current?.querySelector('h1')?.focus({ preventScroll: true });
   }, [address]);
   const shown = SCREENS.filter(([, , , , role]) => may(role ?? 'viewer'));
-  return html`<a class="skip" href=${location.hash || '#/'} onClick=${(/** @type {Event} */ event) => {
-      event.preventDefault();
-      main.current?.querySelector('h1')?.focus();
-    }}>Skip to the content</a>
-    <header class="top">
+  return html`<header class="top">
+      <a class="skip" href=${location.hash || '#/'} onClick=${(/** @type {Event} */ event) => {
+        event.preventDefault();
+        main.current?.querySelector('h1')?.focus();
+      }}>Skip to the content</a>
       <a class="brand" href="#/">onward</a>
       <nav aria-label="Screens">${shown.map(([path, title]) => html`<a key=${path} href=${to(path ? [path] : [])} aria-current=${path === place ? 'page' : undefined}>${title}</a>`)}</nav>
       <${User} />

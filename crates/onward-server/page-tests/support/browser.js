@@ -10,7 +10,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 const PROGRAMS = [process.env.CHROMIUM_BIN, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
 /** The longest wait for what a page shows, in milliseconds: the machine may be busy. */
-const WAIT = 60_000;
+const WAIT = 30_000;
 
 export async function launch() {
   const executablePath = PROGRAMS.find((path) => path && existsSync(path));
@@ -80,7 +80,7 @@ export class Window {
   /** Checks that the program knows the command and its options. */
   checkCommand(command) {
     assert.ok(/^(onward |printf |# )/.test(command), command);
-    const [, text] = command.match(/(?:^|\| )onward (.*)$/s) ?? [];
+    const [, text] = command.replace(/ # [^']*$/, '').match(/(?:^|\| )onward (.*)$/s) ?? [];
     if (text) this.server.run(...words(text), '--help');
   }
 

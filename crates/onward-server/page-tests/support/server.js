@@ -20,8 +20,17 @@ export class Server {
     server.process = server.spawn(['serve', '--json', '--listen', `127.0.0.1:${port}`, ...options]);
     const { listening, link } = await firstJson(server.process);
     Object.assign(server, { base: `${listening}/`, link, port: Number(new URL(listening).port) });
+    if (process.env.ONWARD_PAGE_SOURCE) await server.serveSource(listening);
     server.key = readFileSync(`${server.store}.serve-key`, 'utf8').trim().split(' ').at(-1);
     return server;
+  }
+
+  /** Serves the page from its source instead of from the program, while it is being changed. */
+  async serveSource(listening) {
+    const { develop } = await import('../tools/develop.js');
+    this.source = await develop(listening, 0);
+    const { port } = this.source.address();
+    Object.assign(this, { base: `http://127.0.0.1:${port}/`, link: this.link?.replace(`${listening}`, `http://127.0.0.1:${port}`) });
   }
 
   spawn(parameters) {
@@ -75,6 +84,8 @@ export class Server {
   }
 
   async stop({ keep = false } = {}) {
+    this.source?.closeAllConnections();
+    this.source?.close();
     for (const child of this.children.reverse()) await Server.kill(child);
     if (!keep) rmSync(this.folder, { recursive: true, force: true });
   }

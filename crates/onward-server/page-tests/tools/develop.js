@@ -6,8 +6,6 @@ import { createServer, request } from 'node:http';
 import { readFile } from 'node:fs/promises';
 import { extname, join, normalize } from 'node:path';
 
-const target = new URL(process.argv[2] ?? 'http://127.0.0.1:7070');
-const port = Number(process.argv[3] ?? 7071);
 const root = join(import.meta.dirname, '../../page');
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
 const PACKAGES = [
@@ -32,7 +30,13 @@ async function serveFile(path, response) {
   }
 }
 
-createServer((incoming, response) => {
+/** Listens on a port, for the API of `target`. Returns the server. */
+export function develop(target, port) {
+  const server = createServer((incoming, response) => pass(new URL(target), incoming, response));
+  return new Promise((done) => server.listen(port, '127.0.0.1', () => done(server)));
+}
+
+function pass(target, incoming, response) {
   const { pathname } = new URL(incoming.url, 'http://localhost');
   if (!pathname.startsWith('/v1/')) return serveFile(pathname, response);
   const options = { host: target.hostname, port: target.port, path: incoming.url, method: incoming.method, headers: incoming.headers };
@@ -43,4 +47,9 @@ createServer((incoming, response) => {
   outgoing.on('error', () => response.destroy());
   response.on('close', () => outgoing.destroy());
   incoming.pipe(outgoing);
-}).listen(port, '127.0.0.1', () => console.log(`http://127.0.0.1:${port}`));
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const server = await develop(process.argv[2] ?? 'http://127.0.0.1:7070', Number(process.argv[3] ?? 7071));
+  console.log(`http://127.0.0.1:${server.address().port}`);
+}

@@ -20,7 +20,7 @@ const LATE = 60_000;
  * @property {number | null} concurrency
  *
  * @typedef {{ scope: string, concurrency: number | null, running?: number, tokens?: number, rate: { tasks: number, per: string, burst: number | null } | null, weight: number | null, minimum: number | null }} Limit
- * @typedef {{ at: string, queues: Queue[], limits: Limit[], workers: { id: string, name: string, opened_at: string, running: number }[], kinds: any[], store: string, durability: string, queue_mode: string }} Overview
+ * @typedef {{ at: string, held_back: { queue: string, task: string, reasons: { reason: string, text: string }[] }[], queues: Queue[], limits: Limit[], workers: { id: string, name: string, opened_at: string, running: number }[], kinds: any[], store: string, durability: string, queue_mode: string }} Overview
  * @typedef {{ tone: 'bad' | 'warn', text: string, href: string }} Cause
  */
 
@@ -59,7 +59,9 @@ function causesOf(queue, overview, now) {
   }
   const all = overview.limits.find((limit) => limit.scope === 'all' && isFull(limit.concurrency, limit.running ?? 0));
   if (all) return [{ tone: 'warn', text: `Queue ${name} is late by ${duration(age)}: the limit of all tasks (${all.concurrency}) is used up.`, href: to(['limits']) }];
-  if (queue.running === 0) return [{ tone: 'bad', text: `Queue ${name} is stuck: ${counted(queue.waiting, 'task waits', 'tasks wait')}, none runs, the oldest has waited ${duration(age)}.`, href }];
+  const reason = overview.held_back.find((held) => held.queue === queue.name)?.reasons[0]?.text;
+  const why = reason ? ` Reason: ${reason.slice(0, 200)}.` : '';
+  if (queue.running === 0) return [{ tone: 'bad', text: `Queue ${name} is stuck: ${counted(queue.waiting, 'task waits', 'tasks wait')}, none runs, the oldest has waited ${duration(age)}.${why}`, href }];
   return [{ tone: 'warn', text: `Queue ${name} is late: the oldest of ${counted(queue.waiting, 'waiting task')} has waited ${duration(age)}.`, href }];
 }
 

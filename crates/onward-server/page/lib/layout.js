@@ -1,50 +1,53 @@
-// The layered layout of a graph of steps: plain functions without a document.
+// The drawing of a graph whose positions the server has computed: plain functions without a document.
 
 /** The size of a node and the space between nodes, in pixels. */
 export const NODE = { width: 168, height: 40, across: 56, down: 20 };
 
 /**
- * @typedef {{ name: string, depends_on: string[] }} Step
- * @typedef {{ name: string, x: number, y: number }} Place
- * @typedef {{ from: Place, to: Place }} Edge
+ * @typedef {{ x: number, y: number }} Place
+ * @typedef {{ columns: number, rows: number, nodes: { x: number, y: number, step: { name: string } }[], edges: { from: string, to: string, waypoints: [number, number][] }[] }} Graph
  */
 
 /**
- * Places each step one layer behind the last step that it depends on. Within a layer the steps are in the order of
- * the middle of those before them, so that few edges cross.
- * @param {Step[]} steps each after those that it depends on
- * @returns {{ places: Map<string, Place>, edges: Edge[], width: number, height: number }}
+ * Returns the pixels of the steps, and the path of each dependency.
+ * @param {Graph} graph
+ * @returns {{ places: Map<string, Place>, edges: { key: string, path: string }[], width: number, height: number }}
  */
-export function layout(steps) {
-  const layers = /** @type {Step[][]} */ ([]);
-  const depth = /** @type {Map<string, number>} */ (new Map());
-  for (const step of steps) {
-    const layer = Math.max(0, ...step.depends_on.map((name) => (depth.get(name) ?? -1) + 1));
-    depth.set(step.name, layer);
-    (layers[layer] ??= []).push(step);
-  }
-  const places = /** @type {Map<string, Place>} */ (new Map());
-  const rows = Math.max(1, ...layers.map((layer) => layer.length));
-  layers.forEach((layer, column) => {
-    const middle = (/** @type {Step} */ step) => median(step.depends_on.map((name) => places.get(name)?.y ?? 0));
-    const sorted = column === 0 ? layer : [...layer].sort((one, other) => middle(one) - middle(other));
-    const top = ((rows - layer.length) * (NODE.height + NODE.down)) / 2;
-    sorted.forEach((step, row) => {
-      places.set(step.name, { name: step.name, x: column * (NODE.width + NODE.across), y: top + row * (NODE.height + NODE.down) });
-    });
+export function layout(graph) {
+  const places = new Map(graph.nodes.map((node) => [node.step.name, corner(node.x, node.y)]));
+  const edges = graph.edges.flatMap(({ from, to, waypoints }) => {
+    const [start, end] = [places.get(from), places.get(to)];
+    return start && end ? [{ key: `${from}>${to}`, path: path(start, waypoints.map(([x, y]) => corner(x, y)), end) }] : [];
   });
-  const edges = steps.flatMap((step) => step.depends_on.flatMap((name) => edge(places.get(name), places.get(step.name))));
-  const width = Math.max(1, layers.length) * (NODE.width + NODE.across) - NODE.across;
-  return { places, edges, width, height: rows * (NODE.height + NODE.down) - NODE.down };
+  const width = Math.max(1, graph.columns) * (NODE.width + NODE.across) - NODE.across;
+  return { places, edges, width, height: Math.max(1, graph.rows) * (NODE.height + NODE.down) - NODE.down };
 }
 
-/** @param {Place | undefined} from @param {Place | undefined} to @returns {Edge[]} */
-function edge(from, to) {
-  return from && to ? [{ from, to }] : [];
+/** @param {number} x @param {number} y @returns {Place} */
+function corner(x, y) {
+  return { x: x * (NODE.width + NODE.across), y: y * (NODE.height + NODE.down) };
 }
 
-/** @param {number[]} numbers */
-function median(numbers) {
-  const sorted = [...numbers].sort((one, other) => one - other);
-  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+/**
+ * Writes a path from the right side of a node to the left side of another one. It passes each waypoint like a node
+ * that is not drawn: straight through its column.
+ * @param {Place} from
+ * @param {Place[]} waypoints
+ * @param {Place} to
+ */
+function path(from, waypoints, to) {
+  let [x, y] = [from.x + NODE.width, from.y + NODE.height / 2];
+  let text = `M${x} ${y}`;
+  for (const place of [...waypoints, to]) {
+    const [left, middle] = [place.x, place.y + NODE.height / 2];
+    const half = (x + left) / 2;
+    text += ` C${half} ${y} ${half} ${middle} ${left} ${middle}`;
+    x = left;
+    y = middle;
+    if (place !== to) {
+      x += NODE.width;
+      text += ` H${x}`;
+    }
+  }
+  return text;
 }

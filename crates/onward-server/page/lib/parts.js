@@ -120,7 +120,7 @@ export function Command({ text }) {
   }
   return html`<div class="command">
     <code tabindex="0">${text}</code>
-    <button class="small" onClick=${copy} aria-label=${`Copy: ${text.slice(0, 80)}`}>${isCopied ? 'copied' : 'copy'}</button>
+    <button class="small" onClick=${copy} title="Copy it">${isCopied ? 'copied' : 'copy'}</button>
   </div>`;
 }
 
@@ -182,7 +182,7 @@ export function Action({ role = 'operator', onClick, children, tone = '', small 
  * @param {{ items: [string, unknown][] }} props
  */
 export function Facts({ items }) {
-  const shown = items.filter(([, value]) => value !== undefined && value !== null && value !== '');
+  const shown = items.filter(([, value]) => value !== undefined && value !== null && value !== '' && value !== false);
   return html`<dl class="facts">${shown.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 

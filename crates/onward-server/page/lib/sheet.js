@@ -5,6 +5,7 @@ import { change } from './api.js';
 import { Command, Failed } from './parts.js';
 import { count, quote } from './format.js';
 import { refresh } from './live.js';
+import { route } from './route.js';
 
 /**
  * @typedef {{ name: string, label: string, type?: 'text' | 'number' | 'json' | 'choice', value?: string, options?: string[], hint?: string, required?: boolean }} Field
@@ -29,6 +30,11 @@ const open = signal(/** @type {Sheet | null} */ (null));
 
 /** The last message about an action. */
 export const notice = signal('');
+
+// A sheet belongs to its screen.
+route.subscribe(() => {
+  open.value = null;
+});
 
 /** @param {Sheet} sheet */
 export function ask(sheet) {

@@ -1,45 +1,37 @@
 // The inbox: questions that runs ask people.
 
 import { html } from '../lib/html.js';
-import { get, segment } from '../lib/api.js';
+import { segment } from '../lib/api.js';
 import { quote } from '../lib/format.js';
-import { useLoaded } from '../lib/live.js';
+import { usePath } from '../lib/live.js';
 import { Action, Ago, Empty, Head, Shown, Table, Text } from '../lib/parts.js';
-import { to } from '../lib/route.js';
+import { route, to } from '../lib/route.js';
 import { ask, json } from '../lib/sheet.js';
 
-/** The number of active runs that are looked at. */
-const RUNS = 100;
-
-/** @param {AbortSignal} signal */
-async function load(signal) {
-  const page = await get(`v1/runs?state=blocked,waiting,running,scheduled&limit=${RUNS}`, signal);
-  const runs = await Promise.all(page.items.map((/** @type {any} */ run) => get(`v1/runs/${run.id}`, signal).catch(() => null)));
-  const questions = runs.filter(Boolean).flatMap((run) => run.steps.filter((/** @type {any} */ step) => step.signal).map((/** @type {any} */ step) => ({ run, step })));
-  const due = (/** @type {any} */ question) => (question.step.until ? Date.parse(question.step.until) : Infinity);
-  return { questions: questions.sort((one, other) => due(one) - due(other)), isCut: page.next !== null };
-}
-
 export function Inbox() {
-  const loaded = useLoaded('inbox', load);
+  const { cursor } = route.value.query;
+  const loaded = usePath(`v1/inbox?limit=100${cursor ? `&cursor=${segment(cursor)}` : ''}`);
   return html`<${Head} title="Inbox" sub="Questions of runs and steps that wait for a signal, the earliest deadline first." />
-    <${Shown} loaded=${loaded}>${(/** @type {any} */ data) => html`${data.questions.length === 0 ? html`<${Empty} title="Nothing waits for a person. A step of a workflow with a question comes here." command="onward workflow runs --phase held" />` : html`<${Questions} questions=${data.questions} />`}
-      ${data.isCut && html`<p class="quiet">The newest ${RUNS} active runs were looked at.</p>`}`}<//>`;
+    <${Shown} loaded=${loaded}>${(/** @type {any} */ page) => html`${page.items.length === 0 ? html`<${Empty} title=${page.next ? 'There is nothing on this page.' : 'Nothing waits for a person. A step of a workflow with a question comes here.'} command="onward workflow runs --phase held" />` : html`<${Questions} questions=${page.items} />`}
+      <nav class="pages" aria-label="Pages">${page.next && html`<a href=${to(['inbox'], { cursor: page.next })}>older</a>`}</nav>`}<//>`;
 }
+
+/** @param {any} question */
+const due = (question) => (question.until ? Date.parse(question.until) : Infinity);
 
 /** @param {{ questions: any[] }} props */
 function Questions({ questions }) {
   return html`<${Table}
     label="Questions"
     columns=${[{ title: 'question', class: 'wide' }, { title: 'run' }, { title: 'asked' }, { title: 'until' }, { title: 'actions', hidden: true, class: 'act' }]}
-    rows=${questions.slice(0, 200).map(({ run, step }) => ({
-      key: `${run.id}/${step.name}`,
+    rows=${[...questions].sort((one, other) => due(one) - due(other)).map((question) => ({
+      key: `${question.run}/${question.step}`,
       cells: [
-        html`<${Text} text=${step.question ?? `signal ${step.signal}`} limit=${300} />`,
-        html`<a href=${to(['runs', run.id])}>${run.id}</a> <bdi class="name quiet">${run.workflow}</bdi>`,
-        html`<${Ago} at=${step.started_at} />`,
-        html`<${Ago} at=${step.until} />`,
-        html`<${Action} tone="primary" small label=${`Answer step ${step.name} of run ${run.id}`} onClick=${() => answer(run, step)}>Answer…<//>`,
+        html`<${Text} text=${question.question ?? `signal ${question.signal}`} limit=${300} />`,
+        html`<a href=${to(['runs', question.run])}>${question.run}</a> <bdi class="name quiet">${question.workflow}</bdi>${question.paused && html` <span class="warn">paused</span>`}`,
+        html`<${Ago} at=${question.asked_at} />`,
+        html`<${Ago} at=${question.until} />`,
+        html`<${Action} tone="primary" small label=${`Answer step ${question.step} of run ${question.run}`} onClick=${() => answer(question)}>Answer…<//>`,
       ],
     }))}
   />`;
@@ -70,11 +62,9 @@ function read(schema, name, text) {
 
 /**
  * Answers the question of a step, with a form from its schema.
- * @param {any} run
- * @param {any} step
+ * @param {{ run: string, step: string, signal: string, question?: string | null, reply_schema?: any }} asked
  */
-export function answer(run, step) {
-  const schema = step.reply_schema;
+export function answer({ run, step, signal, question, reply_schema: schema }) {
   const properties = schema?.type === 'object' ? Object.entries(schema.properties ?? {}) : [];
   const required = schema?.required ?? [];
   const isForm = properties.length > 0 && properties.length <= 20;
@@ -84,12 +74,12 @@ export function answer(run, step) {
     return Object.fromEntries(set.map(([name, schema]) => [name, read(schema, name, values[name] ?? '')]));
   };
   ask({
-    title: `Answer step ${step.name.slice(0, 80)} of run ${run.id}`,
-    what: html`<${Text} text=${step.question ?? `The step waits for the signal ${step.signal}.`} />`,
+    title: `Answer step ${step.slice(0, 80)} of run ${run}`,
+    what: html`<${Text} text=${question ?? `The step waits for the signal ${signal}.`} />`,
     verb: 'Answer',
     fields: isForm ? properties.map(([name, schema]) => field(name, schema, required.includes(name))) : [{ name: 'value', label: 'Value', type: 'json', value: 'null', hint: 'JSON' }],
-    command: (values) => `onward workflow signal ${run.id} ${quote(step.signal)} --value ${quote(text(value, values))}`,
-    request: (values) => ({ method: 'POST', path: `v1/runs/${run.id}/signals/${segment(step.signal)}`, body: value(values) }),
+    command: (values) => `onward workflow signal ${run} ${quote(signal)} --value ${quote(text(value, values))}`,
+    request: (values) => ({ method: 'POST', path: `v1/runs/${run}/signals/${segment(signal)}`, body: value(values) }),
     done: () => 'the answer is stored',
   });
 }

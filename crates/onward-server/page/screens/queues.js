@@ -1,9 +1,9 @@
 // Queues, and one queue: what holds it back?
 
 import { html } from '../lib/html.js';
-import { get, segment } from '../lib/api.js';
+import { change, get, segment } from '../lib/api.js';
 import { pauseQueue, resumeQueue } from '../lib/actions.js';
-import { quote } from '../lib/format.js';
+import { counted, quote } from '../lib/format.js';
 import { oldest } from '../lib/health.js';
 import { now, useLoaded, usePath } from '../lib/live.js';
 import { Action, Ago, Count, Empty, Facts, Head, Shown, Text } from '../lib/parts.js';
@@ -40,6 +40,22 @@ function setQueue(queue) {
   });
 }
 
+/** @param {string} name */
+function purgeQueue(name) {
+  const path = `v1/queues/${segment(name)}/purge`;
+  ask({
+    title: `Purge queue ${name.slice(0, 100)}`,
+    what: 'The waiting tasks of the queue are removed, with their payloads. This cannot be undone.',
+    verb: 'Purge',
+    danger: true,
+    typed: name,
+    count: async () => (await change({ method: 'POST', path, body: { state: 'waiting', dry_run: true } })).selected,
+    command: () => `onward queue purge --state waiting ${quote(name)}`,
+    request: () => ({ method: 'POST', path, body: { state: 'waiting', confirm: name } }),
+    done: ({ removed }) => `${counted(removed, 'task')} removed`,
+  });
+}
+
 /** @param {string} id @param {AbortSignal} signal */
 async function load(id, signal) {
   const queue = await get(`v1/queues/${segment(id)}`, signal);
@@ -61,7 +77,8 @@ function Details({ data }) {
   const { queue, waiting, running, head, why } = data;
   const filter = (/** @type {string} */ state) => to(['tasks'], { queue: queue.name, state });
   const actions = html`${queue.paused ? html`<${Action} tone="primary" onClick=${() => resumeQueue(queue.name)}>Resume…<//>` : html`<${Action} onClick=${() => pauseQueue(queue.name)}>Pause…<//>`}
-    <${Action} onClick=${() => setQueue(queue)}>Change…<//>`;
+    <${Action} onClick=${() => setQueue(queue)}>Change…<//>
+    <${Action} tone="danger" onClick=${() => purgeQueue(queue.name)}>Purge…<//>`;
   return html`<${Head} title=${html`Queue <bdi class="name">${queue.name}</bdi>`} sub=${queue.paused ? 'It is paused: no task of it starts.' : `It is open; the oldest waiting task is ${queue.waiting ? Math.round(oldest(queue, now.value) / 1000) : 0} s old.`} actions=${actions} />
     <${Facts} items=${[
       ['waiting', html`<${Count} number=${queue.waiting} href=${filter('waiting')} />`],

@@ -1,11 +1,11 @@
 // A run: its graph, and the step that is chosen.
 
 import { html, useState } from '../lib/html.js';
-import { segment } from '../lib/api.js';
+import { get, segment } from '../lib/api.js';
 import { actOnRun, holdInstance, RUN_ACTIONS, sendSignal } from '../lib/actions.js';
 import { duration } from '../lib/format.js';
 import { layout, NODE } from '../lib/layout.js';
-import { now, usePath } from '../lib/live.js';
+import { now, useLoaded } from '../lib/live.js';
 import { Action, Ago, Facts, Head, Shown, State, Table, TaskLink, Text, shape } from '../lib/parts.js';
 import { to } from '../lib/route.js';
 import { answer } from './inbox.js';
@@ -15,9 +15,19 @@ const DRAWN = 500;
 
 const BAD = ['failed', 'dead', 'expired', 'cancelled'];
 
+/**
+ * Loads a run and the positions of its steps; a run without steps has no graph.
+ * @param {string} id
+ * @param {AbortSignal} signal
+ */
+async function load(id, signal) {
+  const [run, graph] = await Promise.all([get(`v1/runs/${segment(id)}`, signal), get(`v1/runs/${segment(id)}/graph`, signal)]);
+  return { ...run, graph };
+}
+
 /** @param {{ id: string }} props */
 export function Run({ id }) {
-  const loaded = usePath(`v1/runs/${segment(id)}`);
+  const loaded = useLoaded(id, (signal) => load(id, signal));
   return html`<${Shown} loaded=${loaded}>${(/** @type {any} */ run) => html`<${Details} run=${run} />`}<//>`;
 }
 
@@ -51,28 +61,21 @@ function Details({ run }) {
       actions=${actions}
     />
     <p class="why" role="status"><${Text} text=${sentence(run)} /></p>
-    ${steps.length === 0 ? html`<p class="quiet">It has no steps yet.</p>` : html`<${Steps} steps=${steps} chosen=${chosen?.name} choose=${setName} />`}
+    ${steps.length === 0 ? html`<p class="quiet">It has no steps yet.</p>` : html`<${Steps} steps=${steps} graph=${run.graph} chosen=${chosen?.name} choose=${setName} />`}
     ${chosen && html`<${Step} run=${run} step=${chosen} />`}
     ${steps.length > 0 && html`<h2>Timeline</h2><${Gantt} steps=${steps} />`}`;
 }
 
-/** @param {{ steps: any[], chosen?: string, choose: (name: string) => void }} props */
-function Steps({ steps, chosen, choose }) {
+/** @param {{ steps: any[], graph: import('../lib/layout.js').Graph, chosen?: string, choose: (name: string) => void }} props */
+function Steps({ steps, graph, chosen, choose }) {
   if (steps.length > DRAWN) return html`<p class="quiet">${steps.length} steps are too many to draw; these have ended badly, or are open.</p><${List} steps=${steps} choose=${choose} />`;
-  const { places, edges, width, height } = layout(steps);
+  const { places, edges, width, height } = layout(graph);
   return html`<div class="graph" role="region" aria-label="Graph of the steps" tabindex="0">
     <svg width=${width + 8} height=${height + 8} viewBox=${`-4 -4 ${width + 8} ${height + 8}`} role="group" aria-label=${`${steps.length} steps`}>
-      ${edges.map(({ from, to }) => html`<path key=${`${from.name}>${to.name}`} class="edge" d=${curve(from, to)} />`)}
+      ${edges.map((edge) => html`<path key=${edge.key} class="edge" d=${edge.path} />`)}
       ${steps.map((step) => html`<${Node} key=${step.name} step=${step} place=${places.get(step.name)} isChosen=${step.name === chosen} choose=${choose} />`)}
     </svg>
   </div>`;
-}
-
-/** @param {import('../lib/layout.js').Place} from @param {import('../lib/layout.js').Place} to */
-function curve(from, to) {
-  const [x1, y1, x2, y2] = [from.x + NODE.width, from.y + NODE.height / 2, to.x, to.y + NODE.height / 2];
-  const middle = (x1 + x2) / 2;
-  return `M${x1} ${y1} C${middle} ${y1} ${middle} ${y2} ${x2} ${y2}`;
 }
 
 /** @param {{ step: any, place: any, isChosen: boolean, choose: (name: string) => void }} props */
@@ -86,10 +89,10 @@ function Node({ step, place, isChosen, choose }) {
       choose(step.name);
     }
   };
-  return html`<g class=${`node ${tone} ${isChosen ? 'chosen' : ''}`} transform=${`translate(${place.x} ${place.y})`} role="button" tabindex="0" aria-pressed=${isChosen ? 'true' : 'false'} aria-label=${`${step.name}: ${step.state}${items}`} onClick=${pick} onKeyDown=${pick}>
-    <title>${`${step.name}: ${step.state}${items}`}</title>
+  return html`<g class=${`node ${tone} ${isChosen ? 'chosen' : ''}`} transform=${`translate(${place.x} ${place.y})`} role="button" tabindex="0" aria-pressed=${isChosen ? 'true' : 'false'} onClick=${pick} onKeyDown=${pick}>
+    ${name !== step.name && html`<title>${step.name}</title>`}
     <rect width=${NODE.width} height=${NODE.height} rx="8" />
-    <text x="14" y="25" class="mark">${mark}</text>
+    <text x="14" y="25" class="mark" aria-hidden="true">${mark}</text>
     <text x="34" y="18">${name}</text>
     <text x="34" y="32" class="sub">${step.state}${items}</text>
   </g>`;
@@ -106,10 +109,10 @@ function List({ steps, choose }) {
 
 /** @param {any} step */
 function possible(step) {
-  if (BAD.includes(step.state)) return ['retry', 'reset', 'resolve', 'skip'];
-  if (step.state === 'waiting' || step.state === 'pending') return ['complete', 'skip'];
-  if (step.state === 'completed') return ['reset'];
-  return step.state === 'open' ? ['complete'] : [];
+  if (BAD.includes(step.state)) return ['retry', 'reset', 'resolve', 'complete', 'skip'];
+  if (step.state === 'waiting') return ['complete', 'skip'];
+  if (step.state === 'pending') return ['skip'];
+  return step.state === 'completed' ? ['reset'] : [];
 }
 
 /** @param {{ run: any, step: any }} props */
@@ -118,7 +121,7 @@ function Step({ run, step }) {
   const took = step.started_at && (step.ended_at ? Date.parse(step.ended_at) : now.value) - Date.parse(step.started_at);
   return html`<section class="panel" aria-label="The chosen step">
     <h2><bdi class="name">${step.name}</bdi> <${State} state=${step.state} /></h2>
-    ${step.question && html`<p class="question"><${Text} text=${step.question} /> <${Action} tone="primary" onClick=${() => answer(run, step)}>Answer…<//></p>`}
+    ${step.question && html`<p class="question"><${Text} text=${step.question} /> <${Action} tone="primary" onClick=${() => answer({ ...step, run: run.id, step: step.name })}>Answer…<//></p>`}
     ${step.reason && html`<p><${Text} text=${step.reason} /></p>`}
     <${Facts} items=${[
       ['task', step.task && html`<${TaskLink} id=${step.task} />`],

@@ -40,7 +40,7 @@ export function Task({ id }) {
 /** @param {any} task @param {any} why */
 function sentence(task, why) {
   const reasons = (why?.reasons ?? []).map((/** @type {any} */ reason) => reason.text);
-  if (reasons.length > 0) return reasons.join('; ');
+  if (reasons.length > 0) return reasons.length === 1 ? reasons[0] : `• ${reasons.join('\n• ')}`;
   const took = task.started_at && task.finished_at ? Date.parse(task.finished_at) - Date.parse(task.started_at) : undefined;
   const attempts = `${task.attempts} ${task.attempts === 1 ? 'attempt' : 'attempts'}`;
   switch (task.state) {

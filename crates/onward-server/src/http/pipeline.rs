@@ -106,7 +106,7 @@ fn prune(server: &Arc<Server>) {
     });
 }
 
-fn with_id(mut response: Response<Body>, id: &str) -> Response<Body> {
+pub(super) fn with_id(mut response: Response<Body>, id: &str) -> Response<Body> {
     if let Ok(id) = HeaderValue::from_str(id) {
         response.headers_mut().insert("x-request-id", id);
     }

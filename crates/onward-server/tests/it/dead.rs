@@ -21,7 +21,7 @@ on_every_store! {
 async fn die(api: &Api, errors: &[(&str, &str)]) -> Vec<String> {
     let engine = api.engine().await;
     for (kind, _) in errors {
-        engine.handle_json(kind, |_, error: Value| async move {
+        engine.handle_json(kind, |error: Value, _| async move {
             Err::<Value, _>(Failure::retryable(error.as_str().unwrap_or_default()))
         });
     }

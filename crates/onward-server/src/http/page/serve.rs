@@ -10,11 +10,11 @@ use axum::routing::get;
 
 use super::files::{File, VERSION, find};
 use crate::http::listen::check_host;
-use crate::http::pipeline::refuse;
+use crate::http::pipeline::{refuse, with_id};
 use crate::http::problem::Code;
 use crate::http::server::Server;
 
-/// What the page may load: only files of this server, and no code within documents.
+/// The policy of what the page may load: files of this server, and no code within documents.
 const POLICY: &str =
     "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -35,7 +35,8 @@ pub(in crate::http) fn page_router(server: &Arc<Server>) -> Router {
 async fn respond_index(server: Arc<Server>, request: Request<Body>) -> Response<Body> {
     let (parts, _) = request.into_parts();
     if let Err(problem) = check_host(&server.options, &parts) {
-        return problem.into_response(&server.request_id());
+        let id = server.request_id();
+        return with_id(problem.into_response(&id), &id);
     }
     let tag = format!("\"{VERSION}\"");
     let known = parts.headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());

@@ -49,7 +49,7 @@ async fn sign_in(call: Call) -> Reply {
     let is_browser = call.header("accept").is_some_and(|accept| accept.contains("text/html"));
     if !call.server.link.take(&token) {
         if is_browser {
-            // The page says what to do, and a signed-in browser that repeats the link sees the page.
+            // The page says what to do. A browser that is signed in and repeats the link sees it.
             return Ok(to_page());
         }
         return Err(Problem::new(
