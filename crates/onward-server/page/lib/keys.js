@@ -26,11 +26,6 @@ function move(/** @type {number} */ step) {
   /** @type {HTMLElement | null | undefined} */ (row?.querySelector('a') ?? row?.querySelector('button'))?.focus();
 }
 
-function select() {
-  const row = document.activeElement?.closest('tr[data-row]');
-  /** @type {HTMLElement | null | undefined} */ (row?.querySelector('input[type=checkbox]'))?.click();
-}
-
 export function listenForKeys() {
   let isGoing = false;
   addEventListener('keydown', (event) => {
@@ -48,7 +43,6 @@ export function listenForKeys() {
       event.preventDefault();
     } else if (key === 'j') move(1);
     else if (key === 'k') move(-1);
-    else if (key === 'x') select();
     else if (key === '.') /** @type {HTMLElement | null} */ (document.querySelector('.actions button'))?.focus();
     else if (key === 'r') /** @type {HTMLElement | null} */ (document.querySelector('[data-retry] button, button[data-retry]'))?.click();
     else if (key === '?') isHelpOpen.value = true;
@@ -70,7 +64,6 @@ function Keys() {
     ['/', 'find a task by its number, or filter tasks'],
     ['j, k', 'next and previous row'],
     ['Enter', 'open the row'],
-    ['x', 'choose the row'],
     ['r', 'retry what is shown'],
     ['.', 'go to the actions'],
     ...Object.entries(PLACES).map(([key, [, name]]) => [`g ${key}`, name]),
