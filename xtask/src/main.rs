@@ -15,6 +15,7 @@ mod features;
 mod fuzz;
 mod miri;
 mod mutants;
+mod page;
 mod project;
 mod prose;
 mod readme;
@@ -56,6 +57,8 @@ enum Command {
     Prose(prose::Options),
     /// Check the SDKs of other languages by their own tools.
     Sdk(sdk::Options),
+    /// Check the web page in Chromium.
+    Page(page::Options),
     /// Run benchmarks (see bench/README.md).
     Bench(bench::Options),
     /// Run the long form of a reliability test.
@@ -90,6 +93,7 @@ fn run(arguments: Arguments) -> Result<()> {
         Command::Docs(options) => reference::run(&project, &options),
         Command::Prose(options) => prose::run(&project, &options),
         Command::Sdk(options) => sdk::run(&project, &options),
+        Command::Page(options) => page::run(&project, &options),
         Command::Bench(options) => bench::run(&project, &options),
         Command::Soak(options) => soak::run(&project, &options),
         Command::Miri(options) => miri::run(&project, &options),

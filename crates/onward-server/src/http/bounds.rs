@@ -75,5 +75,14 @@ pub const METRIC_VALUES: usize = 200;
 /// The longest name of a key, in bytes.
 pub const KEY_NAME_BYTES: usize = 128;
 
+/// The time after which a session ends.
+pub const SESSION_TIME: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// The largest number of sessions. A sign-in beyond it ends the oldest session.
+pub const SESSIONS: usize = 1000;
+
+/// The shortest time between two messages of `GET /v1/changes`.
+pub const CHANGES_INTERVAL: Duration = Duration::from_millis(200);
+
 /// The time within which the store must answer a check of readiness.
 pub const READY_TIME: Duration = Duration::from_secs(2);

@@ -6,7 +6,7 @@
 //!
 //! In reading order: the table of `routes/`, the path of a request in `pipeline`, `access/` (keys
 //! and roles), `change/` (records in the commit of a change), `problem/` (errors), `live/`
-//! (event streams).
+//! (event streams), `page/` (the web page).
 
 mod access;
 pub mod bounds;
@@ -14,6 +14,7 @@ mod change;
 mod listen;
 mod live;
 mod metrics;
+mod page;
 mod pipeline;
 mod problem;
 mod request;

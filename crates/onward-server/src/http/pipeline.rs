@@ -8,21 +8,36 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, FromRequestParts as _, RawPathParams};
 use axum::http::request::Parts;
-use axum::http::{Extensions, HeaderValue, Method, Request, Response};
-use axum::routing::{MethodFilter, MethodRouter, on};
+use axum::http::{Extensions, HeaderValue, Method, Request, Response, StatusCode, header};
+use axum::routing::{MethodFilter, MethodRouter, get, on};
 use futures_util::FutureExt as _;
 
 use super::access::{Actor, authenticate};
 use super::bounds;
 use super::change::{AuditRecord, ChangeScope, Idempotency, find_request, in_scope};
+use super::page::page_router;
 use super::problem::{Code, Problem};
 use super::request::{Call, read_body};
 use super::routes::{Access, Route, all_routes};
 use super::server::Server;
 use super::wire::Reply;
 
-/// Makes the router of a server from the table of routes.
+/// Makes the router of a server, below its base path.
 pub(crate) fn make_router(server: &Arc<Server>) -> Router {
+    let base = server.options.base_path.clone();
+    if base.is_empty() {
+        return make_root(server);
+    }
+    let outside = Arc::clone(server);
+    let to_page = move || async move { (StatusCode::PERMANENT_REDIRECT, [(header::LOCATION, format!("{base}/"))]) };
+    Router::new()
+        .nest(&format!("{}/", server.options.base_path), make_root(server))
+        .route(&server.options.base_path, get(to_page))
+        .fallback(move |request: Request<Body>| refuse(Arc::clone(&outside), request, Code::RouteUnknown))
+}
+
+/// Makes the router from the table of routes.
+fn make_root(server: &Arc<Server>) -> Router {
     let mut router = Router::new();
     for route in all_routes() {
         let route = Arc::new(route);
@@ -33,6 +48,7 @@ pub(crate) fn make_router(server: &Arc<Server>) -> Router {
         let methods: MethodRouter = on(filter, handler);
         router = router.route(path, methods);
     }
+    router = router.merge(page_router(server));
     let (unknown, other) = (Arc::clone(server), Arc::clone(server));
     router
         .fallback(move |request: Request<Body>| refuse(Arc::clone(&unknown), request, Code::RouteUnknown))
@@ -41,7 +57,7 @@ pub(crate) fn make_router(server: &Arc<Server>) -> Router {
         })
 }
 
-async fn refuse(server: Arc<Server>, request: Request<Body>, code: Code) -> Response<Body> {
+pub(super) async fn refuse(server: Arc<Server>, request: Request<Body>, code: Code) -> Response<Body> {
     let detail = format!("{} {} is not known", request.method(), request.uri().path());
     let problem = Problem::new(code, detail, "/v1/openapi.json lists all paths and methods");
     let id = server.request_id();
@@ -77,7 +93,18 @@ async fn serve(server: Arc<Server>, route: Arc<Route>, request: Request<Body>) -
     if route.is_audited() || route.creates {
         prune(&server);
     }
-    with_id(response, &id)
+    with_id(below_base(&server, response), &id)
+}
+
+/// Adds the base path to the path of a thing that was created.
+fn below_base(server: &Server, mut response: Response<Body>) -> Response<Body> {
+    let base = &server.options.base_path;
+    let location = response.headers().get(header::LOCATION).and_then(|location| location.to_str().ok());
+    let below = location.filter(|path| path.starts_with('/')).map(|path| format!("{base}{path}"));
+    if let Some(location) = below.and_then(|location| HeaderValue::from_str(&location).ok()) {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    response
 }
 
 /// Logs a refused credential and writes an audit record of it, if it is the first of a burst.
@@ -107,7 +134,7 @@ fn prune(server: &Arc<Server>) {
     });
 }
 
-fn with_id(mut response: Response<Body>, id: &str) -> Response<Body> {
+pub(super) fn with_id(mut response: Response<Body>, id: &str) -> Response<Body> {
     if let Ok(id) = HeaderValue::from_str(id) {
         response.headers_mut().insert("x-request-id", id);
     }
@@ -121,7 +148,7 @@ async fn handle(server: &Arc<Server>, route: &Arc<Route>, request: Request<Body>
         Access::Needs(role) => {
             refuse_when_stopping(server)?;
             super::listen::check_host(&server.options, &parts)?;
-            let actor = authenticate(&server.keys, &parts.headers).await?;
+            let actor = authenticate(server, &parts.method, &parts.headers).await?;
             actor.needs(role)?;
             Some(actor)
         }

@@ -11,7 +11,7 @@ use onward_store::{Error, Store};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::access::{KeyChecks, KeyFile, KeyState, Keys, OneTimeLink, Refusals, Role};
+use super::access::{KeyChecks, KeyFile, KeyState, Keys, OneTimeLink, Refusals, Role, Sessions};
 use super::bounds;
 use super::change::{Pruner, RecordingStore};
 use super::live::EventFeed;
@@ -25,6 +25,9 @@ pub struct ServerOptions {
     /// The names by which clients may address the server, besides `localhost` and the loopback
     /// addresses: host names without ports. Default: none.
     pub hosts: Vec<String>,
+    /// The path below which the server is reached, such as `/onward`, for a proxy that serves other
+    /// programs too. Default: none.
+    pub base_path: String,
     /// The path of the SQLite store beside which a key file is kept. Default: no key file.
     pub key_file_beside: Option<PathBuf>,
     /// The time within which the head of a request must arrive, then its body, and within which a
@@ -36,7 +39,13 @@ pub struct ServerOptions {
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self { hosts: Vec::new(), key_file_beside: None, request_time: bounds::REQUEST_TIME, streams: bounds::STREAMS }
+        Self {
+            hosts: Vec::new(),
+            base_path: String::new(),
+            key_file_beside: None,
+            request_time: bounds::REQUEST_TIME,
+            streams: bounds::STREAMS,
+        }
     }
 }
 
@@ -47,6 +56,7 @@ pub struct Server {
     pub(crate) engine: Engine,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) keys: Keys,
+    pub(crate) sessions: Sessions,
     pub(crate) link: OneTimeLink,
     pub(crate) feed: EventFeed,
     pub(crate) streams: Arc<Semaphore>,
@@ -68,8 +78,10 @@ impl Server {
     /// running server has written it.
     ///
     /// # Errors
-    /// The store's error if it cannot be used; an error if the key file cannot be written.
+    /// The store's error if it cannot be used; an error if the key file cannot be written, or if
+    /// the base path is no path.
     pub async fn open(store: Arc<dyn Store>, options: ServerOptions) -> Result<Arc<Self>, onward::Error> {
+        check_base_path(&options.base_path)?;
         let store: Arc<dyn Store> = Arc::new(RecordingStore::new(store));
         let engine = Engine::builder().store(Arc::clone(&store)).open().await?;
         let keys = Keys::new(Arc::clone(&store));
@@ -91,6 +103,7 @@ impl Server {
             requests: AtomicU64::new(0),
             started: format!("{:x}{:08x}", clock.now().as_microseconds(), fastrand::u32(..)),
             key_file: tokio::sync::Mutex::new(key_file),
+            sessions: Sessions::new(Arc::clone(&store), keys.clone()),
             engine,
             store,
             keys,
@@ -98,7 +111,7 @@ impl Server {
         }))
     }
 
-    /// Returns the router of the API. A program may mount it under its own.
+    /// Returns the router of the page and of the API. A program may mount it under its own.
     pub fn router(self: &Arc<Self>) -> Router {
         make_router(self)
     }
@@ -147,4 +160,17 @@ impl Server {
     pub(crate) fn request_id(&self) -> String {
         format!("{}-{}", self.started, self.requests.fetch_add(1, Ordering::Relaxed))
     }
+}
+
+/// Checks that a base path has one form: a slash before each segment, and none at the end.
+fn check_base_path(path: &str) -> Result<(), Error> {
+    let is_plain = |segment: &str| {
+        !matches!(segment, "" | "." | "..")
+            && segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte))
+    };
+    if path.is_empty() || path.strip_prefix('/').is_some_and(|rest| rest.split('/').all(is_plain)) {
+        return Ok(());
+    }
+    let message = "is no path of letters, digits and - _ . ~; write it as /onward, without a slash at the end";
+    Err(Error::invalid(format!("the base path `{path}` {message}")))
 }

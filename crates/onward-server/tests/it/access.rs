@@ -11,6 +11,7 @@ use crate::client::Request;
 
 on_every_store! {
     every_route_refuses_each_credential_that_is_not_enough,
+    every_route_refuses_each_cookie_that_is_not_enough,
 }
 
 /// Every route, with the least role that may use it. `-` needs no credential.
@@ -98,6 +99,12 @@ admin GET /v1/keys
 admin POST /v1/keys
 admin DELETE /v1/keys/{key}
 admin GET /v1/audit
+viewer GET /v1/changes
+viewer GET /v1/me
+viewer POST /v1/sign-out
+admin GET /v1/sessions
+viewer POST /v1/sessions
+admin DELETE /v1/sessions/{session}
 ";
 
 #[test]
@@ -139,9 +146,59 @@ async fn every_route_refuses_each_credential_that_is_not_enough(api: Api) {
         for role in Role::ALL.into_iter().filter(|role| *role < needed) {
             api.send(request(route).key(api.key(role))).await.expect_problem(403, "forbidden");
         }
-        for role in Role::ALL.into_iter().filter(|role| *role >= needed) {
+        for role in Role::ALL.into_iter().filter(|role| *role >= needed && !is_last(route)) {
             let response = api.send(request(route).key(api.key(role))).await;
             assert!(!matches!(response.status, 401 | 403 | 405 | 500..), "{route:?} {role}: {}", response.text());
+        }
+    }
+}
+
+/// Signs in with a key and returns the cookie.
+async fn cookie(api: &Api, key: &str) -> String {
+    let response = api.send(Request::new("POST", "/v1/sessions").key(key)).await;
+    let cookie = response.header("set-cookie").unwrap().to_owned();
+    cookie.split(';').next().unwrap().to_owned()
+}
+
+/// Returns true if a request opens a stream or ends the session, so that others cannot follow it.
+fn is_last(route: &RouteInfo) -> bool {
+    matches!(route.path, "/v1/changes" | "/v1/sign-out")
+}
+
+/// Shows: W8
+async fn every_route_refuses_each_cookie_that_is_not_enough(api: Api) {
+    let (lost, id) = key(&api, Role::Admin, None).await;
+    let lost = cookie(&api, &lost).await;
+    api.keys.revoke(&id).await.unwrap();
+    let mut cookies = Vec::new();
+    for role in Role::ALL {
+        cookies.push((role, cookie(&api, api.key(role)).await));
+    }
+    let admin = &cookies[3].1;
+    let wrong = format!("{}{}", &admin[..admin.len() - 1], if admin.ends_with('A') { 'B' } else { 'A' });
+    let with = |route: &RouteInfo, cookie: &str| request(route).header("cookie", cookie);
+    for route in routes().iter().filter(|route| route.role.is_some() && !is_last(route)) {
+        for cookie in [&lost, &wrong, "onward-session-80=", "onward-session-80=0123456789abcdef_x"] {
+            let response = api.send(with(route, cookie).header("x-onward-page", "1")).await;
+            response.expect_problem(401, "credential_invalid");
+        }
+        // The cookie of another host or port is no credential.
+        let other = admin.replace("session-80", "session-81");
+        api.send(with(route, &other).header("x-onward-page", "1")).await.expect_problem(401, "credential_missing");
+        for site in ["same-site", "cross-site"] {
+            let foreign = with(route, admin).header("x-onward-page", "1").header("sec-fetch-site", site);
+            api.send(foreign).await.expect_problem(403, "origin_refused");
+        }
+        if route.method != Method::GET {
+            api.send(with(route, admin)).await.expect_problem(403, "origin_refused");
+        }
+        let needed = route.role.unwrap();
+        for (role, cookie) in &cookies {
+            let response = api.send(with(route, cookie).header("x-onward-page", "1")).await;
+            match *role < needed {
+                true => drop(response.expect_problem(403, "forbidden")),
+                false => assert!(!matches!(response.status, 401 | 403 | 405 | 500..), "{route:?}: {}", response.text()),
+            }
         }
     }
 }

@@ -35,7 +35,11 @@ mod metrics;
 #[cfg(test)]
 mod openapi;
 #[cfg(test)]
+mod page;
+#[cfg(test)]
 mod problems;
+#[cfg(test)]
+mod sessions;
 #[cfg(test)]
 mod stopping;
 #[cfg(test)]

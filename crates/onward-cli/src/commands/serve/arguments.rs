@@ -18,6 +18,10 @@ pub(crate) struct Arguments {
     /// machine; repeat for more
     #[arg(long, value_name = "NAME")]
     pub(super) host: Vec<String>,
+    /// Path below which the server is reached, such as /onward, for a proxy that serves other
+    /// programs too
+    #[arg(long, value_name = "PATH", default_value = "", hide_default_value = true)]
+    pub(super) base_path: String,
     /// Time to let open requests end after a request to stop
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_duration)]
     pub(super) stop_within: Duration,

@@ -18,7 +18,7 @@ use crate::store_file;
 
 /// Serves the store until the program is asked to stop.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { listen, host, stop_within } = arguments;
+    let Arguments { listen, host, base_path, stop_within } = arguments;
     check_address(listen)?;
     let mut interrupts = Interrupts::listen().context("cannot listen for signals")?;
     let store = store_file::open_or_create_to_stay(options).await?;
@@ -28,9 +28,10 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     })?;
     let mut settings = ServerOptions::default();
     settings.hosts = host;
+    settings.base_path.clone_from(&base_path);
     settings.key_file_beside = file_of(&options.store).map(Path::to_owned);
     let server = Server::open(store, settings).await?;
-    announce(options, &server, &listener).await?;
+    announce(options, &server, &listener, &base_path).await?;
 
     let stop = CancellationToken::new();
     let serving = listener.serve(&server, stop.clone(), stop_within);
@@ -61,9 +62,14 @@ fn file_of(location: &Location) -> Option<&Path> {
 }
 
 /// Prints the address, the link of the first admin and the key file.
-async fn announce(options: &GlobalOptions, server: &Arc<Server>, listener: &Listener) -> anyhow::Result<()> {
+async fn announce(
+    options: &GlobalOptions,
+    server: &Arc<Server>,
+    listener: &Listener,
+    base_path: &str,
+) -> anyhow::Result<()> {
     let address = listener.local_address().context("cannot read the address")?;
-    let base = format!("http://{address}");
+    let base = format!("http://{address}{base_path}");
     let link = server.first_admin_token().await?.map(|token| format!("{base}/v1/sign-in?token={token}"));
     let key_file: Option<PathBuf> = server.key_file().await;
     if options.json {
@@ -72,7 +78,9 @@ async fn announce(options: &GlobalOptions, server: &Arc<Server>, listener: &List
     }
     print_line(format_args!("listening on {base}"))?;
     if let Some(link) = link {
-        print_line(format_args!("open this link within 10 minutes, once, for the key of the first admin:\n{link}"))?;
+        print_line(format_args!(
+            "open this link within 10 minutes, once, to sign in to the page as its first admin:\n{link}"
+        ))?;
     }
     if let Some(path) = key_file {
         print_line(format_args!("key for this user: curl -H @{} {base}/v1/overview", path.display()))?;

@@ -1,18 +1,23 @@
 //! The actor of a request.
 
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, Method, header};
 use onward_store::Timestamp;
 
+use super::cookie;
 use super::key::KeyRecord;
 use super::key_file::KeyFile;
-use super::keys::Keys;
 use super::role::Role;
 use crate::http::problem::{Code, Problem};
+use crate::http::server::Server;
+
+/// The header that a page sends with each change. A page of another origin cannot send it: the
+/// browser asks this server first, which does not allow it.
+const PAGE_HEADER: &str = "x-onward-page";
 
 /// The holder of the key of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Actor {
-    /// The id of the key.
+    /// The id of the key, or that of the session if no key signed in.
     pub(crate) key: String,
     /// The name of the key.
     pub(crate) name: String,
@@ -20,8 +25,10 @@ pub(crate) struct Actor {
     pub(crate) role: Role,
     /// True for the key of a key file.
     pub(crate) is_key_file: bool,
-    /// The time at which the key expires.
+    /// The time at which the credential expires.
     pub(crate) expires_at: Option<Timestamp>,
+    /// The id of the session, if the credential is a cookie.
+    pub(crate) session: Option<String>,
 }
 
 impl Actor {
@@ -39,13 +46,18 @@ impl Actor {
     /// Returns the actor of a change that needs no key: it was made by the one-time link.
     pub(crate) fn of_link() -> Self {
         let name = "one-time link".to_owned();
-        Self { key: String::new(), name, role: Role::Admin, is_key_file: false, expires_at: None }
+        Self { key: String::new(), name, role: Role::Admin, is_key_file: false, expires_at: None, session: None }
     }
 
     /// Returns the actor of a request whose credential was refused.
     pub(crate) fn unknown() -> Self {
         let name = "unknown".to_owned();
-        Self { key: String::new(), name, role: Role::Viewer, is_key_file: false, expires_at: None }
+        Self { key: String::new(), name, role: Role::Viewer, is_key_file: false, expires_at: None, session: None }
+    }
+
+    /// Returns the id of the credential: of the session, or of the key.
+    pub(crate) fn credential(&self) -> &str {
+        self.session.as_deref().unwrap_or(&self.key)
     }
 
     /// Checks that the actor has a role.
@@ -61,13 +73,35 @@ impl Actor {
     }
 }
 
-/// Returns the actor of a request by its `Authorization: Bearer` header.
-pub(crate) async fn authenticate(keys: &Keys, headers: &HeaderMap) -> Result<Actor, Problem> {
-    let Some(value) = headers.get(header::AUTHORIZATION) else { return Err(missing()) };
-    let key = value.to_str().ok().and_then(bearer).ok_or_else(invalid)?;
-    let record = keys.find(key).await?.ok_or_else(invalid)?;
-    let KeyRecord { id, name, role, is_key_file, expires_at, .. } = record;
-    Ok(Actor { key: id, name, role, is_key_file, expires_at })
+/// Returns the actor of a request by its `Authorization: Bearer` header, or by the cookie of a
+/// session.
+pub(crate) async fn authenticate(server: &Server, method: &Method, headers: &HeaderMap) -> Result<Actor, Problem> {
+    if let Some(value) = headers.get(header::AUTHORIZATION) {
+        let key = value.to_str().ok().and_then(bearer).ok_or_else(invalid)?;
+        let record = server.keys.find(key).await?.ok_or_else(invalid)?;
+        let KeyRecord { id, name, role, is_key_file, expires_at, .. } = record;
+        return Ok(Actor { key: id, name, role, is_key_file, expires_at, session: None });
+    }
+    let cookie = cookie::read(headers).ok_or_else(missing)?;
+    check_own_page(method, headers)?;
+    let session = server.sessions.find(cookie).await?.ok_or_else(session_over)?;
+    let (expires_at, name, role) = (Some(session.expires_at), session.name, session.role);
+    let key = session.key.unwrap_or_else(|| session.id.clone());
+    Ok(Actor { key, name, role, is_key_file: false, expires_at, session: Some(session.id) })
+}
+
+/// Checks that a request with a cookie comes from a page of this server. Browsers send a cookie
+/// with requests of other pages, too: those of another port of the same host count as the same
+/// site.
+fn check_own_page(method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
+    let site = headers.get("sec-fetch-site").and_then(|site| site.to_str().ok());
+    let is_own = site.is_none_or(|site| matches!(site, "same-origin" | "none"));
+    if is_own && (method == Method::GET || headers.contains_key(PAGE_HEADER)) {
+        return Ok(());
+    }
+    let detail = "a request with a cookie must come from a page of this server";
+    Err(Problem::new(Code::OriginRefused, detail, "send `X-Onward-Page: 1` with a change, or use a key")
+        .field("X-Onward-Page"))
 }
 
 fn bearer(value: &str) -> Option<&str> {
@@ -79,6 +113,12 @@ fn bearer(value: &str) -> Option<&str> {
 fn missing() -> Problem {
     let remedy = "send `Authorization: Bearer KEY`; `onward key create NAME --role ROLE` makes a key";
     Problem::new(Code::CredentialMissing, "the request has no credential", remedy)
+}
+
+#[cold]
+fn session_over() -> Problem {
+    let remedy = "sign in again";
+    Problem::new(Code::CredentialInvalid, "the session is unknown, over or revoked", remedy)
 }
 
 /// The problem of every key that is not accepted: the reasons look alike.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, Method};
 use onward_store::Error;
 use tokio::sync::Notify;
 
@@ -13,8 +13,8 @@ use crate::http::bounds;
 use crate::http::problem::Code;
 use crate::http::server::Server;
 
-/// The last check of each key that has a stream. Streams with one key share a check, so the store
-/// is read at most once for each key and [`bounds::KEY_CHECK`], and not at all while nothing is
+/// The last check of each credential that has a stream. Streams with one credential share a check,
+/// so the store is read at most once for each and [`bounds::KEY_CHECK`], and not at all while nothing is
 /// sent.
 #[derive(Debug, Default)]
 pub(crate) struct KeyChecks {
@@ -23,13 +23,14 @@ pub(crate) struct KeyChecks {
 }
 
 impl KeyChecks {
-    /// Notes that a key was revoked here: its streams check it at once.
-    pub(crate) fn note_revoked(&self, key: &str) {
-        self.checked().remove(key);
+    /// Notes that a key was revoked or a session ended here. All streams check at once, because the
+    /// streams of sessions depend on the key that signed in.
+    pub(crate) fn note_revoked(&self) {
+        self.checked().clear();
         self.revoked.notify_waiters();
     }
 
-    /// Waits until a key is revoked at this server.
+    /// Waits until a key is revoked, or a session ends, at this server.
     pub(crate) async fn revoked(&self) {
         self.revoked.notified().await;
     }
@@ -45,10 +46,10 @@ impl KeyChecks {
         }
         let now = clock.steady();
         let is_fresh = |checked: &Duration| now < checked.saturating_add(bounds::KEY_CHECK);
-        if self.checked().get(&actor.key).is_some_and(is_fresh) {
+        if self.checked().get(actor.credential()).is_some_and(is_fresh) {
             return Ok(true);
         }
-        match authenticate(&server.keys, headers).await {
+        match authenticate(server, &Method::GET, headers).await {
             Ok(_) => {}
             Err(problem) if problem.code == Code::CredentialInvalid => return Ok(false),
             Err(_) => return Err(Error::io("the key of a stream could not be read; connect again")),
@@ -58,7 +59,7 @@ impl KeyChecks {
             checked.retain(|_, checked| is_fresh(checked));
         }
         if checked.len() < bounds::KEYS_CHECKED {
-            checked.insert(actor.key.clone(), now);
+            checked.insert(actor.credential().to_owned(), now);
         }
         Ok(true)
     }

@@ -140,6 +140,12 @@ impl Keys {
         Ok(found.filter(|key| matches && key.state(now) == KeyState::Active).map(|key| key.record(id.to_owned(), now)))
     }
 
+    /// Returns true if there is an active key with an id.
+    pub(super) async fn is_active(&self, id: &str) -> Result<bool, Error> {
+        let found = self.document(id).await?.as_ref().map(read).transpose()?;
+        Ok(found.is_some_and(|key| key.state(self.now()) == KeyState::Active))
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.store.clock().now()
     }

@@ -1,6 +1,7 @@
-//! Access: keys, roles and the actor of a request.
+//! Access: keys, sessions, roles and the actor of a request.
 
 mod actor;
+pub(crate) mod cookie;
 mod key;
 mod key_checks;
 mod key_file;
@@ -9,6 +10,8 @@ mod link;
 mod refusals;
 mod role;
 mod secret;
+mod session;
+mod sessions;
 
 pub(crate) use actor::{Actor, authenticate};
 pub use key::{KeyRecord, KeyState, NewKey};
@@ -18,3 +21,5 @@ pub use keys::Keys;
 pub(crate) use link::OneTimeLink;
 pub(crate) use refusals::Refusals;
 pub use role::Role;
+pub(crate) use session::SessionRecord;
+pub(crate) use sessions::{NewSession, Sessions};

@@ -18,10 +18,13 @@ pub(crate) struct AuditRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     at: Option<Timestamp>,
-    /// The id of the key.
+    /// The id of the key; that of the session if the one-time link signed in.
     key: String,
     /// The name of the key.
     name: String,
+    /// The id of the session, if the change came from a page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
     /// The address of the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     address: Option<String>,
@@ -35,8 +38,9 @@ pub(crate) struct AuditRecord {
 
 impl AuditRecord {
     pub(crate) fn new(actor: &Actor, address: Option<String>, request_id: &str, action: String, object: &str) -> Self {
-        let (key, name) = (actor.key.clone(), actor.name.clone());
-        Self { at: None, key, name, address, request_id: request_id.to_owned(), action, object: object.to_owned() }
+        let Actor { key, name, session, .. } = actor.clone();
+        let (request_id, object) = (request_id.to_owned(), object.to_owned());
+        Self { at: None, key, name, session, address, request_id, action, object }
     }
 
     /// Returns the write that stores the record. `number` counts the changes of the request.

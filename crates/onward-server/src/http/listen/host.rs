@@ -62,12 +62,22 @@ fn is_same(origin: &str, host: &str) -> bool {
     origin.split_once("://").is_some_and(|(_, rest)| rest.eq_ignore_ascii_case(host))
 }
 
+/// Returns the port in the `Host` of a request if the host is this machine. Default: 80.
+pub(crate) fn loopback_port(headers: &HeaderMap) -> Option<&str> {
+    let host = text(headers, &header::HOST).unwrap_or_default();
+    let name = without_port(host);
+    let port = host.strip_prefix(name).and_then(|rest| rest.strip_prefix(':'));
+    is_loopback(name).then(|| port.unwrap_or("80"))
+}
+
+fn is_loopback(name: &str) -> bool {
+    name.eq_ignore_ascii_case("localhost")
+        || name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
 fn is_known(options: &ServerOptions, host: &str) -> bool {
     let name = without_port(host);
-    let is_loopback = name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-    is_loopback
-        || name.eq_ignore_ascii_case("localhost")
-        || options.hosts.iter().any(|known| known.eq_ignore_ascii_case(name))
+    is_loopback(name) || options.hosts.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 fn without_port(host: &str) -> &str {

@@ -5,5 +5,5 @@ mod host;
 mod listener;
 
 pub use host::check_address;
-pub(crate) use host::{check_host, check_host_of};
+pub(crate) use host::{check_host, check_host_of, loopback_port};
 pub use listener::Listener;

@@ -94,7 +94,7 @@ impl Follower {
 }
 
 #[cold]
-fn too_many(limit: usize) -> Problem {
+pub(super) fn too_many(limit: usize) -> Problem {
     Problem::new(
         Code::TooManyStreams,
         format!("{limit} event streams are open, which is the limit"),

@@ -66,7 +66,7 @@ async fn revoke(call: Call) -> Reply {
     let id = call.parameter("key");
     match call.server.keys.revoke(id).await? {
         Some(record) => {
-            call.server.key_checks.note_revoked(id);
+            call.server.key_checks.note_revoked();
             json(&record)
         }
         None => Err(Problem::not_found("key", id, "GET /v1/keys lists the ids")),

@@ -3,6 +3,7 @@
 
 mod audit;
 mod bulk;
+mod changes;
 mod dead;
 mod dead_retry;
 mod events;
@@ -20,6 +21,7 @@ mod route;
 mod run_graph;
 mod runs;
 mod schedules;
+mod sessions;
 mod sign_in;
 mod submit;
 mod table;

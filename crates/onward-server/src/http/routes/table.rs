@@ -2,8 +2,8 @@
 
 use super::route::{Route, RouteInfo};
 use super::{
-    audit, bulk, dead, events, groups, health, inbox, keys, limits, metrics, orchestrations, overview, queues,
-    run_graph, runs, schedules, sign_in, submit, task_actions, tasks, templates,
+    audit, bulk, changes, dead, events, groups, health, inbox, keys, limits, metrics, orchestrations, overview, queues,
+    run_graph, runs, schedules, sessions, sign_in, submit, task_actions, tasks, templates,
 };
 
 /// Returns all routes.
@@ -27,8 +27,10 @@ pub(crate) fn all_routes() -> Vec<Route> {
         inbox::table(),
         orchestrations::table(),
         events::table(),
+        changes::table(),
         overview::table(),
         keys::table(),
+        sessions::table(),
         audit::table(),
     ]
     .into_iter()
