@@ -35,7 +35,8 @@ pub enum Outcome {
     Move,
     /// The handler stopped as it was asked to.
     Cancelled,
-    /// The turn of an orchestration has run: the payload is a [`TurnReply`](crate::turn::TurnReply).
+    /// The turn of an orchestration has run. The payload is a
+    /// [`TurnReply`](crate::turn::TurnReply).
     Turn,
 }
 

@@ -83,8 +83,8 @@ fn is_held(record: &TaskRecord, holders: &[SessionId]) -> bool {
     record.state == TaskState::Running && record.session.is_some_and(|session| holders.contains(&session))
 }
 
-/// Returns those of the attempts that the session holds no longer. If the store cannot be read, none
-/// is returned: their ends meet their fate anyway.
+/// Returns those of the attempts that the session holds no longer. If the store cannot be read,
+/// none is returned: their ends meet their fate anyway.
 pub(super) async fn lost(store: &dyn Store, session: &str, attempts: Vec<TaskFence>) -> Vec<TaskFence> {
     let Ok(holders) = holders(store, session).await else { return Vec::new() };
     let mut lost = Vec::new();
