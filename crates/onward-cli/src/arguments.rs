@@ -113,8 +113,26 @@ fn explained_for(mut error: clap::Error, typed: impl Iterator<Item = String>) ->
         let hint = format!("the command goes after `--`: -- {unknown} …");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
     }
+    if let Some(hint) = hint_for_work(&error, &typed) {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
+    }
     clean(&mut error);
     error
+}
+
+/// Returns the hint for an `onward work` that says not what to run, or a program without quotes.
+fn hint_for_work(error: &clap::Error, typed: &[String]) -> Option<&'static str> {
+    let is_work = typed.iter().any(|argument| argument == "work");
+    let has_app = typed.iter().any(|argument| argument == "--app");
+    match error.kind() {
+        ErrorKind::MissingRequiredArgument if is_work && !typed.iter().any(|argument| argument == "--kind") => {
+            Some("or give --app \"python app.py\", --listen ADDRESS or --workflows instead of a kind and a command")
+        }
+        ErrorKind::UnknownArgument if is_work && has_app => {
+            Some("quote a program with its arguments: --app \"python app.py\"")
+        }
+        _ => None,
+    }
 }
 
 /// Escapes what the user typed wherever the error shows it.

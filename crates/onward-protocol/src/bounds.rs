@@ -54,5 +54,8 @@ pub const TAGS: usize = 32;
 /// The longest wait of an `ask` for a result, in milliseconds.
 pub const ASK_WAIT_MS: u64 = 60_000;
 
+/// The largest number of decisions of one turn.
+pub const DECISIONS: usize = 20_000;
+
 /// The largest integer that every language reads exactly: 53 bits.
 pub const INTEGER: u64 = (1 << 53) - 1;

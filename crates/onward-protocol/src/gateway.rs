@@ -87,6 +87,7 @@ impl Tasks {
             within("attempt", Some(task.attempt.into()), 1, bounds::INTEGER)?;
             index("payload", task.payload, self.payloads)?;
             index("checkpoint", task.checkpoint, self.payloads)?;
+            index("turn.events", task.turn.map(|turn| turn.events), self.payloads)?;
         }
         Ok(())
     }
@@ -136,6 +137,20 @@ pub struct Task {
     /// The number of items of a batch; none for a task that is no batch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<u32>,
+    /// The history, if the task is a turn of an orchestration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Turn>,
+}
+
+/// A turn of an orchestration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// The payload index of the events: those of the history, then the new ones.
+    pub events: usize,
+    /// The number of events of the history. The events from this index on are new.
+    pub position: u64,
+    /// The number of times that the orchestration has continued as new.
+    pub generation: u32,
 }
 
 /// The reply to a beat.

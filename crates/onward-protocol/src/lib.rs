@@ -18,6 +18,7 @@ pub mod gateway;
 mod header;
 mod retry;
 mod task_fence;
+pub mod turn;
 pub mod worker;
 
 pub use decimal::{Fence, Id};

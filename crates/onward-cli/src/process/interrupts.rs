@@ -13,6 +13,8 @@ pub(crate) struct Interrupts {
     terminate: Signal,
     /// Absent if the program was started to outlive its terminal.
     hang_up: Option<Signal>,
+    /// True if the last request was SIGTERM.
+    is_terminated: bool,
 }
 
 impl Interrupts {
@@ -24,6 +26,7 @@ impl Interrupts {
             terminate: signal(SignalKind::terminate())?,
             // A handler would undo what `nohup` has set.
             hang_up: if is_ignored(hang_up) { None } else { Some(signal(hang_up)?) },
+            is_terminated: false,
         })
     }
 
@@ -35,11 +38,17 @@ impl Interrupts {
                 None => std::future::pending().await,
             }
         };
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = hang_up => {}
-        }
+        self.is_terminated = tokio::select! {
+            _ = self.interrupt.recv() => false,
+            _ = self.terminate.recv() => true,
+            _ = hang_up => false,
+        };
+    }
+
+    /// Returns true if the last request was SIGTERM: a service manager stops the program, which is
+    /// no fault.
+    pub(crate) fn is_terminated(&self) -> bool {
+        self.is_terminated
     }
 }
 

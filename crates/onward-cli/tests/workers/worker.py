@@ -71,6 +71,9 @@ class Task:
         self.id = {"task": task["task"], "fence": task["fence"]}
         self.kind, self.attempt = task["kind"], task["attempt"]
         self.payload = payloads[task["payload"]] if "payload" in task else b""
+        turn = task.get("turn", {})  # of an orchestration
+        self.events = json.loads(payloads[turn["events"]]) if turn else []
+        self.position = turn.get("position", 0)
         self.stopped = stops[task["task"]] = threading.Event()
 
     def progress(self, fraction, message):

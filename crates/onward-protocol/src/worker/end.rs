@@ -35,6 +35,9 @@ pub enum Outcome {
     Move,
     /// The handler stopped as it was asked to.
     Cancelled,
+    /// The turn of an orchestration has run. The payload is a
+    /// [`TurnReply`](crate::turn::TurnReply).
+    Turn,
 }
 
 /// The reason of a release.
@@ -69,7 +72,7 @@ pub struct End {
     pub attempt: TaskFence,
     /// The way in which it ended.
     pub outcome: Outcome,
-    /// The payload index of the result.
+    /// The payload index of the result, or of the decisions of a turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<usize>,
     /// The class of the error.
@@ -173,6 +176,9 @@ impl End {
             Outcome::Move if self.queue.is_none() => Err(Error::field("`queue` is missing; `move` names the queue")),
             Outcome::Fail if self.counts == Some(false) && self.retry_after_ms.is_none() => {
                 Err(Error::field("`retry_after_ms` is missing; a failure that does not count sets the time"))
+            }
+            Outcome::Turn if self.payload.is_none() => {
+                Err(Error::field("`payload` is missing; `turn` has the decisions there"))
             }
             _ => Ok(()),
         }

@@ -71,6 +71,9 @@ pub struct KindOptions {
     /// The longest silence of tasks that have no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heartbeat_ms: Option<u64>,
+    /// True if the tasks are turns of orchestrations; needs the feature `turns`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub orchestration: Option<bool>,
 }
 
 impl Hello {
@@ -109,11 +112,18 @@ impl Resume {
     }
 }
 
+/// The options of the kind of an orchestration.
+const ORCHESTRATION: KindOptions =
+    KindOptions { limit: None, retry: None, timeout_ms: None, heartbeat_ms: None, orchestration: Some(true) };
+
 impl KindOptions {
     fn check(&self) -> Result<()> {
         within("limit", self.limit.map(u64::from), 1, bounds::SLOTS.into())?;
         within("timeout_ms", self.timeout_ms, 1, bounds::INTEGER)?;
         within("heartbeat_ms", self.heartbeat_ms, 1, bounds::INTEGER)?;
+        if self.orchestration == Some(true) && *self != ORCHESTRATION {
+            return Err(Error::field("`orchestration` is true; such a kind has no other option"));
+        }
         self.retry.as_ref().map_or(Ok(()), check_retry)
     }
 }

@@ -2,6 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use onward_protocol::frame::{Decoder, Limits, encode};
+use onward_protocol::turn::{TurnReply, read_events};
 use onward_protocol::{Code, Error, GatewayMessage, WorkerMessage, bounds};
 use serde_json::Value;
 
@@ -93,5 +94,27 @@ fn what_is_written_is_read_again() {
         let mut output = BytesMut::new();
         read.iter().for_each(|frames| encode(frames, &mut output));
         assert_eq!(messages(&output).unwrap(), read, "{vector}");
+    }
+}
+
+/// Shows: W9, D1
+#[test]
+fn the_events_of_turns_are_read() {
+    for vector in vectors("turns") {
+        let events = read_events(vector["events"].to_string().as_bytes()).unwrap();
+        assert_eq!(serde_json::to_value(&events).unwrap(), vector["events"], "{}", vector["name"]);
+        if let Some(reply) = vector["reply"].as_object() {
+            let reply = serde_json::to_vec(reply).unwrap();
+            assert!(TurnReply::read(&reply).is_ok(), "{}", vector["name"]);
+        }
+    }
+}
+
+/// Shows: W9, D1
+#[test]
+fn replies_to_turns_are_read_or_have_their_errors() {
+    for vector in vectors("replies") {
+        let found = TurnReply::read(vector["reply"].to_string().as_bytes()).err().map(|error| code(&error));
+        assert_eq!(found.as_deref(), vector["error"].as_str(), "{}", vector["name"]);
     }
 }

@@ -8,6 +8,12 @@ pub const HELLO_LIMIT: Duration = Duration::from_secs(10);
 /// The time for which a worker gets no task of a kind that it has released as unknown.
 pub const UNKNOWN_KIND_PAUSE: Duration = Duration::from_secs(10);
 
+/// The longest turn of an orchestration in a worker. Its code may only decide and await.
+pub const TURN_LIMIT: Duration = Duration::from_secs(60);
+
+/// The pause before a turn is tried again that a worker did not end.
+pub const TURN_PAUSE: Duration = Duration::from_secs(1);
+
 /// The number of acknowledgements that a session remembers, to repeat them when an end comes again.
 pub const REMEMBERED_ACKS: usize = 4096;
 
@@ -32,6 +38,9 @@ pub const ACKS_IN_MESSAGE: usize = 512;
 
 /// The number of bytes beyond which the header of a message of tasks takes no further task.
 pub const TASKS_HEADER_BYTES: usize = 32 << 10;
+
+/// The number of bytes beyond which the header of a reply takes no further child or item.
+pub const REPLY_HEADER_BYTES: usize = 60 << 10;
 
 /// The number of workers that one listening gateway serves at once.
 pub const SESSIONS: usize = 4096;

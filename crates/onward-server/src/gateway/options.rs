@@ -63,6 +63,8 @@ pub struct Ended {
     pub why: String,
     /// True if the worker was accepted before.
     pub was_welcome: bool,
+    /// True if the gateway reported a fault to the worker.
+    pub had_fault: bool,
 }
 
 impl Gateway {

@@ -69,7 +69,7 @@ pub struct Server {
     pub(crate) stopping: CancellationToken,
     is_stopping: AtomicBool,
     requests: AtomicU64,
-    started: String,
+    pub(crate) started: String,
     key_file: tokio::sync::Mutex<Option<KeyFile>>,
 }
 

@@ -251,7 +251,7 @@ impl Dispatcher {
         now: Duration,
     ) {
         let limit = if self.shutdown.is_stopping() { 0 } else { self.claim_limit(occupancy, now) };
-        let turns = if self.shutdown.is_stopping() { 0 } else { self.claimable_turns(now) };
+        let turns = if self.shutdown.is_stopping() { 0 } else { self.claimable_turns(occupancy, now) };
         if (self.may_claim_turns || is_due) && turns > 0 {
             batch.claim_turns(self.claim_of_turns(session, turns));
         }
@@ -278,13 +278,14 @@ impl Dispatcher {
 
     /// Returns the number of turns to claim: those for free slots, and ahead of them those that
     /// will begin before a further claim could bring more.
-    fn claimable_turns(&self, now: Duration) -> usize {
+    fn claimable_turns(&self, occupancy: Occupancy, now: Duration) -> usize {
         if !self.run.has_turns() {
             return 0;
         }
         let ahead =
             self.turns.throughput(self.run.instances.executed(), now, now).expected_starts().min(bounds::TURN_PREFETCH);
-        self.run.instances.claimable(self.run.inner.settings.turns.saturating_add(ahead))
+        let claimable = self.run.instances.claimable(self.run.inner.settings.turns.saturating_add(ahead));
+        claimable.min(self.within_credit(occupancy.buffered, occupancy))
     }
 
     /// Returns the slot time divided by the number of slots.
@@ -319,7 +320,7 @@ impl Dispatcher {
     /// not started.
     fn within_credit(&self, held: usize, occupancy: Occupancy) -> usize {
         match self.run.inner.settings.on_credit {
-            true => self.run.inner.credit.claimable(occupancy.counts.started, held),
+            true => self.run.inner.credit.claimable(occupancy.counts.started + self.run.instances.remote(), held),
             false => usize::MAX,
         }
     }
@@ -436,7 +437,7 @@ impl Dispatcher {
             return Ok(!self.holds_anything(occupancy) || self.shutdown.is_time_over(self.now()));
         }
         let may_claim_something =
-            self.deadlines.may_claim || self.may_claim_turns && self.claimable_turns(self.now()) > 0;
+            self.deadlines.may_claim || self.may_claim_turns && self.claimable_turns(occupancy, self.now()) > 0;
         let waits_for_time = self.goal != Goal::Settled && (self.is_limited_by_rate || self.is_limited_by_pressure);
         if self.goal == Goal::Stopped || self.holds_anything(occupancy) || may_claim_something || waits_for_time {
             return Ok(false);

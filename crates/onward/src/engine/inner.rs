@@ -21,7 +21,9 @@ use crate::error::{Error, Result};
 use crate::handlers::{Connections, Failure};
 use crate::observe::{Hook, Telemetry};
 use crate::orchestration::replay::store_guard;
-use crate::orchestration::{CodeTable, GuardedStore, OrchestrationContext, OrchestrationOptions, Registered};
+use crate::orchestration::{
+    CodeTable, GuardedStore, OrchestrationContext, OrchestrationOptions, Registered, RemoteCode,
+};
 use crate::pressure::Gauge;
 use crate::schedules::Providers;
 use crate::submit::{Task, Waiters};
@@ -114,6 +116,10 @@ impl Inner {
         Fut: Future<Output = Result<serde_json::Value, Failure>> + Send + 'static,
     {
         lock(&self.orchestrations).add_json(kind, options, function);
+    }
+
+    pub(crate) fn register_remote_orchestration(&self, kind: &str, code: Arc<dyn RemoteCode>) {
+        lock(&self.orchestrations).add_remote(kind, code);
     }
 
     pub(crate) fn is_running(&self) -> bool {

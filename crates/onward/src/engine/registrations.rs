@@ -50,9 +50,11 @@ impl Target {
             )));
         }
         match pattern {
-            KindPattern::Kind(kind) if codes.get(kind).is_some() => Err(Error::invalid(format!(
-                "the kind `{kind}` has the code of an orchestration and a handler{of}; give one of them another kind"
-            ))),
+            KindPattern::Kind(kind) if codes.get(kind).is_some() || codes.remote(kind).is_some() => {
+                Err(Error::invalid(format!(
+                    "the kind `{kind}` has the code of an orchestration and a handler{of}; give one of them another kind"
+                )))
+            }
             _ => Ok(()),
         }
     }

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::handlers::Failure;
 use crate::orchestration::code::OrchestrationContext;
+use crate::orchestration::remote_code::{RemoteCode, RemoteRegistration};
 use crate::orchestration::replay::{Code, CodeFuture, ReplayContext};
 use crate::submit::{Task, encode_result};
 
@@ -50,7 +51,7 @@ impl OrchestrationOptions {
 
 /// The registered code, under the kinds as the program wrote them.
 #[derive(Clone, Default)]
-pub(crate) struct Registered(Vec<Registration>);
+pub(crate) struct Registered(Vec<Registration>, Vec<RemoteRegistration>);
 
 #[derive(Clone)]
 struct Registration {
@@ -82,6 +83,11 @@ impl Registered {
         self.0.push(Registration { kind: kind.to_owned(), is_orchestration: true, options, code });
     }
 
+    /// Registers code that runs in another process.
+    pub(crate) fn add_remote(&mut self, kind: &str, code: Arc<dyn RemoteCode>) {
+        self.1.push(RemoteRegistration { kind: kind.to_owned(), code });
+    }
+
     /// Returns the code by kind.
     pub(crate) fn table(&self) -> Result<CodeTable> {
         let mut kinds: HashMap<Name, Versions> = HashMap::new();
@@ -107,7 +113,20 @@ impl Registered {
                 )));
             }
         }
-        Ok(CodeTable(kinds))
+        let remote = self.remote(&kinds)?;
+        Ok(CodeTable { kinds, remote })
+    }
+
+    fn remote(&self, kinds: &HashMap<Name, Versions>) -> Result<HashMap<Name, Arc<dyn RemoteCode>>> {
+        let mut remote = HashMap::new();
+        for RemoteRegistration { kind, code } in &self.1 {
+            let kind = Name::new(kind)?;
+            kind.check_own("kind")?;
+            if kinds.contains_key(&kind) || remote.insert(kind.clone(), Arc::clone(code)).is_some() {
+                return Err(Error::invalid(format!("the kind `{kind}` has two orchestrations; register one")));
+            }
+        }
+        Ok(remote)
     }
 }
 
@@ -173,15 +192,24 @@ where
 
 /// The code of the orchestrations of one run.
 #[derive(Default)]
-pub(crate) struct CodeTable(HashMap<Name, Versions>);
+pub(crate) struct CodeTable {
+    kinds: HashMap<Name, Versions>,
+    /// The kinds whose code runs in another process.
+    remote: HashMap<Name, Arc<dyn RemoteCode>>,
+}
 
 impl CodeTable {
     pub(crate) fn get(&self, kind: &Name) -> Option<&Versions> {
-        self.0.get(kind)
+        self.kinds.get(kind)
+    }
+
+    /// Returns the code of a kind that runs in another process.
+    pub(crate) fn remote(&self, kind: &Name) -> Option<&Arc<dyn RemoteCode>> {
+        self.remote.get(kind)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.kinds.is_empty() && self.remote.is_empty()
     }
 
     /// Returns the versions of the kinds that it has, in order, for reports about why an
@@ -195,14 +223,15 @@ impl CodeTable {
             };
             versions.0.iter().map(served).collect::<Vec<_>>()
         };
-        let mut served: Vec<ServedCode> = self.0.iter().flat_map(versions).collect();
+        let remote = self.remote.keys().map(|kind| ServedCode { kind: kind.clone(), since: 0, version: 0 });
+        let mut served: Vec<ServedCode> = self.kinds.iter().flat_map(versions).chain(remote).collect();
         served.sort_unstable_by(|one, other| (&one.kind, one.version).cmp(&(&other.kind, other.version)));
         served
     }
 
     /// Returns the kinds that it has, in order.
     pub(crate) fn names(&self) -> Vec<Name> {
-        let mut kinds: Vec<Name> = self.0.keys().cloned().collect();
+        let mut kinds: Vec<Name> = self.kinds.keys().chain(self.remote.keys()).cloned().collect();
         kinds.sort();
         kinds
     }

@@ -59,6 +59,7 @@
 mod client;
 mod code;
 mod code_table;
+mod remote_code;
 pub(crate) mod replay;
 mod turn;
 
@@ -69,6 +70,7 @@ pub use code::{
 };
 pub use code_table::OrchestrationOptions;
 pub(crate) use code_table::{CodeTable, Registered};
+pub use remote_code::{RemoteCode, RemoteDecision, RemoteDecisions, RemoteEnd, RemoteFuture, RemoteReply, RemoteTurn};
 pub(crate) use replay::GuardedStore;
 pub use replay::{CodeEnd, CompatibilityFlags, HistoryEvent, Nondeterminism, StepEnd, TaskEnd, decode_history};
 pub(crate) use turn::{

@@ -19,7 +19,19 @@ Start it by `onward work --app "python app.py"`.
 from onward._version import __version__
 from onward.batch import Batch
 from onward.context import AsyncContext, Context
-from onward.errors import Cancelled, Fail, ForkError, OnwardError, Refused, RetryLater, Unavailable
+from onward.errors import (
+    Cancelled,
+    Fail,
+    ForkError,
+    Nondeterminism,
+    NotDeterministic,
+    OnwardError,
+    Refused,
+    RetryLater,
+    TaskFailed,
+    Unavailable,
+)
+from onward.orchestration import OrchestrationContext
 from onward.results import Child, Step, TaskResult
 from onward.tasks import NewTask, Retry, Submitted
 from onward.worker import Handler, Worker
@@ -34,12 +46,16 @@ __all__ = [
     "ForkError",
     "Handler",
     "NewTask",
+    "Nondeterminism",
+    "NotDeterministic",
     "OnwardError",
+    "OrchestrationContext",
     "Refused",
     "Retry",
     "RetryLater",
     "Step",
     "Submitted",
+    "TaskFailed",
     "TaskResult",
     "Unavailable",
     "Worker",

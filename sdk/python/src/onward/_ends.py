@@ -44,6 +44,13 @@ class Ending:
     checkpoint: bytes | None = None
 
 
+@dataclass(frozen=True)
+class TurnEnding:
+    """The end of an orchestration's turn: its decisions as JSON."""
+
+    reply: bytes
+
+
 def later_ending(within: float | None) -> Ending:
     """Returns the end that waits for external completion."""
     fields = {} if within is None else {"within_ms": milliseconds("within", within, 1)}
@@ -113,6 +120,14 @@ def ended_otherwise(task: TaskMessage, ending: Ending, max_payload: int) -> End:
             return _too_large(task, "checkpoint", len(ending.checkpoint), max_payload)
         end.references.append((end.entry, "checkpoint", ending.checkpoint))
     return end
+
+
+def turn_ended(task: TaskMessage, ending: TurnEnding, max_payload: int) -> End:
+    """Returns the end of a turn with its decisions."""
+    if len(ending.reply) > max_payload:
+        return _too_large(task, "decisions of a turn", len(ending.reply), max_payload)
+    entry = entry_of(task, "turn")
+    return End(entry, [(entry, "payload", ending.reply)])
 
 
 def failed(task: TaskMessage, error: BaseException, *, retry: bool | None = None) -> End:

@@ -112,10 +112,18 @@ class TaskOptions:
 NO_OPTIONS = TaskOptions()
 
 
+class TurnMessage(NamedTuple):
+    """The history of an orchestration's turn. The events from `position` on are new."""
+
+    events: bytes
+    position: int
+    generation: int
+
+
 class TaskMessage:
     """One task as the gateway sends it."""
 
-    __slots__ = ("attempt", "checkpoint", "fence", "kind", "options", "payload", "task")
+    __slots__ = ("attempt", "checkpoint", "fence", "kind", "options", "payload", "task", "turn")
 
     def __init__(
         self,
@@ -134,6 +142,7 @@ class TaskMessage:
         self.payload = payload
         self.checkpoint = checkpoint
         self.options = options
+        self.turn: TurnMessage | None = None
 
 
 class Ack(NamedTuple):
@@ -252,7 +261,18 @@ def _task(entry: dict[str, Any], payloads: list[bytes]) -> TaskMessage:
         message.options = _task_options(entry)
     if "checkpoint" in entry:
         message.checkpoint = payload_at("tasks", entry, "checkpoint", payloads)
+    if entry.get("turn") is not None:
+        message.turn = _turn(entry["turn"], payloads)
     return message
+
+
+def _turn(entry: Any, payloads: list[bytes]) -> TurnMessage:
+    if not isinstance(entry, dict):
+        raise _bad("tasks", "turn", entry, "an object")
+    events = payload_at("turn", entry, "events", payloads)
+    if events is None:
+        raise _bad("turn", "events", None, "a payload index")
+    return TurnMessage(events, integer("turn", entry, "position"), integer("turn", entry, "generation"))
 
 
 def _task_options(entry: dict[str, Any]) -> TaskOptions:

@@ -12,9 +12,12 @@ from typing import Any
 
 from onward import _payload
 from onward._context_base import ContextBase
+from onward._ends import TurnEnding
 from onward._messages import NAME_BYTES
+from onward._turn import read_events
 from onward.context import AsyncContext, Context
 from onward.errors import Fail
+from onward.orchestration import Code
 from onward.tasks import RetryLike, check_name, milliseconds, retry_of
 
 Middleware = Callable[[Any], Generator[None, Any, Any] | Iterator[None]]
@@ -58,6 +61,7 @@ class Entry:
     options: Options
     header: dict[str, Any]
     context_type: type[Context] | type[AsyncContext] = Context
+    is_orchestration: bool = False
     running: int = 0
     parked: deque[ContextBase] = field(default_factory=deque)
 
@@ -87,6 +91,20 @@ def entry_of(
     if write is not None:
         call = _writing(call, write, is_async)
     return Entry(kind, is_async, call, options, options.to_header())
+
+
+def orchestration_entry(code: Code) -> Entry:
+    """Returns the entry of an orchestration. Its call runs one turn."""
+    check_name("kind", code.kind, NAME_BYTES)
+
+    def call(context: ContextBase) -> TurnEnding:
+        turn = context.task.turn
+        if turn is None:
+            raise Fail(f"task {context.task_id} of kind `{code.kind}` is no orchestration; start it as one")
+        replay = code.begin(context.task.payload, context.task_id)
+        return TurnEnding(replay.run(read_events(turn.events), turn.position).encode())
+
+    return Entry(code.kind, False, call, Options(), {"orchestration": True}, is_orchestration=True)
 
 
 def _caller(kind: str, function: Callable[..., Any], read: Callable[[ContextBase], Any] | None) -> Callable[[Any], Any]:
@@ -132,8 +150,13 @@ def _writing(call: Callable[[Any], Any], write: Callable[[Any], Any], is_async: 
 
 
 def wrap(entry: Entry, middleware: Sequence[Middleware]) -> Callable[[Any], Any]:
-    """Returns the call of a handler within its middleware; the first one is outermost."""
+    """Returns the call of a handler within its middleware; the first one is outermost.
+
+    A turn of an orchestration has none, because it is replayed.
+    """
     call = entry.call
+    if entry.is_orchestration:
+        return call
     for function in reversed(middleware):
         call = functools.partial(_within_async if entry.is_async else _within, function, call)
     return call

@@ -14,7 +14,7 @@ from typing import Any
 from onward import _ends, _trace
 from onward._connect import Address
 from onward._context_base import ContextBase
-from onward._ends import End, Ending
+from onward._ends import End, Ending, TurnEnding
 from onward._frames import PAYLOAD_BYTES, Header, ProtocolError, encode
 from onward._link import Link
 from onward._messages import Drain, Reply, Stop, TaskMessage, Welcome
@@ -33,6 +33,9 @@ DRAIN_FRACTION = 0.8
 """The part of the gateway's time limit of a drain after which running handlers are asked to stop."""
 
 FEATURES = ["ask", "headers", "submit"]
+
+TURNS = "turns"
+"""The feature of workers with orchestrations."""
 
 
 class Runtime:
@@ -143,7 +146,7 @@ class Runtime:
             "name": self._name,
             "kinds": {kind: entry.header for kind, entry in self._entries.items()},
             "slots": self._slots,
-            "features": FEATURES,
+            "features": [*FEATURES, TURNS] if self._has_turns() else FEATURES,
         }
         if self._key is not None:
             header["key"] = self._key
@@ -156,6 +159,9 @@ class Runtime:
             header["resume"]["tasks"] = header["resume"]["tasks"][: HELD // 2]
         return header
 
+    def _has_turns(self) -> bool:
+        return any("orchestration" in entry.header for entry in self._entries.values())
+
     def _held_tasks(self) -> list[dict[str, str]]:
         running = [context.task for context in list(self._outbox.held.values())]
         tasks = [{"task": task.task, "fence": task.fence} for task in running]
@@ -165,6 +171,8 @@ class Runtime:
     def welcomed(self, welcome: Welcome) -> None:
         """Takes over what the gateway states."""
         self.max_payload, self.features = welcome.max_payload, welcome.features
+        if self._has_turns() and TURNS not in welcome.features:
+            log.error("the gateway has no feature `turns`, so no orchestration runs here; upgrade the gateway")
         log.info("connected to %s at %s, session %s", welcome.gateway or "a gateway", self._address, welcome.session)
 
     def on_tasks(self, tasks: list[TaskMessage]) -> None:
@@ -296,6 +304,8 @@ class Runtime:
             return None
         if isinstance(value, Ending):
             end = _ends.ended_otherwise(context.task, value, self.max_payload)
+        elif isinstance(value, TurnEnding):
+            return _ends.turn_ended(context.task, value, self.max_payload)
         else:
             end = _ends.completed(context.task, value, self.max_payload)
         return self._finish(context, end)

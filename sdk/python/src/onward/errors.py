@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Cancelled", "Fail", "ForkError", "OnwardError", "Refused", "RetryLater", "Unavailable"]
+__all__ = [
+    "Cancelled",
+    "Fail",
+    "ForkError",
+    "Nondeterminism",
+    "NotDeterministic",
+    "OnwardError",
+    "Refused",
+    "RetryLater",
+    "TaskFailed",
+    "Unavailable",
+]
 
 
 class OnwardError(Exception):
@@ -67,3 +78,41 @@ class Unavailable(OnwardError):
 
 class ForkError(OnwardError):
     """A process that was forked from a running worker uses the worker, whose threads it does not have."""
+
+
+class TaskFailed(OnwardError):
+    """A task of an orchestration did not complete.
+
+    `state` is `failed`, `dead`, `cancelled`, `expired` or `not_started`; `error` is the last error of the task.
+    """
+
+    def __init__(self, kind: str, state: str, error: str) -> None:
+        super().__init__(f"the task `{kind}` ended as {state}: {error}")
+        self.kind = kind
+        self.state = state
+        self.error = error
+
+
+class NotDeterministic(OnwardError):
+    """The code of an orchestration does what a replay would do again: it sleeps, connects, starts a thread.
+
+    The orchestration becomes a dead letter and its messages are kept: correct the code, then retry it.
+    """
+
+
+class Nondeterminism(OnwardError):
+    """The code of an orchestration differs from its history, at `position`.
+
+    `expected` is what the history has there, `found` what the code does; both are texts, or None.
+    """
+
+    def __init__(self, position: int, expected: str | None, found: str | None, cause: str) -> None:
+        has = f"the history has {expected}" if expected else "the history ends"
+        does = f"the code has {found}" if found else "the code has nothing of the kind"
+        super().__init__(
+            f"the code does not match its history: at event {position} {has}, and {does}; {cause};"
+            " bring back the code that began it, then retry the orchestration"
+        )
+        self.position = position
+        self.expected = expected
+        self.found = found

@@ -22,11 +22,12 @@ from onward._context_base import ContextBase
 from onward._ends import End, Ending
 from onward._frames import PAYLOAD_BYTES, Header
 from onward._messages import Reply, TaskMessage, TaskOptions
+from onward._turn import data_of, text_of
 from onward.errors import OnwardError
 from onward.tasks import NewTask
 from onward.worker import Worker
 
-__all__ = ["Outcome", "run", "run_async"]
+__all__ = ["OrchestrationTest", "Outcome", "run", "run_async"]
 
 
 @dataclass
@@ -179,3 +180,139 @@ def _outcome(context: ContextBase, runtime: _TestRuntime, value: Any, error: Bas
         list(context._spawned or ()),
         runtime.submitted,
     )
+
+
+class OrchestrationTest:
+    """An orchestration without a gateway: the test ends its tasks, sends signals and moves the clock.
+
+    Each of these replays the code from its beginning, so that a test shows that it is deterministic.
+
+    ```python
+    def test_order():
+        order = OrchestrationTest(app, "order", {"item": "tea"})
+        order.complete("reserve", 4)
+        order.signal("paid", 1999)
+        assert order.result == "1999 cents for shelf 4"
+    ```
+    """
+
+    def __init__(self, worker: Worker, kind: str, payload: Any = None, *, now: float = 1_767_225_600.0) -> None:
+        self._code = worker.orchestration_of(kind)
+        self._payload = b"" if payload is None else _payload.encode(payload)
+        self._now_us = round(now * 1_000_000)
+        self.history: list[dict[str, Any]] = []
+        """The events so far, as the protocol writes them."""
+        self.tasks: dict[int, dict[str, Any]] = {}
+        """The tasks that have not ended, by their operations, with the fields of their submit."""
+        self.timers: dict[int, int] = {}
+        """The times of the timers that run, in microseconds."""
+        self.waits: list[str] = []
+        """The names of the signals for which the code waits."""
+        self.generation = 0
+        self._end: dict[str, Any] = {"do": "wait"}
+        self._begin([])
+
+    def _begin(self, carried: list[dict[str, Any]]) -> None:
+        self.history = list(carried)
+        self._turn([{"e": "started", "at_us": self._now_us, "seed": "7"}])
+
+    # What the test does.
+
+    def complete(self, kind: str, result: Any = None) -> None:
+        """Ends the oldest open task of a kind with a result."""
+        self._end_task(kind, {"state": "completed", "result": text_of(_payload.encode(result))})
+
+    def fail(self, kind: str, error: str = "it failed", *, state: str = "failed") -> None:
+        """Ends the oldest open task of a kind without a result."""
+        self._end_task(kind, {"state": state, "error": error})
+
+    def _end_task(self, kind: str, fields: dict[str, Any]) -> None:
+        for operation, task in self.tasks.items():
+            if task["kind"] == kind:
+                return self._arrive({"e": "task_ended", "operation": operation, **fields})
+        open_kinds = ", ".join(task["kind"] for task in self.tasks.values()) or "none"
+        raise AssertionError(f"no open task of the kind `{kind}`; open: {open_kinds}")
+
+    def signal(self, name: str, payload: Any = None) -> None:
+        """Sends a signal."""
+        self._arrive({"e": "signal", "name": name, "payload": text_of(_payload.encode(payload))})
+
+    def cancel(self) -> None:
+        """Requests cancellation."""
+        self._arrive({"e": "cancel_requested"})
+
+    def advance(self, seconds: float) -> None:
+        """Moves the clock, and fires each timer at its time."""
+        until = self._now_us + round(seconds * 1_000_000)
+        while self.timers and self.state == "waiting":
+            operation, at = min(self.timers.items(), key=lambda timer: (timer[1], timer[0]))
+            if at > until:
+                break
+            self._now_us = max(self._now_us, at)
+            self._arrive({"e": "timer_fired", "operation": operation})
+        self._now_us = until
+
+    # What it has come to.
+
+    @property
+    def state(self) -> str:
+        """`waiting`, `completed`, `failed` or `cancelled`."""
+        names = {"wait": "waiting", "complete": "completed", "fail": "failed"}
+        end = str(self._end["do"])
+        return names.get(end, end)
+
+    @property
+    def result(self) -> Any:
+        """The result. Raises AssertionError if the code has none."""
+        if self.state != "completed":
+            raise AssertionError(f"the orchestration is {self.state}: {self.error or self.waits}")
+        return _payload.decode_json(data_of(self._end["result"]))
+
+    @property
+    def error(self) -> str:
+        """The error of a failed orchestration; empty if it has not failed."""
+        return str(self._end.get("error", ""))
+
+    def payload_of(self, kind: str) -> Any:
+        """Returns the payload of the oldest open task of a kind."""
+        task = next(task for task in self.tasks.values() if task["kind"] == kind)
+        return _payload.decode_json(data_of(task["data"]))
+
+    # Turns.
+
+    def _arrive(self, event: dict[str, Any]) -> None:
+        if self.state != "waiting":
+            raise AssertionError(f"the orchestration is {self.state} already")
+        self._turn([{"e": "turn", "at_us": self._now_us}, event])
+
+    def _turn(self, arrivals: list[dict[str, Any]]) -> None:
+        reply = self._code.begin(self._payload, "1").run([*self.history, *arrivals], len(self.history))
+        for index, arrival in enumerate(arrivals[: reply.read]):
+            self.history.append(arrival)
+            self.tasks.pop(arrival.get("operation", 0), None)
+            self.timers.pop(arrival.get("operation", 0), None)
+            for decision in reply.decisions:
+                if decision["after"] == index:
+                    self._record(decision)
+        self._end, self.waits = reply.end, reply.waits
+        if reply.end["do"] == "continue_as_new":
+            self._continue(reply.end)
+
+    def _record(self, decision: dict[str, Any]) -> None:
+        operation = decision["operation"]
+        if decision["do"] == "task":
+            self.tasks[operation] = decision
+            self.history.append({"e": "task_submitted", "operation": operation, "kind": decision["kind"]})
+        elif decision["do"] == "timer":
+            self.timers[operation] = decision["until_us"]
+            self.history.append({"e": "timer_started", "operation": operation, "until_us": decision["until_us"]})
+        else:
+            self.tasks.pop(operation, None)
+            self.timers.pop(operation, None)
+            self.history.append({"e": "operation_cancelled", "operation": operation})
+
+    def _continue(self, end: dict[str, Any]) -> None:
+        self._payload = data_of(end["payload"])
+        self.generation += 1
+        self.tasks, self.timers = {}, {}
+        self._begin([{"e": "signal_carried", **signal} for signal in end.get("signals", [])])

@@ -18,6 +18,7 @@ from onward._registry import Entry, Middleware, Options
 from onward._runtime import Runtime
 from onward.batch import Batch
 from onward.errors import Fail, OnwardError
+from onward.orchestration import Code
 from onward.tasks import RetryLike
 
 __all__ = ["Handler", "Worker"]
@@ -90,6 +91,7 @@ class Worker:
         self._gateway, self._name, self._key = gateway, name, key
         self._slots, self._prefetch, self._grace = slots, prefetch, grace
         self._entries: dict[str, Entry] = {}
+        self._orchestrations: dict[str, Code] = {}
         self._middleware: list[Middleware] = []
         self._runtime: Runtime | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -177,6 +179,29 @@ class Worker:
             return function
 
         return register
+
+    def orchestration(self, kind: str) -> Callable[[F], F]:
+        """Registers an async function as the code of a kind of orchestrations.
+
+        It takes an OrchestrationContext, and the input if it wants it. It may only await what its
+        context returns, and is replayed when a message arrives; see onward.orchestration.
+        """
+
+        def register(function: F) -> F:
+            code = Code(kind, function)
+            self._add(_registry.orchestration_entry(code))
+            self._orchestrations[kind] = code
+            return function
+
+        return register
+
+    def orchestration_of(self, kind: str) -> Code:
+        """Returns the code of an orchestration. For the test bed."""
+        code = self._orchestrations.get(kind)
+        if code is None:
+            known = ", ".join(self._orchestrations) or "none"
+            raise KeyError(f"no orchestration of the kind `{kind}`; kinds: {known}")
+        return code
 
     def register(self, handler: Handler) -> None:
         """Registers an object of a class of handlers."""
@@ -276,7 +301,7 @@ class Worker:
 
     def _wrapped(self, kind: str) -> Entry:
         entry, call = self.call_of(kind)
-        return Entry(kind, entry.is_async, call, entry.options, entry.header)
+        return Entry(kind, entry.is_async, call, entry.options, entry.header, is_orchestration=entry.is_orchestration)
 
     def stop(self) -> None:
         """Ends `run` as SIGTERM does. May be called from any thread.

@@ -65,7 +65,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let (ended, summary) = serve(&engine, arguments.until_idle, interrupts, &work.runner).await?;
     conclude(options, &arguments, &work.console, summary, store.clock().steady().saturating_sub(before))?;
     match ended {
-        EndReason::Idle => Ok(ExitCode::Done),
+        EndReason::Idle | EndReason::Terminated => Ok(ExitCode::Done),
         EndReason::Interrupted => Ok(ExitCode::Interrupted),
         EndReason::Fault(why) => Err(anyhow::anyhow!("{why}; the worker stops, and its tasks wait for another worker")),
     }
@@ -133,6 +133,8 @@ async fn engine(
 enum EndReason {
     Idle,
     Interrupted,
+    /// A service manager stopped the worker.
+    Terminated,
     /// No command could be started, for this reason.
     Fault(String),
 }
@@ -153,10 +155,13 @@ async fn serve(
             summary = &mut running => return Ok((ended, Some(summary?))),
             why = runner.given_up(), if matches!(ended, EndReason::Idle) => ended = EndReason::Fault(why),
             () = interrupts.next() => match ended {
+                EndReason::Idle if interrupts.is_terminated() => ended = EndReason::Terminated,
                 EndReason::Idle => ended = EndReason::Interrupted,
-                _ => {
+                reason => {
                     runner.kill_all();
-                    return Ok((ended, None));
+                    // Killed commands are no graceful stop.
+                    let is_fault = matches!(reason, EndReason::Fault(_));
+                    return Ok((if is_fault { reason } else { EndReason::Interrupted }, None));
                 }
             },
         }

@@ -28,9 +28,7 @@ impl Session {
             return self.send_ack(ack, output);
         }
         let Some(held) = self.held.get_mut(attempt) else {
-            self.elsewhere += 1;
-            output.push(Output::EndElsewhere(attempt, EngineEnd::Worker(Box::new(end), Arc::clone(payloads))));
-            return;
+            return self.end_elsewhere(end, payloads, output);
         };
         if held.stage == Stage::Ending {
             // A copy of the end came: the acknowledgement follows the commit.
@@ -48,6 +46,19 @@ impl Session {
         } else {
             output.push(Output::End(attempt, end));
         }
+    }
+
+    /// Handles the end of an attempt that this session does not hold. Only a worker that continues
+    /// the session of another gateway may have such a one.
+    fn end_elsewhere(&mut self, end: End, payloads: &Arc<[Bytes]>, output: &mut Vec<Output>) {
+        let attempt = end.attempt;
+        self.resumed.remove(&attempt.task);
+        let Some(session) = self.resumed_session.clone() else {
+            return self.acknowledge(attempt, Fate::Stale, output);
+        };
+        self.elsewhere += 1;
+        let end = EngineEnd::Worker(Box::new(end), Arc::clone(payloads));
+        output.push(Output::EndElsewhere { session, attempt, end });
     }
 
     /// Gives an attempt back that the worker leaves without an end.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use onward_protocol::gateway::{StopReason, Welcome};
-use onward_protocol::worker::Hello;
+use onward_protocol::worker::{Hello, Resume};
 use onward_protocol::{Code, Error, GatewayMessage, VERSION, bounds};
 
 use super::held::Stage;
@@ -11,7 +11,10 @@ use super::io::{EngineEnd, Output};
 use super::state::{Phase, Session, milliseconds};
 
 /// The optional parts that this gateway has.
-const FEATURES: [&str; 2] = ["ask", "submit"];
+const FEATURES: [&str; 3] = ["ask", "submit", TURNS];
+
+/// The feature of workers that have code of orchestrations.
+const TURNS: &str = "turns";
 
 impl Session {
     pub(super) fn hello(&mut self, hello: Box<Hello>, output: &mut Vec<Output>) {
@@ -35,6 +38,10 @@ impl Session {
         if hello.beats_for.is_some() {
             return Err(Error::new(Code::BadField, "`beats_for` needs the feature `beats`, which this gateway lacks"));
         }
+        let has_turns = hello.features.iter().flatten().any(|feature| feature == TURNS);
+        if !has_turns && hello.kinds.values().any(|options| options.orchestration == Some(true)) {
+            return Err(Error::new(Code::BadField, "`orchestration` needs the feature `turns`; list it in `features`"));
+        }
         match &self.terms.key {
             // Compared in full, whatever the first difference is.
             Some(key) if !is_equal(key, hello.key.as_deref().unwrap_or_default()) => {
@@ -55,10 +62,24 @@ impl Session {
         self.phase = Phase::Serving;
         self.received_at = now;
         self.welcome(output);
-        let resumed = self.hello.take().and_then(|hello| hello.resume).and_then(|resume| resume.tasks);
-        if let Some(tasks) = resumed.filter(|tasks| !tasks.is_empty()) {
-            output.push(Output::CheckResumed(tasks));
+        if let Some(resume) = self.hello.take().and_then(|hello| hello.resume) {
+            self.resume(resume, output);
         }
+        self.repeat_drain(now, output);
+    }
+
+    /// Takes over the attempts that a worker brings from another gateway.
+    fn resume(&mut self, resume: Resume, output: &mut Vec<Output>) {
+        let attempts = resume.tasks.unwrap_or_default();
+        self.resumed = attempts.iter().map(|attempt| (attempt.task, attempt.fence)).collect();
+        self.resumed_session = Some(resume.session.clone());
+        if !attempts.is_empty() {
+            output.push(Output::CheckResumed { session: resume.session, attempts });
+        }
+    }
+
+    /// Sends the drain of a stopping gateway to a worker that has just connected.
+    fn repeat_drain(&self, now: Duration, output: &mut Vec<Output>) {
         if let Some(until) = self.drain_until {
             let within_ms = milliseconds(until.saturating_sub(now));
             let why = "the gateway stops".to_owned();
@@ -88,7 +109,13 @@ impl Session {
         if let Err(error) = self.check_hello(&hello) {
             return self.fail(&error, output);
         }
+        // `drain` and `bye` were about the earlier connection. Only the gateway's own drain stays.
+        if self.phase == Phase::Leaving {
+            self.phase = Phase::Serving;
+        }
+        self.is_draining = self.drain_until.is_some();
         self.welcome(output);
+        self.repeat_drain(now, output);
         let tasks = hello.resume.and_then(|resume| resume.tasks).unwrap_or_default();
         for attempt in &tasks {
             if self.held.get(*attempt).is_none() && self.acks.get(*attempt).is_none() {

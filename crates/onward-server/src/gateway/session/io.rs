@@ -19,6 +19,8 @@ pub(in crate::gateway) struct Offer {
     pub(in crate::gateway) payload: Bytes,
     /// The checkpoint of an earlier attempt.
     pub(in crate::gateway) checkpoint: Option<Bytes>,
+    /// The events, if it is a turn of an orchestration.
+    pub(in crate::gateway) events: Option<Bytes>,
 }
 
 /// The fate of the end of an attempt.
@@ -45,6 +47,8 @@ pub(in crate::gateway) enum Input {
     Opened(Result<(), Error>),
     /// The engine started an attempt.
     Offered(Box<Offer>),
+    /// The engine started an attempt that cannot be sent.
+    NotOffered,
     /// The engine asks an attempt to stop.
     Stopping(TaskFence, StopReason),
     /// The end of an attempt of this session has met its fate.
@@ -114,10 +118,22 @@ pub(in crate::gateway) enum Output {
     Skip(Vec<String>),
     /// End an attempt.
     End(TaskFence, EngineEnd),
-    /// End an attempt that another gateway has claimed.
-    EndElsewhere(TaskFence, EngineEnd),
-    /// Find out which of these attempts the worker still holds.
-    CheckResumed(Vec<TaskFence>),
+    /// End an attempt that a session of another gateway has claimed, if that session holds it.
+    EndElsewhere {
+        /// The name of that session.
+        session: String,
+        /// The attempt.
+        attempt: TaskFence,
+        /// The end.
+        end: EngineEnd,
+    },
+    /// Find out which of these attempts a session of another gateway still holds.
+    CheckResumed {
+        /// The name of that session.
+        session: String,
+        /// The attempts.
+        attempts: Vec<TaskFence>,
+    },
     /// Note a heartbeat of an attempt, and its progress.
     Beat(TaskFence, Option<Progress>),
     /// Keep a checkpoint.

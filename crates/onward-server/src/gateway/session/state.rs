@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onward_protocol::gateway::{ErrorMessage, Stop, StopReason};
 use onward_protocol::worker::{Hello, KindOptions};
-use onward_protocol::{Code, Error, GatewayMessage, TaskFence};
+use onward_protocol::{Code, Error, Fence, GatewayMessage, Id, TaskFence};
 
 use super::beats::PendingBeats;
 use super::held::{HeldAttempts, Stage};
@@ -76,6 +76,10 @@ pub(in crate::gateway) struct Session {
     /// The attempts of another gateway whose end is on the way.
     pub(super) elsewhere: usize,
     pub(super) hello: Option<Box<Hello>>,
+    /// The session of another gateway that the worker continues.
+    pub(super) resumed_session: Option<String>,
+    /// The attempts that the worker brought from it.
+    pub(super) resumed: HashMap<Id, Fence>,
 }
 
 impl Session {
@@ -100,6 +104,8 @@ impl Session {
             requests: 0,
             elsewhere: 0,
             hello: None,
+            resumed_session: None,
+            resumed: HashMap::new(),
         }
     }
 
@@ -128,6 +134,10 @@ impl Session {
             Input::Malformed(error) => self.fail(&error, output),
             Input::Opened(opened) => self.opened(now, opened, output),
             Input::Offered(offer) => self.offered(offer, output),
+            Input::NotOffered => {
+                self.offers += 1;
+                self.update_credit(output);
+            }
             Input::Stopping(attempt, why) => self.stopping(now, attempt, why, output),
             Input::Ended(attempt, fate) => self.ended(attempt, fate, output),
             Input::EndedElsewhere(attempt, fate) => self.ended_elsewhere(attempt, fate, output),
@@ -138,7 +148,10 @@ impl Session {
                 self.send_with(GatewayMessage::Reply(reply), payloads, output);
             }
             Input::ResumedLost(attempts) => {
-                attempts.into_iter().for_each(|attempt| self.send_stop(attempt, StopReason::Lost, output));
+                for attempt in attempts {
+                    self.resumed.remove(&attempt.task);
+                    self.send_stop(attempt, StopReason::Lost, output);
+                }
             }
             Input::Drain { why, within } => self.drain(now, why, within, output),
             Input::Reattached(hello) => self.reattached(now, hello, output),
@@ -179,6 +192,10 @@ impl Session {
         let (attempt, kind) = (offer.attempt, &offer.task.kind);
         let limit = self.kinds.get(kind).and_then(|options| options.limit).unwrap_or(u32::MAX);
         if self.room() > 0 && self.held.of_kind(kind) < limit {
+            // The worker brought an earlier attempt along, whose lease has passed on by this claim.
+            if let Some(fence) = self.resumed.remove(&attempt.task).filter(|fence| *fence != attempt.fence) {
+                self.send_stop(TaskFence { task: attempt.task, fence }, StopReason::Lost, output);
+            }
             self.sent += 1;
             self.held.add(attempt, kind.clone());
             output.push(Output::Task(offer));

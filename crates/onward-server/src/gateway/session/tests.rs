@@ -96,8 +96,9 @@ fn offer(task: i64) -> Offer {
         tags: BTreeMap::new(),
         scheduled_at: None,
         items: None,
+        turn: None,
     };
-    Offer { attempt: TaskFence { task: id, fence }, task, payload: Bytes::new(), checkpoint: None }
+    Offer { attempt: TaskFence { task: id, fence }, task, payload: Bytes::new(), checkpoint: None, events: None }
 }
 
 /// Returns an output in short, or `None` for credit.
@@ -109,7 +110,8 @@ fn short(output: &Output) -> Option<String> {
         Output::End(attempt, EngineEnd::Worker(end, _)) => format!("end {} {:?}", attempt.task, end.outcome),
         Output::End(attempt, EngineEnd::Crashed(_)) => format!("crash {}", attempt.task),
         Output::End(attempt, EngineEnd::Released) => format!("release {}", attempt.task),
-        Output::EndElsewhere(attempt, _) => format!("elsewhere {}", attempt.task),
+        Output::EndElsewhere { attempt, .. } => format!("elsewhere {}", attempt.task),
+        Output::CheckResumed { attempts, .. } => format!("check {}", attempts.len()),
         Output::Send(GatewayMessage::Error(error), _) => format!("error {:?}", error.code),
         Output::Send(GatewayMessage::Stop(stop), _) => format!("stop {} {:?}", stop.attempt.task, stop.why),
         Output::Send(GatewayMessage::Welcome(welcome), _) => format!("welcome {}", welcome.session),
@@ -142,6 +144,64 @@ fn an_end_that_comes_again_is_acknowledged_as_it_first_was_and_ends_nothing() {
     bench.input(Input::Ended(attempt(1), Fate::Stale));
     bench.end(1, "ok");
     assert_eq!(bench.take(), ["task 1", "end 1 Ok", "ack 1 Stale", "ack 1 Stale"]);
+}
+
+#[test]
+fn an_end_of_an_attempt_that_was_never_sent_here_is_stale() {
+    let mut bench = Bench::serving(false, json!({ "k": {} }), 1);
+    bench.end(7, "ok");
+    assert_eq!(bench.take(), ["ack 7 Stale"]);
+}
+
+/// Returns a session that continues one of another gateway, with the attempt 7.
+fn resumed() -> Bench {
+    let mut bench = Bench::fresh(true);
+    let resume = json!({ "session": "earlier", "tasks": [{ "task": "7", "fence": "9" }] });
+    bench.message(json!({ "t": "hello", "protocol": [1], "kinds": { "k": {} }, "resume": resume }));
+    bench.input(Input::Opened(Ok(())));
+    bench.message(json!({ "t": "grant", "credit": 5 }));
+    bench.output.clear();
+    bench
+}
+
+#[test]
+fn an_end_of_a_resumed_attempt_is_checked_against_the_session_that_held_it() {
+    let mut bench = resumed();
+    bench.message(json!({ "t": "end", "ends": [{ "task": "7", "fence": "9", "outcome": "ok" }] }));
+    assert!(matches!(&bench.output[..], [Output::EndElsewhere { session, .. }] if session == "earlier"));
+}
+
+#[test]
+fn a_resumed_attempt_that_is_claimed_again_is_stopped_before_the_next_one() {
+    let mut bench = resumed();
+    bench.offer(7);
+    assert_eq!(bench.take(), ["stop 7 Lost", "task 7"]);
+}
+
+#[test]
+fn a_worker_that_connects_again_after_bye_gets_its_acknowledgements() {
+    let mut bench = Bench::serving(true, json!({ "k": {} }), 5);
+    bench.offer(1);
+    bench.end(1, "ok");
+    bench.message(json!({ "t": "bye" }));
+    let hello = json!({ "protocol": [1], "kinds": { "k": {} }, "resume": { "session": "s" } });
+    bench.input(Input::Reattached(serde_json::from_value(hello).unwrap()));
+    bench.end(1, "ok");
+    bench.input(Input::Ended(attempt(1), Fate::Durable));
+    assert_eq!(bench.take(), ["task 1", "end 1 Ok", "AcceptPayloads", "welcome s", "ack 1 Ok"]);
+}
+
+#[test]
+fn a_worker_that_connects_again_to_a_stopping_gateway_is_drained_again() {
+    let mut bench = Bench::serving(true, json!({ "k": {} }), 5);
+    bench.offer(1);
+    bench.input(Input::Drain { why: "test", within: SECOND });
+    bench.output.clear();
+    let held = json!([{ "task": "1", "fence": "1" }]);
+    let hello = json!({ "protocol": [1], "kinds": { "k": {} }, "resume": { "session": "s", "tasks": held } });
+    bench.input(Input::Reattached(serde_json::from_value(hello).unwrap()));
+    let taken = bench.take();
+    assert!(taken.iter().any(|output| output.starts_with("Drain")), "{taken:?}");
 }
 
 #[test]
@@ -298,7 +358,7 @@ fn a_refused_end_is_not_remembered() {
     bench.end(1, "ok");
     bench.input(Input::Ended(attempt(1), Fate::Refused("too large".into())));
     bench.end(1, "fail");
-    assert_eq!(bench.take(), ["task 1", "end 1 Ok", "ack 1 Refused", "elsewhere 1"]);
+    assert_eq!(bench.take(), ["task 1", "end 1 Ok", "ack 1 Refused", "ack 1 Stale"]);
 }
 
 #[test]
@@ -327,7 +387,7 @@ fn a_stopping_gateway_takes_the_tasks_back_when_its_time_is_over() {
 
 #[test]
 fn the_end_of_an_attempt_of_another_gateway_is_tried_and_acknowledged() {
-    let mut bench = Bench::serving(false, json!({ "k": {} }), 5);
+    let mut bench = resumed();
     bench.end(7, "ok");
     bench.input(Input::EndedElsewhere(attempt(7), Fate::Durable));
     assert_eq!(bench.take(), ["elsewhere 7", "ack 7 Ok"]);

@@ -7,9 +7,10 @@ use onward::{Context, Engine, Error, NewTask, Page, StoreReads as _, Submitted, 
 use onward_protocol::gateway::{ErrorMessage, Relative, Reply, SubmittedTask};
 use onward_protocol::worker::{Ask, Submit, What};
 use onward_protocol::{Code, Id, bounds as protocol_bounds};
+use serde_json::to_vec;
 
 use super::new_task::new_task;
-use crate::gateway::bounds::PAGE;
+use crate::gateway::bounds::{PAGE, REPLY_HEADER_BYTES};
 
 /// A reply with its payloads.
 pub(super) type Answer = (Box<Reply>, Vec<Bytes>);
@@ -103,25 +104,24 @@ async fn relatives(engine: &Engine, filter: TaskFilter, ask: Ask) -> Answer {
             return (Box::new(reply), Vec::new());
         }
     };
-    let (mut entries, mut payloads, mut bytes) = (Vec::new(), Vec::new(), 0);
+    let (mut entries, mut payloads, mut bytes, mut header) = (Vec::new(), Vec::new(), 0, 0);
     let mut reply = Reply { request: ask.request, ..Reply::default() };
     for record in records {
-        let task = Id(record.id.0);
         let size = record.payload.as_ref().map_or(0, Bytes::len) + result_bytes(&record);
         if entries.len() == PAGE || (bytes + size > protocol_bounds::MESSAGE_PAYLOAD_BYTES && !entries.is_empty()) {
             reply.next = entries.last().map(|entry: &Relative| entry.task);
             break;
         }
+        let (mut entry, payload) = if is_items { item(record) } else { child(record) };
+        entry.payload = payload.as_ref().map(|_| payloads.len());
+        header += to_vec(&entry).map_or(0, |entry| entry.len() + 1);
+        if header > REPLY_HEADER_BYTES {
+            reply.next = entries.last().map(|entry: &Relative| entry.task);
+            break;
+        }
         bytes += size;
-        entries.push(if is_items {
-            let payload = record.payload.map(|payload| push(&mut payloads, payload));
-            Relative { task, kind: None, state: None, payload, error_text: None }
-        } else {
-            let (kind, state) = (Some(record.kind.to_string()), Some(record.state.as_str().to_owned()));
-            let error_text = error_text(&record).map(short);
-            let payload = result_of(&record).map(|result| push(&mut payloads, result));
-            Relative { task, kind, state, payload, error_text }
-        });
+        payloads.extend(payload);
+        entries.push(entry);
     }
     reply.payloads = payloads.len();
     if is_items {
@@ -130,6 +130,19 @@ async fn relatives(engine: &Engine, filter: TaskFilter, ask: Ask) -> Answer {
         reply.children = Some(entries)
     }
     (Box::new(reply), payloads)
+}
+
+/// Describes an item of a batch, with its payload.
+fn item(record: TaskRecord) -> (Relative, Option<Bytes>) {
+    let task = Id(record.id.0);
+    (Relative { task, kind: None, state: None, payload: None, error_text: None }, record.payload)
+}
+
+/// Describes a child, with its result.
+fn child(record: TaskRecord) -> (Relative, Option<Bytes>) {
+    let (kind, state) = (Some(record.kind.to_string()), Some(record.state.as_str().to_owned()));
+    let error_text = error_text(&record).map(short);
+    (Relative { task: Id(record.id.0), kind, state, payload: None, error_text }, result_of(&record))
 }
 
 /// Returns the tasks of a filter after an id, the oldest first.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward::{Clock, Context, Name};
 use onward_protocol::gateway::Task;
-use onward_protocol::{TaskFence, WorkerMessage, bounds as protocol_bounds};
+use onward_protocol::{GatewayMessage, TaskFence, WorkerMessage, bounds as protocol_bounds};
 use tokio::sync::{mpsc, oneshot};
 
 use super::checkpoints::{self, Checkpoint};
@@ -15,6 +15,7 @@ use super::engine::{self, WorkerEngine};
 use super::event::{AttemptResult, Event, Events, attempt_of};
 use super::message_writer::MessageWriter;
 use super::outcome;
+use super::turns::RunningTurn;
 use super::{answers, elsewhere};
 use crate::gateway::bounds::INPUTS_AT_ONCE;
 use crate::gateway::options::{Ended, Gateway};
@@ -36,13 +37,24 @@ pub(in crate::gateway) struct Driver {
     ended: Option<Ended>,
     accepts_payloads: bool,
     is_detached: bool,
+    /// True if the worker was sent an error.
+    had_fault: bool,
     payload_limit: usize,
 }
 
 /// An attempt of the engine that the session has not ended.
-struct Running {
-    context: Context,
-    end: oneshot::Sender<AttemptResult>,
+enum Running {
+    Attempt { context: Context, end: oneshot::Sender<AttemptResult> },
+    Turn(RunningTurn),
+}
+
+impl Running {
+    fn context(&self) -> Option<&Context> {
+        match self {
+            Self::Attempt { context, .. } => Some(context),
+            Self::Turn(_) => None,
+        }
+    }
 }
 
 impl Driver {
@@ -64,6 +76,7 @@ impl Driver {
             ended: None,
             accepts_payloads: false,
             is_detached: false,
+            had_fault: false,
             payload_limit: gateway.store.info().payload_limit,
         };
         (driver, received)
@@ -138,8 +151,12 @@ impl Driver {
             Event::Started { context, end } => {
                 let attempt = attempt_of(&context);
                 let offer = offer(attempt, &context);
-                self.running.insert(attempt, Running { context, end });
+                self.running.insert(attempt, Running::Attempt { context, end });
                 self.input(Input::Offered(Box::new(offer))).await;
+            }
+            Event::Turn { offer, turn } => {
+                self.running.insert(offer.attempt, Running::Turn(turn));
+                self.input(Input::Offered(offer)).await;
             }
         }
     }
@@ -157,12 +174,15 @@ impl Driver {
 
     async fn carry_out(&mut self, command: Output) {
         match command {
-            Output::Send(message, payloads) => self.writer.add(&message, payloads),
+            Output::Send(message, payloads) => {
+                self.had_fault |= matches!(message, GatewayMessage::Error(_));
+                self.writer.add(&message, payloads);
+            }
             Output::Task(offer) => self.writer.add_task(*offer),
             Output::Ack(ack) => self.writer.add_ack(ack),
             Output::AcceptPayloads => self.accepts_payloads = true,
             Output::Open(hello) => {
-                let opened = engine::start(&self.gateway, &hello, &self.events).await;
+                let opened = engine::start(&self.gateway, self.session.name(), &hello, &self.events).await;
                 let opened = opened.map(|engine| self.engine = Some(engine));
                 self.emit(Input::Opened(opened));
             }
@@ -173,14 +193,14 @@ impl Driver {
             }
             Output::End(attempt, end) => self.end(attempt, end),
             Output::Beat(attempt, progress) => {
-                if let Some(running) = self.running.get(&attempt) {
-                    running.context.heartbeat();
-                    progress.iter().for_each(|progress| outcome::note_progress(&running.context, progress));
+                if let Some(context) = self.running.get(&attempt).and_then(Running::context) {
+                    context.heartbeat();
+                    progress.iter().for_each(|progress| outcome::note_progress(context, progress));
                 }
             }
             Output::Checkpoint { n, attempt, bytes } => self.checkpoint(n, attempt, bytes),
-            Output::EndElsewhere(attempt, end) => self.end_elsewhere(attempt, end),
-            Output::CheckResumed(attempts) => self.check_resumed(attempts),
+            Output::EndElsewhere { session, attempt, end } => self.end_elsewhere(session, attempt, end),
+            Output::CheckResumed { session, attempts } => self.check_resumed(session, attempts),
             Output::Submit(submit, payloads) => self.submit(submit, payloads),
             Output::Ask(ask) => self.ask(ask),
             Output::Stuck(attempt) => {
@@ -188,7 +208,9 @@ impl Driver {
                 tracing::warn!(task, session, "a worker did not stop a task in its grace; its slot stays used");
             }
             Output::Detach => self.is_detached = true,
-            Output::Close(why) => self.ended = Some(Ended { why, was_welcome: self.engine.is_some() }),
+            Output::Close(why) => {
+                self.ended = Some(Ended { why, was_welcome: self.engine.is_some(), had_fault: self.had_fault })
+            }
         }
     }
 
@@ -204,15 +226,22 @@ impl Driver {
     }
 
     fn end(&mut self, attempt: TaskFence, end: EngineEnd) {
-        let Some(Running { context, end: sender }) = self.running.remove(&attempt) else { return };
-        match outcome::result(&context, end, self.payload_limit) {
-            // The handler may have been aborted; the engine reports the end that it wrote then.
-            Ok(result) => drop(sender.send(result)),
-            Err(error) => {
-                self.running.insert(attempt, Running { context, end: sender });
-                self.emit(Input::Refused(attempt, error.to_string()));
+        let (running, why) = match self.running.remove(&attempt) {
+            Some(Running::Attempt { context, end: sender }) => {
+                match outcome::result(&context, end, self.payload_limit) {
+                    // The handler may have been aborted; the engine reports the end that it wrote.
+                    Ok(result) => return drop(sender.send(result)),
+                    Err(error) => (Running::Attempt { context, end: sender }, error.to_string()),
+                }
             }
-        }
+            Some(Running::Turn(turn)) => match turn.end(end, self.payload_limit) {
+                Ok(()) => return,
+                Err((turn, why)) => (Running::Turn(turn), why),
+            },
+            None => return,
+        };
+        self.running.insert(attempt, running);
+        self.emit(Input::Refused(attempt, why));
     }
 
     fn checkpoint(&self, n: u64, attempt: TaskFence, bytes: Bytes) {
@@ -221,21 +250,23 @@ impl Driver {
         let _ = self.checkpoints.send(Checkpoint { n, attempt, context, bytes });
     }
 
-    fn end_elsewhere(&self, attempt: TaskFence, end: EngineEnd) {
+    fn end_elsewhere(&self, session: String, attempt: TaskFence, end: EngineEnd) {
         let (events, engine) = (self.events.clone(), self.engine.as_ref().map(|engine| engine.engine.clone()));
         tokio::spawn(async move {
             let fate = match (engine, end) {
-                (Some(engine), EngineEnd::Worker(end, payloads)) => elsewhere::end(&engine, &end, &payloads).await,
+                (Some(engine), EngineEnd::Worker(end, payloads)) => {
+                    elsewhere::end(&engine, &session, &end, &payloads).await
+                }
                 _ => Fate::Stale,
             };
             let _ = events.send(Event::Input(Input::EndedElsewhere(attempt, fate)));
         });
     }
 
-    fn check_resumed(&self, attempts: Vec<TaskFence>) {
+    fn check_resumed(&self, session: String, attempts: Vec<TaskFence>) {
         let (events, store) = (self.events.clone(), Arc::clone(&self.gateway.store));
         tokio::spawn(async move {
-            let lost = elsewhere::lost(&*store, attempts).await;
+            let lost = elsewhere::lost(&*store, &session, attempts).await;
             let _ = events.send(Event::Input(Input::ResumedLost(lost)));
         });
     }
@@ -255,13 +286,13 @@ impl Driver {
     }
 
     fn context(&self, attempt: TaskFence) -> Option<Context> {
-        self.running.get(&attempt).map(|running| running.context.clone())
+        self.running.get(&attempt).and_then(Running::context).cloned()
     }
 
     fn ask(&self, ask: onward_protocol::worker::Ask) {
         let Some(engine) = self.engine.as_ref().map(|engine| engine.engine.clone()) else { return };
         let running = self.running.iter().find(|(attempt, _)| attempt.task == ask.task);
-        let context = running.map(|(_, running)| running.context.clone());
+        let context = running.and_then(|(_, running)| running.context()).cloned();
         let events = self.events.clone();
         tokio::spawn(async move {
             let (reply, payloads) = answers::ask(&engine, context.as_ref(), ask).await;
@@ -289,7 +320,7 @@ impl Driver {
         if let Some(engine) = self.engine.take() {
             engine.stop().await;
         }
-        self.ended.unwrap_or(Ended { why: "the session was dropped".to_owned(), was_welcome: false })
+        self.ended.unwrap_or(Ended { why: "the session was dropped".to_owned(), was_welcome: false, had_fault: false })
     }
 }
 
@@ -312,6 +343,8 @@ fn offer(attempt: TaskFence, context: &Context) -> Offer {
         tags: context.tags().iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
         scheduled_at: context.scheduled_at().map(|at| at.to_string()),
         items: Some(context.item_count()).filter(|items| *items > 0),
+        turn: None,
     };
-    Offer { attempt, task, payload: context.payload().clone(), checkpoint: context.checkpoint_bytes().cloned() }
+    let (payload, checkpoint) = (context.payload().clone(), context.checkpoint_bytes().cloned());
+    Offer { attempt, task, payload, checkpoint, events: None }
 }

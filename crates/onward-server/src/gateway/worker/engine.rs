@@ -1,5 +1,6 @@
 //! The engine of one worker.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use onward::{Engine, HandlerOptions, Name};
@@ -8,7 +9,8 @@ use onward_protocol::{Code, Error};
 use tokio::task::JoinHandle;
 
 use super::event::{Event, Events};
-use super::{handler, new_task};
+use super::turns::WorkerCode;
+use super::{elsewhere, handler, new_task};
 use crate::gateway::options::Gateway;
 use crate::gateway::session::Input;
 
@@ -19,12 +21,16 @@ pub(super) struct WorkerEngine {
 }
 
 /// Starts the engine of a worker, which claims nothing before it has credit.
-pub(super) async fn start(gateway: &Gateway, hello: &Hello, events: &Events) -> Result<WorkerEngine, Error> {
+pub(super) async fn start(
+    gateway: &Gateway,
+    session: &str,
+    hello: &Hello,
+    events: &Events,
+) -> Result<WorkerEngine, Error> {
     let options = &gateway.options;
-    let name = match hello.name.as_deref() {
-        Some(name) if !name.is_empty() => format!("{}: {name}", options.name),
-        _ => options.name.clone(),
-    };
+    let worker = hello.name.as_deref().filter(|name| !name.is_empty()).map(|name| format!(": {name}"));
+    // Other gateways find the session of a worker that resumes it by its digest.
+    let name = format!("{}{}{}", options.name, worker.unwrap_or_default(), elsewhere::suffix(session));
     let mut builder = Engine::builder()
         .store(gateway.store.clone())
         .on_credit()
@@ -41,6 +47,11 @@ pub(super) async fn start(gateway: &Gateway, hello: &Hello, events: &Events) -> 
     for (kind, options) in &hello.kinds {
         check_kind(kind)?;
         let events = events.clone();
+        if options.orchestration == Some(true) {
+            let most_bytes = gateway.store.info().payload_limit;
+            engine.orchestrate_remotely(kind, Arc::new(WorkerCode { events, most_bytes }));
+            continue;
+        }
         engine.handle_with(kind, handler_options(options), move |context| handler::run(context, events.clone()));
     }
     let (running, gone) = (engine.clone(), events.clone());

@@ -4,7 +4,8 @@ use onward::{Context, EndReport, Failure, Output};
 use onward_protocol::{Fence, Id, TaskFence};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::gateway::session::{Fate, Input};
+use super::turns::RunningTurn;
+use crate::gateway::session::{Fate, Input, Offer};
 
 /// The result that the engine's handler returns for an attempt.
 pub(super) type AttemptResult = Result<Output, Failure>;
@@ -17,6 +18,13 @@ pub(in crate::gateway) enum Event {
         context: Context,
         /// The way to end it.
         end: oneshot::Sender<AttemptResult>,
+    },
+    /// A turn of an orchestration has started.
+    Turn {
+        /// The turn, as the worker gets it.
+        offer: Box<Offer>,
+        /// The way to end it.
+        turn: RunningTurn,
     },
     /// An event that the session handles itself.
     Input(Input),

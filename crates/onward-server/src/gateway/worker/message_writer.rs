@@ -16,12 +16,12 @@ pub(in crate::gateway) struct MessageWriter {
     tasks: Tasks,
     payloads: Vec<Bytes>,
     payload_bytes: usize,
-    /// An estimate of the bytes of the header of `tasks`.
+    /// The bytes of the header of `tasks`.
     header_bytes: usize,
 }
 
-/// An estimate of the bytes of a task in a header, without its strings.
-const TASK_BYTES: usize = 200;
+/// The bytes of a task in a header that are written later: the indexes of its payloads.
+const INDEX_BYTES: usize = 80;
 
 impl MessageWriter {
     /// Adds a message of its own.
@@ -41,13 +41,13 @@ impl MessageWriter {
 
     /// Adds a task.
     pub(super) fn add_task(&mut self, offer: Offer) {
-        let Offer { mut task, payload, checkpoint, .. } = offer;
-        let bytes = payload.len() + checkpoint.as_ref().map_or(0, Bytes::len);
-        let tags: usize = task.tags.iter().map(|(key, value)| 6 * (key.len() + value.len()) + 6).sum();
-        let header = TASK_BYTES + task.kind.len() + tags;
+        let Offer { mut task, payload, checkpoint, events, .. } = offer;
+        let length = |bytes: &Option<Bytes>| bytes.as_ref().map_or(0, Bytes::len);
+        let bytes = payload.len() + length(&checkpoint) + length(&events);
+        let header = serde_json::to_vec(&task).map_or(0, |task| task.len()) + INDEX_BYTES;
         let is_full = self.header_bytes + header > TASKS_HEADER_BYTES
             || self.payload_bytes + bytes > protocol_bounds::MESSAGE_PAYLOAD_BYTES
-            || self.payloads.len() + 2 > protocol_bounds::PAYLOADS
+            || self.payloads.len() + 3 > protocol_bounds::PAYLOADS
             || self.tasks.tasks.len() == protocol_bounds::ENTRIES;
         if is_full {
             self.flush_tasks();
@@ -56,6 +56,9 @@ impl MessageWriter {
         self.payload_bytes += bytes;
         task.payload = Some(payload).filter(|payload| !payload.is_empty()).map(|payload| self.push(payload));
         task.checkpoint = checkpoint.map(|checkpoint| self.push(checkpoint));
+        if let (Some(turn), Some(events)) = (&mut task.turn, events) {
+            turn.events = self.push(events);
+        }
         self.tasks.tasks.push(task);
     }
 

@@ -10,6 +10,9 @@ mod handler;
 mod message_writer;
 mod new_task;
 mod outcome;
+mod turn_events;
+mod turn_reply;
+mod turns;
 
 pub(super) use driver::Driver;
 pub(super) use event::Event;

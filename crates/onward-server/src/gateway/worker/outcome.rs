@@ -49,6 +49,9 @@ fn of_worker(context: &Context, end: &End, payloads: &[Bytes], payload_limit: us
         // A wrong name is refused here, because the store would fail the task for it.
         Outcome::Move => Err(Failure::move_to(Name::new(end.queue.as_deref().unwrap_or_default())?.as_str())),
         Outcome::Cancelled => Err(cancelled(context)),
+        Outcome::Turn => {
+            Err(Failure::permanent("the worker ended the task as the turn of an orchestration, which it is not"))
+        }
     };
     if let Some(progress) = &end.progress {
         note_progress(context, progress);
@@ -62,13 +65,18 @@ fn checked(task: NewTask, payload_limit: usize) -> Result<NewTask, Error> {
     Ok(task)
 }
 
-fn failure(end: &End) -> Failure {
-    let message = match (end.class.as_deref().unwrap_or_default(), end.message.as_deref().unwrap_or_default()) {
+/// Returns the text of a failure, as the store keeps it.
+pub(super) fn failure_text(end: &End) -> String {
+    match (end.class.as_deref().unwrap_or_default(), end.message.as_deref().unwrap_or_default()) {
         ("", "") => "the worker gave no reason".to_owned(),
         ("", message) => message.to_owned(),
         (class, "") => class.to_owned(),
         (class, message) => format!("{class}: {message}"),
-    };
+    }
+}
+
+fn failure(end: &End) -> Failure {
+    let message = failure_text(end);
     let after = end.retry_after_ms.map(Duration::from_millis);
     let failure = match (end.retry.unwrap_or(true), end.counts.unwrap_or(true), after) {
         (false, _, _) => Failure::permanent(message),

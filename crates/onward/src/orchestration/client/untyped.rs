@@ -2,6 +2,7 @@
 //! serve programs that learn at run time which kinds exist, and steps in another language.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::{NewTask, OnDuplicate, UniqueKey};
@@ -12,6 +13,7 @@ use crate::error::Result;
 use crate::handlers::{Context, Failure, Output};
 use crate::orchestration::code::{Activity, OrchestrationContext, json};
 use crate::orchestration::code_table::{OrchestrationOptions, json_payload};
+use crate::orchestration::remote_code::RemoteCode;
 use crate::submit::{Handle, Waiters};
 
 /// Registration by name, with JSON.
@@ -25,6 +27,14 @@ impl Engine {
         Fut: Future<Output = Result<Value, Failure>> + Send + 'static,
     {
         self.inner.register_orchestration_json(kind, options, function);
+        self
+    }
+
+    /// Registers the code of a kind of orchestrations that runs in another process. It takes effect
+    /// from the next run. An invalid registration (a bad name, a kind that has code already) is an
+    /// error of the run.
+    pub fn orchestrate_remotely(&self, kind: &str, code: Arc<dyn RemoteCode>) -> &Self {
+        self.inner.register_remote_orchestration(kind, code);
         self
     }
 

@@ -16,5 +16,5 @@ pub use history::{HistoryEvent, StepEnd, TaskEnd, decode_history};
 pub(super) use history::{has_open_operation, version_of};
 pub(super) use machine::{Code, CodeFuture, CodeOutcome, Machine, is_command};
 pub use nondeterminism::{CodeEnd, Nondeterminism};
-pub(super) use replay_context::{Command, NewStep, OperationResult, ReplayContext, StepFuture};
+pub(super) use replay_context::{Command, NewStep, OperationResult, ReplayContext, StepFuture, first_operation};
 pub(crate) use store_guard::GuardedStore;

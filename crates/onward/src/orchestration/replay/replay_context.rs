@@ -232,7 +232,7 @@ impl ReplayContext {
 /// Returns the number of the first operation of a generation, counted by how often the
 /// orchestration has continued as new. Numbers differ between generations, so that the end of an
 /// abandoned operation never matches an operation of a later generation.
-fn first_operation(generation: u32) -> u64 {
+pub(in crate::orchestration) fn first_operation(generation: u32) -> u64 {
     (u64::from(generation) << 32) + 1
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct InstanceCache {
     executing: AtomicUsize,
     /// The number of turns whose code has run to its end.
     executed: AtomicUsize,
+    /// The number of turns of other processes that were claimed since the run began.
+    remote: AtomicUsize,
     slots: Arc<Semaphore>,
     /// The number of running turns of each session.
     sessions: Mutex<FxHashMap<SessionId, usize>>,
@@ -66,6 +68,7 @@ impl InstanceCache {
             running: AtomicUsize::new(0),
             executing: AtomicUsize::new(0),
             executed: AtomicUsize::new(0),
+            remote: AtomicUsize::new(0),
             slots: Arc::new(Semaphore::new(slots)),
             sessions: Mutex::default(),
             unwritten: Mutex::default(),
@@ -95,6 +98,11 @@ impl InstanceCache {
         self.executed.load(Ordering::Acquire)
     }
 
+    /// Returns the number of turns of other processes that were claimed since the run began.
+    pub(crate) fn remote(&self) -> usize {
+        self.remote.load(Ordering::Acquire)
+    }
+
     /// Returns the number of turns to claim if `room` turns may have a slot or wait for one. A turn
     /// that is only being written does not count against it, but at most `room` turns wait for the
     /// store.
@@ -107,6 +115,10 @@ impl InstanceCache {
     pub(crate) fn start_turn(run: &Arc<Run>, task: ClaimedTask) {
         run.instances.running.fetch_add(1, Ordering::AcqRel);
         run.instances.executing.fetch_add(1, Ordering::AcqRel);
+        let is_remote = run.orchestrations.remote(&task.kind).is_some();
+        if is_remote {
+            run.instances.remote.fetch_add(1, Ordering::AcqRel);
+        }
         let session = task.lease.session;
         *run.instances.sessions().entry(session).or_default() += 1;
         let (run, mut slot) = (Arc::clone(run), TurnSlot { run: Arc::clone(run), permit: None });
@@ -115,6 +127,9 @@ impl InstanceCache {
             if slot.take(&run).await {
                 run_turn(&run, task, slot).await;
             } else {
+                if is_remote {
+                    run.inner.credit.give_back();
+                }
                 release(&run, task.lease).await;
             }
         });

@@ -14,9 +14,11 @@ use super::instance_cache::TurnSlot;
 use super::omitted_result::read_omitted;
 use super::parked_instances::CheckIn;
 use super::pending_turn::{PendingTurn, carried_event_of, event_of};
+use super::remote_turn::{RemoteAbort, run_remote_turn};
 use super::steps::{EndedStep, Steps};
 use super::telemetry::{TurnOutcome, TurnTelemetry};
 use crate::engine::{Run, Settings};
+use crate::orchestration::remote_code::RemoteCode;
 use crate::orchestration::replay::{CodeOutcome, CompatibilityFlags, HistoryEvent, encode};
 use crate::workflow::{RUN_KIND_PREFIX, run_workflow_turn};
 use crate::{bounds, timer};
@@ -48,6 +50,11 @@ pub(super) async fn run_turn(run: &Arc<Run>, task: ClaimedTask, slot: TurnSlot) 
         telemetry.turned(outcome, run.inner.clock.steady().saturating_sub(began));
         return;
     }
+    if let Some(code) = run.orchestrations.remote(&task.kind) {
+        let outcome = run_remote(run, task, slot, &**code).await;
+        telemetry.turned(outcome, run.inner.clock.steady().saturating_sub(began));
+        return;
+    }
     let outcome = match TurnRun::begin(run, task, slot, Arc::clone(&telemetry)).await {
         Ok(mut turn_run) => match turn_run.run().await {
             Ok((outcome, check_in)) => {
@@ -61,6 +68,21 @@ pub(super) async fn run_turn(run: &Arc<Run>, task: ClaimedTask, slot: TurnSlot) 
         Err(abort) => abandon_turn(run, lease, abort).await,
     };
     telemetry.turned(outcome, run.inner.clock.steady().saturating_sub(began));
+}
+
+/// Runs a turn in another process, whatever its outcome, and reports its fate there.
+async fn run_remote(run: &Arc<Run>, task: ClaimedTask, slot: TurnSlot, code: &dyn RemoteCode) -> TurnOutcome {
+    let (lease, length) = (task.lease, task.instance.as_ref().map_or(0, |instance| instance.length));
+    match run_remote_turn(run, task, slot, code).await {
+        Ok(outcome) => outcome,
+        Err(RemoteAbort { abort, report }) => {
+            let outcome = abandon_turn(run, lease, (abort, length)).await;
+            if let Some(report) = report {
+                code.ended(lease.task, lease.claim, report);
+            }
+            outcome
+        }
+    }
 }
 
 /// Releases an orchestration whose turn has not begun.

@@ -80,7 +80,7 @@ struct Stopping {
 
 impl Stopping {
     async fn until_ended(mut self, mut apps: JoinSet<anyhow::Result<()>>) -> anyhow::Result<ExitCode> {
-        let mut failure = None;
+        let (mut failure, mut code) = (None, None);
         loop {
             tokio::select! {
                 ended = apps.join_next() => match ended {
@@ -94,16 +94,19 @@ impl Stopping {
                     None => break,
                 },
                 () = self.interrupts.next() => {
-                    if self.stop.is_cancelled() {
+                    if code.is_some() {
                         self.gateway.abort();
                         self.kill.cancel();
                     }
+                    // A service manager that stops the program must not take its end for a failure.
+                    let is_graceful = code.is_none() && self.interrupts.is_terminated();
+                    code = Some(if is_graceful { ExitCode::Done } else { ExitCode::Interrupted });
                     self.reports.event("worker programs", "stopping: running tasks may finish; interrupt again to stop at once");
                     self.drain();
                 }
             }
         }
-        failure.map_or(Ok(ExitCode::Interrupted), Err)
+        failure.map_or(Ok(code.unwrap_or(ExitCode::Interrupted)), Err)
     }
 
     fn drain(&self) {

@@ -52,7 +52,8 @@ impl Supervised {
             was_welcome |= session.was_welcome;
             let text = format!("{} ({})", ended(&status), session.why);
             if !was_welcome {
-                anyhow::bail!("--app `{}` {text}, and never became a worker; {REMEDY}", self.line.text);
+                let remedy = remedy(&session, &status);
+                anyhow::bail!("--app `{}` {text}, and never became a worker; {remedy}", self.line.text);
             }
             if self.clock.steady().saturating_sub(began) >= LONG_RUN {
                 pause = PAUSE.0;
@@ -107,5 +108,14 @@ impl Supervised {
     }
 }
 
+/// Returns the remedy for a program that never became a worker.
+fn remedy(session: &Ended, status: &io::Result<ExitStatus>) -> &'static str {
+    let has_failed = status.as_ref().is_ok_and(|status| !status.success());
+    if has_failed && !session.had_fault { FAILED } else { NO_WORKER }
+}
+
+/// The remedy for a program that failed before its first message, for example at an import.
+const FAILED: &str = "its output above has the reason; mend the program, or its environment";
+
 /// The remedy for a program that is no worker.
-const REMEDY: &str = "its first message on descriptor 3 must be `hello`; see docs/worker-protocol.md";
+const NO_WORKER: &str = "its first message on descriptor 3 must be `hello`; see docs/worker-protocol.md";

@@ -1,0 +1,56 @@
+"""A worker with an orchestration, for tests that kill it or its gateway. Each task leaves a line."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from onward import OrchestrationContext, Worker
+
+app = Worker(slots=4)
+Path(os.environ["PID_FILE"]).write_text(str(os.getpid()))
+
+
+def note(line: str) -> None:
+    """Adds a line to the ledger in one write, which other processes do not break."""
+    with Path(os.environ["LEDGER"]).open("a") as ledger:
+        ledger.write(f"{line}\n")
+
+
+@app.handler("reserve")
+def reserve(order: dict[str, Any]) -> int:
+    note(f"reserve {order['number']}")
+    return int(order["number"]) * 10
+
+
+@app.handler("ship")
+def ship(parcel: dict[str, Any]) -> str:
+    note(f"ship {parcel['shelf']}")
+    return f"parcel {parcel['shelf']}"
+
+
+@app.orchestration("order")
+async def order(ctx: OrchestrationContext, order: dict[str, Any]) -> str:
+    shelf = await ctx.task("reserve", order)
+    await ctx.sleep(0.05)
+    cents = await ctx.wait_signal("paid")
+    parcel = await ctx.task("ship", {"shelf": shelf})
+    return f"{parcel} for {cents}"
+
+
+@app.orchestration("stuck")
+async def stuck(ctx: OrchestrationContext) -> None:
+    await ctx.task("reserve", {"number": 1})
+    raise ValueError("a fault of the code")
+
+
+@app.orchestration("parent")
+async def parent(ctx: OrchestrationContext, number: int) -> Any:
+    child = ctx.child("order", {"number": number}, key=f"child-{number}")
+    index, _ = await ctx.first(child, ctx.wait_signal("stop"))
+    return index
+
+
+if __name__ == "__main__":
+    app.run()
