@@ -6,7 +6,7 @@ Gem::Specification.new do |spec|
   spec.name = "onward"
   spec.version = Onward::VERSION
   spec.authors = ["The Onward Authors"]
-  spec.summary = "Workers for Onward: durable tasks and workflows, in pure Ruby"
+  spec.summary = "Workers and clients for Onward: durable tasks and workflows, in pure Ruby"
   spec.description = "Handlers for Onward in Ruby: tasks, workflow steps, decisions and batches that survive crashes."
   spec.homepage = "https://github.com/onward-engine/onward"
   spec.licenses = ["MIT", "Apache-2.0"]
