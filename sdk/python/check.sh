@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks the Python SDK: format, lint, types by two checkers, tests, conformance, and the wheel.
+# Checks the Python SDK: format, lint, types by two checkers, tests, conformance, and the wheels.
 # It keeps its tools in a virtual environment of the cache folder, which it makes when they change. It
 # installs Debian's Python if that is missing and it runs as root.
 #
@@ -48,3 +48,26 @@ assert "onward/py.typed" in names, names
 sys.path.insert(0, wheel)
 import onward, onward.testing
 ' "$built"/onward-*.whl
+
+# The wheel of this platform holds the program: in a clean environment the quick start needs nothing else.
+onward=${ONWARD_BIN:-../../target/debug/onward}
+if test -f "$onward"; then
+    began=$(date +%s)
+    strip -o "$built/program" "$onward"
+    platform=$("$python" -c 'import sysconfig; print(sysconfig.get_platform().replace("-", "_").replace(".", "_"))')
+    "$python" package.py "$built"/onward-*-any.whl "$built/program" "$platform" "$built" > /dev/null
+    "$python" -m venv "$built/venv"
+    "$built/venv/bin/pip" install --quiet --disable-pip-version-check --no-index "$built"/onward-*"$platform".whl
+    sed -n '/^```python$/,/^```$/p' README.md | sed -n '2,/^```$/p' | sed '$d' > "$built/app.py"
+    (
+        cd "$built"
+        PATH=$built/venv/bin:$PATH
+        unset ONWARD_STORE
+        onward work --quiet --app "python app.py" &
+        greeting=$(python -m onward submit --kind greet --wait '{"name": "Ada"}')
+        kill $!
+        wait $! || true
+        test "$greeting" = '"Hello, Ada"' || { echo "the quick start of the wheel printed $greeting" >&2; exit 1; }
+    )
+    echo "test package wheel ... ok <$(($(date +%s) - began)).000s>"
+fi

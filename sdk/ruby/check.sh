@@ -25,6 +25,9 @@ ruby -w -e 'Dir["./test/*_test.rb"].sort.each { |path| require path }' -- "$@"
 built=$(mktemp -d)
 trap 'rm -rf "$built"' EXIT
 gem build --silent --strict --output "$built/onward.gem" onward.gemspec
+onward=${ONWARD_BIN:-../../target/debug/onward}
+onward=$(cd "$(dirname "$onward")" && pwd)/$(basename "$onward")
+ruby=$(pwd)
 export GEM_HOME="$built/home" GEM_PATH="$built/home"
 gem install --silent --local --no-document "$built/onward.gem"
 cd "$built"
@@ -35,3 +38,24 @@ app = Onward::Worker.new
 app.handler("double") { |number| 2 * number }
 Onward::Testing.run(app, "double", 21).value == 42 or abort("the handler of the gem failed")
 '
+
+# The gem of this platform holds the program: in an empty folder the quick start needs nothing else.
+if test -f "$onward"; then
+    began=$(date +%s)
+    cp -r "$ruby" "$built/source"
+    mkdir "$built/source/libexec"
+    strip -o "$built/source/libexec/onward" "$onward"
+    platform=$(ruby -e 'puts "#{Gem::Platform.local.cpu}-#{Gem::Platform.local.os}"')
+    (cd "$built/source" && ONWARD_PLATFORM=$platform gem build --silent --strict --output "$built/platform.gem" onward.gemspec)
+    export GEM_HOME="$built/platform" GEM_PATH="$built/platform"
+    gem install --silent --local --no-document "$built/platform.gem"
+    sed -n '/^```ruby$/,/^```$/p' "$ruby/README.md" | sed -n '2,/^```$/p' | sed '$d' > app.rb
+    PATH=$GEM_HOME/bin:$PATH
+    unset ONWARD_STORE
+    onward work --quiet --app "ruby app.rb" &
+    greeting=$(onward submit --kind greet --wait '{"name": "Ada"}')
+    kill $!
+    wait $! || true
+    test "$greeting" = '"Hello, Ada"' || { echo "the quick start of the gem printed $greeting" >&2; exit 1; }
+    echo "test package gem ... ok <$(($(date +%s) - began)).000s>"
+fi

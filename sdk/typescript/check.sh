@@ -34,3 +34,31 @@ if test -n "${ONWARD_TEST_LINES:-}"; then
     set -- --test-reporter=./build/tests/lines-reporter.js "$@"
 fi
 node --test "$@" build/tests/*.test.js
+
+# The packages of this platform hold the program: in an empty folder the quick start needs nothing else.
+onward=${ONWARD_BIN:-../../target/debug/onward}
+if test -f "$onward"; then
+    began=$(date +%s)
+    built=$(mktemp -d)
+    trap 'rm -rf "$built"' EXIT
+    strip -o "$built/program" "$onward"
+    platform=$(node -p '`${process.platform}-${process.arch}`')
+    other=$(node package-program.mjs platform "$built/program" "$platform" "$built")
+    main=$(node package-program.mjs main "$platform" "$built")
+    printf '{"type": "module", "private": true}' > "$built/package.json"
+    sed -n '/^```typescript$/,/^```$/p' README.md | sed -n '2,/^```$/p' | sed '$d' > "$built/app.mjs"
+    zod=$(pwd)/node_modules/zod
+    (
+        cd "$built"
+        npm install --offline --no-audit --no-fund --silent "$other" "$main"
+        ln -s "$zod" node_modules/zod
+        PATH=$built/node_modules/.bin:$PATH
+        unset ONWARD_STORE
+        onward work --quiet --app "node app.mjs" &
+        greeting=$(onward submit --kind greet --wait '{"name": "Ada"}')
+        kill $!
+        wait $! || true
+        test "$greeting" = '"Hello, Ada"' || { echo "the quick start of the package printed $greeting" >&2; exit 1; }
+    )
+    echo "test package npm ... ok <$(($(date +%s) - began)).000s>"
+fi

@@ -7,9 +7,14 @@ use anyhow::{Result, bail};
 use crate::command;
 use crate::project::Project;
 
-/// The SDKs: the name, and the script that makes its environment and runs every check.
-pub(crate) const SDKS: &[(&str, &str)] =
-    &[("python", "sdk/python/check.sh"), ("ruby", "sdk/ruby/check.sh"), ("typescript", "sdk/typescript/check.sh")];
+/// The SDKs, and workers without one: the name, and the script that makes its environment and
+/// runs every check.
+pub(crate) const SDKS: &[(&str, &str)] = &[
+    ("python", "sdk/python/check.sh"),
+    ("ruby", "sdk/ruby/check.sh"),
+    ("typescript", "sdk/typescript/check.sh"),
+    ("plain", "sdk/plain/check.sh"),
+];
 
 /// The arguments of `cargo xtask sdk`.
 #[derive(Debug, clap::Args)]

@@ -26,6 +26,12 @@ def hold(_: object, ctx: Context) -> None:
     ctx.sleep(60)
 
 
+@app.handler("crash", retry=1)
+def crash(_: object) -> None:
+    """Fails with an error that it did not choose."""
+    raise LookupError("no such row")
+
+
 if __name__ == "__main__":
     Path(os.environ["PID_FILE"]).write_text(str(os.getpid()))
     app.run()

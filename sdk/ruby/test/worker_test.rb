@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "fileutils"
+require "stringio"
 require_relative "fake_gateway"
 
 # Workers as they run: addresses, options, forks, signals, busy handlers.
@@ -308,5 +309,27 @@ class WorkerTest < Minitest::Test
     @gateway.accept
     assert_equal "Unavailable", @gateway.ended["class"]
     leave
+  end
+
+  # Returns the log of a worker after one task.
+  def log_of(&)
+    log = StringIO.new
+    connect(logger: Logger.new(log)) { |app| app.handler("it", &) }
+    @gateway.task("it")
+    @gateway.ended
+    leave
+    log.string
+  end
+
+  def test_the_log_of_a_failure_has_the_attempt_and_the_backtrace
+    log = log_of { raise IOError, "no disk" }
+    assert_includes log, "attempt 1 of task 1 of kind `it` failed"
+    assert_includes log, __FILE__
+  end
+
+  def test_the_log_of_a_failure_that_the_handler_chose_has_no_backtrace
+    log = log_of { raise Onward::Fail, "not today" }
+    assert_includes log, "attempt 1 of task 1 of kind `it` failed: Onward::Fail: not today"
+    refute_includes log, __FILE__
   end
 end

@@ -1,5 +1,5 @@
 /**
- * Workers for Onward: durable tasks, workflows and their handlers.
+ * Workers and clients for Onward: durable tasks, workflows and their handlers.
  *
  * ```typescript
  * import { Worker } from "onward";
@@ -13,6 +13,29 @@
  */
 
 export type { Batch } from "./batch.js";
+export type {
+  ClientOptions,
+  CreateOptions,
+  ResultOf,
+  StartOptions,
+  TaskLike,
+  WaitOptions,
+  WatchOptions,
+} from "./client.js";
+export { Client } from "./client.js";
+export type { ProblemFields } from "./client-errors.js";
+export {
+  Conflict,
+  Denied,
+  Invalid,
+  NotFound,
+  Overloaded,
+  Problem,
+  TaskFailed,
+  WaitTimeout,
+} from "./client-errors.js";
+export type { Event, Orchestration, Run, RunStep } from "./client-types.js";
+export { TaskOutcome } from "./client-types.js";
 export type { Context, Progress } from "./context.js";
 export type { RetryLaterOptions, StopReason } from "./errors.js";
 export { Cancelled, Fail, OnwardError, PayloadError, Refused, RetryLater, Unavailable } from "./errors.js";

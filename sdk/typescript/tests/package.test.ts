@@ -5,7 +5,15 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -16,6 +24,9 @@ import { PROJECT } from "./project.js";
 const SDK = fileURLToPath(new URL("sdk/typescript/", PROJECT));
 const folder = mkdtempSync(join(tmpdir(), "onward-package-"));
 const readme = readFileSync(join(SDK, "README.md"), "utf8");
+const guide = readFileSync(fileURLToPath(new URL("docs/guides/clients.md", PROJECT)), "utf8");
+const program = process.env.ONWARD_BIN ?? fileURLToPath(new URL("target/debug/onward", PROJECT));
+const isMissing = !existsSync(program) && process.env.ONWARD_REQUIRE_BACKENDS === undefined;
 const examples = [...readme.matchAll(/```typescript\n(.*?)```/gs)].map(([, code]) => code as string);
 
 function execute(program: string, ...args: string[]): string {
@@ -58,6 +69,16 @@ test("the README's examples compile against the packed types", () => {
   const files = examples.map((_, number) => `example-${number}.ts`);
   const options = ["--strict", "--noEmit", "--module", "nodenext", "--target", "es2022", "--types", "node"];
   execute(join(SDK, "node_modules/.bin/tsc"), ...options, ...files);
+});
+
+const skip = isMissing ? `no program at ${program}` : false;
+test("the programs of the guide of clients are typed, and print what it says", { skip }, () => {
+  const blocks = [...guide.matchAll(/```typescript\n(.*?)```/gs)].map(([, code]) => code as string);
+  writeFileSync(join(folder, "guide.ts"), blocks.join("\n"));
+  const options = ["--strict", "--noEmit", "--module", "nodenext", "--target", "es2022", "--types", "node"];
+  execute(join(SDK, "node_modules/.bin/tsc"), ...options, "guide.ts");
+  const runner = fileURLToPath(new URL("sdk/conformance/client_guide.py", PROJECT));
+  execute("python3", runner, "typescript", join(folder, "guide.mjs"), "--", "node");
 });
 
 test("the README's quick start is JavaScript, and its worker starts", () => {

@@ -12,6 +12,7 @@ on_every_store! {
     a_batch_is_submitted_wholly_or_not_at_all,
     a_wait_returns_the_result,
     a_wait_ends_when_its_time_is_up,
+    the_end_of_a_task_is_awaited_by_its_id,
     a_duplicate_is_reported,
 }
 
@@ -92,6 +93,20 @@ async fn a_wait_ends_when_its_time_is_up(api: Api) {
     let request = api.request("POST", "/v1/tasks").header("prefer", "wait=soon").json(&json!({"kind": "k"}));
     assert_eq!(api.send(request).await.expect_problem(422, "invalid")["field"], "Prefer");
     assert_eq!(api.get("/v1/tasks").await.expect(200)["items"].as_array().unwrap().len(), 1);
+}
+
+/// Shows: W8
+async fn the_end_of_a_task_is_awaited_by_its_id(api: Api) {
+    let engine = api.engine().await;
+    engine.handle_json("double", |number, _| async move { Ok(json!(number.as_i64().unwrap_or(0) * 2)) });
+    api.post("/v1/tasks", json!({"kind": "double", "payload": 21})).await.expect(201);
+    let wait = |time: &str| api.request("GET", "/v1/tasks/1?payloads=true").header("prefer", &format!("wait={time}"));
+    assert_eq!(api.send(wait("50ms")).await.expect(200)["state"], "waiting");
+    let running = run(&engine);
+    let ended = api.send(wait("30s")).await.expect(200);
+    assert_eq!((&ended["state"], &ended["result"]), (&json!("completed"), &json!({"json": 42})));
+    engine.stop();
+    running.await.unwrap();
 }
 
 async fn a_duplicate_is_reported(api: Api) {

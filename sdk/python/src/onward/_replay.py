@@ -266,7 +266,7 @@ class Replay:
             text = event.get("error") or "no error was reported"
             if state == "not_started":
                 text = f"task {event.get('existing')} has its key"
-            operation.complete(error=TaskFailed(kind, state, text))
+            operation.complete(error=TaskFailed(state, text, kind=kind))
             return
         try:
             operation.complete(operation.decode(data_of(event.get("result"))))

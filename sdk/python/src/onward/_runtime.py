@@ -330,7 +330,10 @@ class Runtime:
         if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt, SystemExit)):
             log.error("the handler of task %s raised %s", task.task, type(error).__name__)
         else:
-            log.info("task %s of kind `%s` failed: %s: %s", task.task, task.kind, type(error).__name__, error)
+            # The traceback is of use only where the handler did not choose the failure.
+            shown = None if isinstance(error, OnwardError) else error
+            text = "attempt %d of task %s of kind `%s` failed: %s: %s"
+            log.info(text, task.attempt, task.task, task.kind, type(error).__name__, error, exc_info=shown)
         return self._finish(context, _ends.failed(task, error))
 
     def _exit_if_forked(self) -> None:

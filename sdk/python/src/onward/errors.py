@@ -81,13 +81,16 @@ class ForkError(OnwardError):
 
 
 class TaskFailed(OnwardError):
-    """A task of an orchestration did not complete.
+    """A task ended without being completed.
 
-    `state` is `failed`, `dead`, `cancelled`, `expired` or `not_started`; `error` is the last error of the task.
+    `state` is `failed`, `dead`, `cancelled`, `expired`, or in an orchestration `not_started`; `error` is the last
+    error of the task. A client sets `task`, the id; an orchestration sets `kind`.
     """
 
-    def __init__(self, kind: str, state: str, error: str) -> None:
-        super().__init__(f"the task `{kind}` ended as {state}: {error}")
+    def __init__(self, state: str, error: str | None, *, task: str | None = None, kind: str | None = None) -> None:
+        name = f"task {task}" if kind is None else f"the task `{kind}`"
+        super().__init__(f"{name} ended as {state}" + (f": {error}" if error else ""))
+        self.task = task
         self.kind = kind
         self.state = state
         self.error = error

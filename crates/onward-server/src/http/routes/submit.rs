@@ -181,7 +181,7 @@ pub(super) async fn respond(call: &Call, submitted: Submitted, wait: Option<Dura
 }
 
 /// Waits for the end of a task. Returns `None` when the time is up or the server stops.
-async fn wait_for_end(call: &Call, id: TaskId, wait: Duration) -> Result<Option<TaskRecord>, Problem> {
+pub(super) async fn wait_for_end(call: &Call, id: TaskId, wait: Duration) -> Result<Option<TaskRecord>, Problem> {
     tokio::select! {
         ended = tokio::time::timeout(wait, call.server.engine.wait(id)) => match ended {
             Ok(record) => Ok(Some(record?)),

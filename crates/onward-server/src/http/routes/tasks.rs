@@ -9,6 +9,7 @@ use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use super::route::{Access, Route, route};
+use super::submit::wait_for_end;
 use crate::http::access::Role;
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{Call, decode_cursor, encode_cursor};
@@ -22,7 +23,8 @@ pub(super) fn table() -> Vec<Route> {
             .returns_page::<TaskBody>("A page of tasks."),
         route(Method::GET, "/v1/tasks/{id}", viewer, "Returns a task.", show)
             .query::<ShowQuery>()
-            .returns::<TaskBody>(200, "The task."),
+            .prefers_wait()
+            .returns::<TaskBody>(200, "The task, which has not ended if the time to wait is up."),
         route(Method::GET, "/v1/tasks/{id}/payload", operator, "Returns the payload of a task, as it is.", payload)
             .returns_other("application/octet-stream", "The payload; JSON has the type `application/json`."),
         route(Method::GET, "/v1/tasks/{id}/result", operator, "Returns the result of a task, as it is.", result)
@@ -88,7 +90,15 @@ async fn show(call: Call) -> Reply {
     if with_payload {
         call.needs_payloads()?;
     }
-    json(&TaskBody::new(record(&call).await?, with_payload))
+    let wait = call.wait()?;
+    let mut found = record(&call).await?;
+    if let Some(wait) = wait.filter(|_| !found.state.is_ended()) {
+        found = match wait_for_end(&call, found.id, wait).await? {
+            Some(ended) => ended,
+            None => record(&call).await?,
+        };
+    }
+    json(&TaskBody::new(found, with_payload))
 }
 
 /// Returns the record of the task in the path.

@@ -77,7 +77,9 @@ module Onward
           return Ends.stopped(task, why, error)
         end
 
-        @logger.info("onward: task #{task.task} of kind `#{task.kind}` failed: #{error.class}: #{error.message}")
+        # The backtrace is of use only where the handler did not choose the failure.
+        text = error.is_a?(Error) ? "#{error.class}: #{error.message}" : error.full_message(highlight: false)
+        @logger.info("onward: attempt #{task.attempt} of task #{task.task} of kind `#{task.kind}` failed: #{text}")
         finish(context, Ends.failed(task, error))
       end
 
