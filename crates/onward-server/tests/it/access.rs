@@ -167,7 +167,7 @@ fn is_last(route: &RouteInfo) -> bool {
 
 /// Shows: W8
 async fn every_route_refuses_each_cookie_that_is_not_enough(api: Api) {
-    let (lost, id) = key(&api, Role::Admin, None).await;
+    let (lost, id) = key(&api, "lost", Role::Admin, None).await;
     let lost = cookie(&api, &lost).await;
     api.keys.revoke(&id).await.unwrap();
     let mut cookies = Vec::new();

@@ -31,7 +31,7 @@ impl Engine {
             })
             .await?;
         let mut causes: Vec<DeadCause> = causes.into_values().collect();
-        causes.sort_by(|one, other| (other.tasks, other.newest_at).cmp(&(one.tasks, one.newest_at)));
+        causes.sort_by_key(|cause| std::cmp::Reverse((cause.tasks, cause.newest_at)));
         Ok(DeadCauses { causes, tasks, has_more })
     }
 
