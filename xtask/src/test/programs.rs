@@ -26,6 +26,7 @@ const PROGRAM_OF_ALL: &str = "onward-store it";
 pub(crate) const FIXTURES_OF_ALL: &[&str] = &[
     "sqlite::in_memory::",
     "sqlite::in_file::",
+    "sqlite::in_file_read_through_reader::",
     "postgres::suite::completed_by_the_function::",
     "postgres::suite::through_a_pooler::",
 ];

@@ -146,7 +146,7 @@ async fn the_key_file_of_a_killed_server_is_replaced(api: Api) {
     let path = first.server.key_file().await.unwrap();
     let header = std::fs::read_to_string(&path).unwrap();
     first.server.close().await.unwrap();
-    // What a killed server leaves is a file that no process has locked.
+    // A killed server leaves a file that no process has locked.
     std::fs::write(&path, &header).unwrap();
     let second = api.another(beside(&directory)).await;
     let replaced = std::fs::read_to_string(second.server.key_file().await.unwrap()).unwrap();

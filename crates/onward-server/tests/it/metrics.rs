@@ -12,7 +12,7 @@ on_every_store! {
 }
 
 const GUIDE: &str = include_str!("../../../../docs/guides/http-api.md");
-const DASHBOARD: &str = include_str!("../../../../docs/reference/grafana.json");
+const DASHBOARD: &str = include_str!("../../../../docs/guides/grafana.json");
 
 /// Shows: W8
 async fn metrics_have_queues_kinds_and_requests(api: Api) {

@@ -14,8 +14,8 @@ use crate::http::problem::Code;
 use crate::http::server::Server;
 
 /// The last check of each credential that has a stream. Streams with one credential share a check,
-/// so the store is read at most once for each and [`bounds::KEY_CHECK`], and not at all while nothing is
-/// sent.
+/// so the store is read at most once for each and [`bounds::KEY_CHECK`], and not at all while
+/// nothing is sent.
 #[derive(Debug, Default)]
 pub(crate) struct KeyChecks {
     checked: Mutex<HashMap<String, Duration>>,

@@ -124,15 +124,15 @@ async fn submit(call: Call) -> Reply {
     respond(&call, submitted, wait).await
 }
 
-/// Returns the outcome to note for a repeat of the request, if the tagged task would not tell it.
+/// Returns the outcome to note for a repeat of the request, if the tagged task does not show it.
 fn noted(index: usize, submitted: Submitted, is_full: bool) -> Option<NotedOutcome> {
-    let is_told = match submitted {
+    let is_shown = match submitted {
         Submitted::Inserted { .. } => !is_full,
         Submitted::Duplicate { .. } => true,
         _ => false,
     };
     let SubmittedBody { outcome, .. } = submitted.into();
-    (!is_told).then(|| NotedOutcome { index, id: submitted.id(), outcome: outcome.to_owned() })
+    (!is_shown).then(|| NotedOutcome { index, id: submitted.id(), outcome: outcome.to_owned() })
 }
 
 /// Returns true if the body is a task in JSON, and false if it is a payload.

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_told_apart() {
+    fn each_kind_has_its_own_fingerprint() {
         assert_ne!(fingerprint("a", "bc"), fingerprint("ab", "c"));
         assert_eq!(fingerprint("a", "b").len(), 16);
     }
