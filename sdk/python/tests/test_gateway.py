@@ -62,7 +62,7 @@ def test_a_task_runs_and_its_result_is_kept(gateway: Gateway) -> None:
 def test_the_log_of_a_failure_has_the_attempt_and_the_traceback(gateway: Gateway) -> None:
     gateway.start()
     gateway.onward("submit", "--kind", "crash", "--wait", check=False)
-    assert gateway.stop() == INTERRUPTED
+    assert gateway.stop() == STOPPED
     assert "attempt 1 of task 1 of kind `crash` failed" in gateway.log()
     assert 'raise LookupError("no such row")' in gateway.log()
 

@@ -26,7 +26,7 @@ async function load(id, signal) {
     isEnded ? null : get(`${path}/why`, signal),
     get(`v1/tasks?parent=${task.id}&limit=${CHILDREN}`, signal),
     content('payload'),
-    isEnded ? content('result') : none,
+    task.state === 'completed' ? content('result') : none,
   ]);
   return { task, attempts: attempts.items, why, children, payload, result };
 }

@@ -28,6 +28,20 @@ impl io::Write for Kept {
 /// Shows: W8
 #[test]
 fn the_log_has_changes_but_no_payload_and_no_key() {
+    // `tracing` keeps for the whole process which lines have a log, so tests beside
+    // this one would decide about its lines.
+    let tests = std::env::current_exe().unwrap();
+    let child = std::process::Command::new(tests)
+        .args(["--exact", "logs::a_process_that_keeps_its_log", "--ignored", "--nocapture"])
+        .output()
+        .unwrap();
+    let (printed, errors) = (String::from_utf8_lossy(&child.stdout), String::from_utf8_lossy(&child.stderr));
+    assert!(child.status.success() && printed.contains("1 passed"), "{printed}\n{errors}");
+}
+
+#[test]
+#[ignore = "a process started by the test above"]
+fn a_process_that_keeps_its_log() {
     let kept = Kept::default();
     let writer = kept.clone();
     let log = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).with_writer(move || writer.clone()).finish();

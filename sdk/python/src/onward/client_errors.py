@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onward.errors import OnwardError, Refused
 
-__all__ = ["Conflict", "Denied", "Invalid", "NotFound", "Overloaded", "Problem", "TaskFailed", "WaitTimeout"]
+__all__ = ["Conflict", "Denied", "Invalid", "NotFound", "Overloaded", "Problem", "WaitTimeout"]
 
 
 class Problem(Refused):

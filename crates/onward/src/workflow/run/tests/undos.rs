@@ -3,7 +3,7 @@
 use onward_store::TaskState;
 use serde_json::json;
 
-use super::super::{ActionKind, Arrival, RunNext};
+use super::super::{ActionKind, Arrival, RunEvent, RunNext};
 use super::play::Play;
 
 const SAGA: &str = "on_failure: undo\nsteps:\n  a: {task: t, undo: {task: u, with: \"${{ steps.a.result }}\"}}\n  b: {task: t, depends_on: [a], undo: {task: u}}\n  c: {task: t, depends_on: [b], undo: {task: u}}\n  d: {task: t, depends_on: [a], undo: {task: u}}\n  e: {task: t, depends_on: [c]}\n";
@@ -110,6 +110,22 @@ fn items_that_may_have_happened_are_undone() {
     assert_eq!(play.open(), ["undo.a[0]"]);
     play.complete("undo.a[0]", json!(1));
     assert_eq!(play.phase(), "dead");
+}
+
+#[test]
+fn a_step_that_was_completed_by_hand_before_it_had_items_is_not_undone() {
+    let text = "steps: {a: {task: t, each: input, undo: {task: u}}, b: {task: t}}";
+    let mut play = Play::start_with(text, &json!("no list"));
+    play.act(ActionKind::Complete { step: "a".into(), result: "[1]".into() });
+    play.act(ActionKind::Retry { steps: vec![] });
+    play.fail("b");
+    assert_eq!((play.refusal(), play.states().as_str()), (None, "a=completed b=failed"));
+    play.act(ActionKind::Undo);
+    let begun = play.events.iter().find_map(|event| match event {
+        RunEvent::UndoBegan { steps } => Some(steps.as_slice()),
+        _ => None,
+    });
+    assert_eq!((play.refusal(), begun), (None, Some(&[][..])));
 }
 
 #[test]

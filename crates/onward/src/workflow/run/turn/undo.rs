@@ -36,7 +36,8 @@ impl<'a> Turn<'a> {
     }
 
     fn needs_undo(&self, step: usize) -> bool {
-        self.undo(step).is_some() && self.state.steps.get(step).is_some_and(may_have_happened)
+        let Some((work, _)) = self.undo(step) else { return false };
+        self.state.steps.get(step).is_some_and(|record| may_have_happened(record, work.each.is_some()))
     }
 
     /// Returns the work and the undo of a step. A workflow without an undo is undone as its own
@@ -160,8 +161,9 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Returns true if a step may have had an effect that is still there.
-fn may_have_happened(record: &StepRecord) -> bool {
+/// Returns true if a step may have had an effect that is still there. A step with items has that
+/// of its items: completed by hand before it had any, it leaves nothing to undo.
+fn may_have_happened(record: &StepRecord, has_items: bool) -> bool {
     let by_items = record.batch.as_ref().map(|batch| batch.items.iter().any(|item| item.may_have_happened));
-    record.state != StepState::Skipped && by_items.unwrap_or(record.may_have_happened)
+    record.state != StepState::Skipped && by_items.unwrap_or(record.may_have_happened && !has_items)
 }
