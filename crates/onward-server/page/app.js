@@ -3,7 +3,7 @@
 import { html, render, useEffect, useRef } from './lib/html.js';
 import { loadMe, may, me, signOut } from './lib/api.js';
 import { connection } from './lib/live.js';
-import { listenForKeys, Help } from './lib/keys.js';
+import { Help, isSearchWanted, listenForKeys } from './lib/keys.js';
 import { Failed, Loading } from './lib/parts.js';
 import { route, to } from './lib/route.js';
 import { notice, Sheets } from './lib/sheet.js';
@@ -56,8 +56,11 @@ function Frame() {
   const address = route.value.parts.join('/');
   useEffect(() => {
     document.title = `${name.slice(0, 60)} · Onward`;
+    const search = isSearchWanted.value ? main.current?.querySelector('[data-search]') : null;
+    isSearchWanted.value = false;
     // A screen reader starts with the heading of a new screen.
-    main.current?.querySelector('h1')?.focus({ preventScroll: true });
+    const first = /** @type {HTMLElement | null | undefined} */ (search ?? main.current?.querySelector('h1'));
+    first?.focus({ preventScroll: true });
   }, [address]);
   const shown = SCREENS.filter(([, , , , role]) => may(role ?? 'viewer'));
   return html`<header class="top">

@@ -18,6 +18,9 @@ const PLACES = /** @type {Record<string, [string, string]>} */ ({
 
 const isHelpOpen = signal(false);
 
+/** True while `/` leads to a screen with a search, whose frame then moves the focus there. */
+export const isSearchWanted = signal(false);
+
 /** The row that `j` and `k` move. */
 function move(/** @type {number} */ step) {
   const rows = /** @type {HTMLElement[]} */ ([...document.querySelectorAll('tr[data-row]')]);
@@ -37,10 +40,11 @@ export function listenForKeys() {
       const [path] = PLACES[key];
       go(to(path ? [path] : []));
     } else if (key === '/') {
-      const search = /** @type {HTMLElement | null} */ (document.querySelector('[data-search]'));
-      if (!search) go(to(['tasks']));
-      setTimeout(() => /** @type {HTMLElement | null} */ (document.querySelector('[data-search]'))?.focus(), search ? 0 : 100);
       event.preventDefault();
+      const search = /** @type {HTMLElement | null} */ (document.querySelector('[data-search]'));
+      search?.focus();
+      isSearchWanted.value = !search;
+      if (!search) go(to(['tasks']));
     } else if (key === 'j') move(1);
     else if (key === 'k') move(-1);
     else if (key === '.') /** @type {HTMLElement | null} */ (document.querySelector('.actions button'))?.focus();
