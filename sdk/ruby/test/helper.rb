@@ -48,7 +48,10 @@ end
 # The plugin that adds the reporter.
 module Minitest
   def self.plugin_onward_lines_init(_)
-    reporter << LineReporter.new if ENV["ONWARD_TEST_LINES"]
+    return unless ENV["ONWARD_TEST_LINES"]
+
+    reporter.reporters.reject! { |one| one.is_a?(ProgressReporter) }
+    reporter << LineReporter.new
   end
   extensions << "onward_lines"
 end
