@@ -69,6 +69,7 @@ pub struct Server {
     pub(crate) stopping: CancellationToken,
     is_stopping: AtomicBool,
     requests: AtomicU64,
+    /// The time of the start and a random number, so that no other start has it.
     pub(crate) started: String,
     key_file: tokio::sync::Mutex<Option<KeyFile>>,
 }

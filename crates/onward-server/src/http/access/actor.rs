@@ -23,7 +23,7 @@ pub(crate) struct Actor {
     pub(crate) name: String,
     /// The role of the key.
     pub(crate) role: Role,
-    /// True for the key of a key file.
+    /// True for the key of a key file, which only the user of the store can read.
     pub(crate) is_key_file: bool,
     /// The time at which the credential expires.
     pub(crate) expires_at: Option<Timestamp>,
@@ -36,11 +36,6 @@ impl Actor {
     /// key after each start of the server, so all keys of the key file are one owner.
     pub(crate) fn owner(&self) -> &str {
         if self.is_key_file { KeyFile::NAME } else { &self.key }
-    }
-
-    /// Returns true if the key is that of the key file, which only the user of the store can read.
-    pub(crate) fn is_local_user(&self) -> bool {
-        self.is_key_file
     }
 
     /// Returns the actor of a change that needs no key: it was made by the one-time link.

@@ -289,7 +289,7 @@ async fn signal(call: Call) -> Reply {
 pub(super) async fn check_replier(call: &Call, run: TaskId, name: &str) -> Result<(), Problem> {
     let who = call.server.engine.repliers(run, name).await?;
     let Some(actor) = call.actor.as_ref().filter(|_| !who.is_empty()) else { return Ok(()) };
-    if actor.is_local_user() || who.iter().any(|one| *one == actor.name || one == actor.role.as_str()) {
+    if actor.is_key_file || who.iter().any(|one| *one == actor.name || one == actor.role.as_str()) {
         return Ok(());
     }
     let who = who.join(", ");
