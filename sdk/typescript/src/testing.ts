@@ -178,3 +178,6 @@ function endOf(context: Context, value: unknown): End | null {
     ? endedOtherwise(context.message, value, PAYLOAD_BYTES)
     : completed(context.message, value, PAYLOAD_BYTES);
 }
+
+export type { OpenTask, OrchestrationTestOptions } from "./orchestration/test-bed.js";
+export { OrchestrationTest } from "./orchestration/test-bed.js";

@@ -21,6 +21,14 @@ export interface Welcome {
   gateway: string;
 }
 
+/** The history of an orchestration's turn. The events from `position` on are new. */
+export interface TurnMessage {
+  /** A JSON list. */
+  events: Uint8Array;
+  position: number;
+  generation: number;
+}
+
 /** One task as the gateway sends it. */
 export interface TaskMessage {
   task: string;
@@ -41,6 +49,8 @@ export interface TaskMessage {
   tags: Texts;
   headers: Texts;
   trace: Texts;
+  /** The turn of an orchestration; null for every other task. */
+  turn: TurnMessage | null;
 }
 
 /** The fate of one end. */
@@ -219,6 +229,7 @@ export function newTaskMessage(
     tags: NO_TEXTS,
     headers: NO_TEXTS,
     trace: NO_TEXTS,
+    turn: null,
     ...fields,
   };
 }
@@ -243,7 +254,16 @@ function task(entry: Fields, payloads: readonly Uint8Array[]): TaskMessage {
     tags: texts("tasks", entry, "tags"),
     headers: texts("tasks", entry, "headers"),
     trace: texts("tasks", entry, "trace"),
+    turn: entry.turn == null ? null : turn(entry.turn, payloads),
   };
+}
+
+function turn(entry: unknown, payloads: readonly Uint8Array[]): TurnMessage {
+  if (!isObject(entry)) throw bad("tasks", "turn", entry, "an object");
+  const events = payloadAt("turn", entry, "events", payloads);
+  if (events === null) throw bad("turn", "events", null, "a payload index");
+  const [position, generation] = [integer("turn", entry, "position"), integer("turn", entry, "generation")];
+  return { events, position, generation };
 }
 
 function ack(entry: Fields): Ack {
