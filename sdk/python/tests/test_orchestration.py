@@ -13,6 +13,7 @@ import pytest
 from gateway_process import PROJECT
 
 from onward import Fail, Nondeterminism, NotDeterministic, OrchestrationContext, TaskFailed, Worker
+from onward._messages import TurnMessage
 from onward._turn import read_events
 from onward.errors import Cancelled
 from onward.orchestration import Code
@@ -288,7 +289,8 @@ def test_fail_ends_the_orchestration_with_its_message() -> None:
     assert bench(code).error == "Fail: nobody paid"
 
 
-VECTORS = json.loads((PROJECT / "crates/onward-protocol/vectors.json").read_text())["turns"]
+ALL_VECTORS = json.loads((PROJECT / "crates/onward-protocol/vectors.json").read_text())
+VECTORS, KEPT = ALL_VECTORS["turns"], ALL_VECTORS["kept_turns"]
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["name"])
@@ -307,6 +309,23 @@ def test_turns_have_the_replies_of_the_vectors(vector: dict[str, Any]) -> None:
     else:
         with pytest.raises(Nondeterminism):
             replay.run(events, vector["position"])
+
+
+@pytest.mark.parametrize("vector", KEPT, ids=lambda vector: vector["name"])
+def test_kept_code_has_the_replies_of_the_vectors(vector: dict[str, Any]) -> None:
+    async def code(ctx: OrchestrationContext, count: int) -> Any:
+        await ctx.task("charge", count)
+        await ctx.sleep(60)
+
+    kept = Code("order", code)
+
+    def turn(events: Any, position: int, new_only: bool) -> Any:
+        message = TurnMessage([json.dumps(events).encode()], position, 0, new_only)
+        reply = kept.turn(message, b"7", "1", keeps=True)
+        return reply and json.loads(reply.encode())
+
+    assert turn(vector["events"], vector["position"], False) == vector["first"]
+    assert turn(vector["new"], vector["new_position"], True) == vector["reply"]
 
 
 def test_a_function_that_is_not_async_is_refused() -> None:

@@ -73,6 +73,21 @@ def test_a_cancelled_orchestration_cancels_its_task(gateway: Gateway) -> None:
     assert ended(gateway, task)["state"] == "cancelled"
 
 
+def test_a_worker_that_has_kept_the_code_gets_only_new_events(gateway: Gateway) -> None:
+    gateway.start()
+    assert ended(gateway, start(gateway, "begins", "5"))["result"] == "1"
+
+
+def test_another_worker_takes_over_a_history_that_needs_several_payloads(gateway: Gateway) -> None:
+    gateway.start()
+    task = start(gateway, "large", "null")
+    wait_for(lambda: gateway.count("--kind", "lines", "--state", "completed") == 4, "the results")
+    gateway.kill_worker()
+    gateway.worker_pid()
+    gateway.onward("orchestration", "signal", task, "go", "null")
+    assert ended(gateway, task)["result"] == "1600000"
+
+
 def run_orders(gateway: Gateway) -> list[str]:
     """Starts orders and their payments."""
     orders = [start(gateway, "order", json.dumps({"number": number})) for number in range(ORDERS)]

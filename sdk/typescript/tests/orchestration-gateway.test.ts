@@ -87,6 +87,23 @@ test("an orchestration continues as new", options, async (context) => {
   assert.equal((await ended(gateway, start(gateway, "count", 0))).result, "30");
 });
 
+test("a worker that has kept the code gets only new events", options, async (context) => {
+  const gateway = new Gateway(context, WORKER);
+  gateway.start();
+  assert.equal((await ended(gateway, start(gateway, "begins", 5))).result, "1");
+});
+
+test("another worker takes over a history that needs several payloads", options, async (context) => {
+  const gateway = new Gateway(context, WORKER);
+  gateway.start();
+  const task = start(gateway, "large", null);
+  await waitFor(() => gateway.count("--kind", "lines", "--state", "completed") === 4, "the results");
+  await gateway.killWorker();
+  await gateway.workerPid();
+  signal(gateway, task, "go", null);
+  assert.equal((await ended(gateway, task)).result, "1600000");
+});
+
 /** Starts orders and their payments. */
 function startOrders(gateway: Gateway): string[] {
   const orders = Array.from({ length: ORDERS }, (_, number) => start(gateway, "order", { number }));

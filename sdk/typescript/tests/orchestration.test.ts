@@ -384,8 +384,19 @@ interface TurnVector {
   end?: string;
 }
 
+interface KeptVector {
+  name: string;
+  events: unknown[];
+  position: number;
+  first: object;
+  new: unknown[];
+  new_position: number;
+  reply: object | null;
+}
+
 const vectors = JSON.parse(readFileSync(new URL("crates/onward-protocol/vectors.json", PROJECT), "utf8")) as {
   turns: TurnVector[];
+  kept_turns: KeptVector[];
 };
 
 for (const vector of vectors.turns) {
@@ -406,5 +417,23 @@ for (const vector of vectors.turns) {
     } else {
       await assert.rejects(turn, Nondeterminism);
     }
+  });
+}
+
+for (const vector of vectors.kept_turns) {
+  test(`kept code has the replies of the vectors: ${vector.name}`, async () => {
+    const app = new Worker();
+    app.orchestration("order", async (count, ctx) => {
+      await ctx.task("charge", count);
+      await ctx.sleep(60_000);
+    });
+    const code = app.orchestrationOf("order");
+    const turn = async (list: unknown[], position: number, newOnly: boolean) => {
+      const message = { events: [Buffer.from(JSON.stringify(list))], position, generation: 0, newOnly };
+      const reply = await code.turn(message, Buffer.from("7"), { taskId: "1", logger: console, keeps: true });
+      return reply === null ? null : JSON.parse(Buffer.from(encodeReply(reply)).toString());
+    };
+    assert.deepEqual(await turn(vector.events, vector.position, false), vector.first);
+    assert.deepEqual(await turn(vector.new, vector.new_position, true), vector.reply);
   });
 }

@@ -46,4 +46,22 @@ app.orchestration("count", { input: z.number() }, async (count, ctx) => {
   return count === 3 ? shelf : ctx.continueAsNew(count + 1);
 });
 
+/** The number of times that `begins` began in this process. */
+let begun = 0;
+
+app.orchestration("begins", { input: z.number() }, async (steps, ctx) => {
+  begun += 1;
+  for (let step = 0; step < steps; step += 1) await ctx.task(reserve, { number: step });
+  return begun;
+});
+
+app.handler("lines", () => "x".repeat(400_000));
+
+app.orchestration("large", async (_, ctx) => {
+  let total = 0;
+  for (let step = 0; step < 4; step += 1) total += String(await ctx.task("lines")).length;
+  await ctx.waitSignal("go");
+  return total;
+});
+
 await app.run();

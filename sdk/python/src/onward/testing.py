@@ -286,7 +286,11 @@ class OrchestrationTest:
         self._turn([{"e": "turn", "at_us": self._now_us}, event])
 
     def _turn(self, arrivals: list[dict[str, Any]]) -> None:
-        reply = self._code.begin(self._payload, "1").run([*self.history, *arrivals], len(self.history))
+        replay = self._code.begin(self._payload, "1")
+        try:
+            reply = replay.run([*self.history, *arrivals], len(self.history))
+        finally:
+            replay.close()
         for index, arrival in enumerate(arrivals[: reply.read]):
             self.history.append(arrival)
             self.tasks.pop(arrival.get("operation", 0), None)

@@ -23,10 +23,12 @@ export interface Welcome {
 
 /** The history of an orchestration's turn. The events from `position` on are new. */
 export interface TurnMessage {
-  /** A JSON list. */
-  events: Uint8Array;
+  /** JSON lists that follow each other. */
+  events: Uint8Array[];
   position: number;
   generation: number;
+  /** Whether the lists have only the new events. */
+  newOnly: boolean;
 }
 
 /** One task as the gateway sends it. */
@@ -260,10 +262,16 @@ function task(entry: Fields, payloads: readonly Uint8Array[]): TaskMessage {
 
 function turn(entry: unknown, payloads: readonly Uint8Array[]): TurnMessage {
   if (!isObject(entry)) throw bad("tasks", "turn", entry, "an object");
-  const events = payloadAt("turn", entry, "events", payloads);
-  if (events === null) throw bad("turn", "events", null, "a payload index");
+  const { more = [], new_only: newOnly = false } = entry;
+  if (!Array.isArray(more)) throw bad("turn", "more", more, "a list of payload indexes");
+  if (typeof newOnly !== "boolean") throw bad("turn", "new_only", newOnly, "true or false");
+  const events = [entry.events, ...more].map((index) => {
+    const part = payloadAt("turn", { events: index }, "events", payloads);
+    if (part === null) throw bad("turn", "events", null, "a payload index");
+    return part;
+  });
   const [position, generation] = [integer("turn", entry, "position"), integer("turn", entry, "generation")];
-  return { events, position, generation };
+  return { events, position, generation, newOnly };
 }
 
 function ack(entry: Fields): Ack {

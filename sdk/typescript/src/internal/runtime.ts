@@ -4,7 +4,7 @@ import type { Host } from "../context.js";
 import { Context } from "../context.js";
 import { OnwardError } from "../errors.js";
 import type { Logger } from "../logger.js";
-import { TurnEnding } from "../orchestration/code.js";
+import { STICKY, TurnEnding } from "../orchestration/code.js";
 import { VERSION } from "../version.js";
 import type { Address } from "./address.js";
 import { canReconnect, formatAddress } from "./address.js";
@@ -173,7 +173,7 @@ export class Runtime implements Listener, Host {
       name: this.#options.name,
       kinds,
       slots: this.#options.slots,
-      features: this.#hasTurns() ? [...FEATURES, TURNS] : FEATURES,
+      features: this.#hasTurns() ? [...FEATURES, TURNS, STICKY] : FEATURES,
     };
     if (this.#options.key !== undefined) header.key = this.#options.key;
     if (session === null) return header;

@@ -2,7 +2,9 @@
 
 import type { Context } from "../context.js";
 import { Fail, PayloadError } from "../errors.js";
+import { Ending } from "../internal/ends.js";
 import { PAYLOAD_BYTES } from "../internal/frames.js";
+import type { TurnMessage } from "../internal/messages.js";
 import { decodeJson, validateSync } from "../internal/payload.js";
 import type { Entry } from "../internal/registry.js";
 import { entryOf } from "../internal/registry.js";
@@ -12,6 +14,7 @@ import { bytes } from "../schema.js";
 import { OrchestrationContext } from "./context.js";
 import { install } from "./guard.js";
 import { ContinueAsNew, Replay } from "./replay.js";
+import type { TurnReply } from "./turn.js";
 import { encodeReply, readEvents } from "./turn.js";
 
 type AnySchema = Schema<unknown, unknown> | undefined;
@@ -24,11 +27,22 @@ export interface CodeOptions {
   maxPayload?: number;
 }
 
+/**
+ * The number of orchestrations of a kind whose code is kept between turns. The one with the oldest
+ * turn goes first.
+ */
+const KEPT = 1_000;
+
+/** The feature by which a worker keeps the code of orchestrations, and then gets only new events. */
+export const STICKY = "sticky";
+
 /** An async function with the schemas of its input and its result. */
 export class Code {
   readonly #call: Call;
   readonly #input: AnySchema;
   readonly #output: AnySchema;
+  /** Orchestrations after the turn that this worker ended last, the oldest first. */
+  readonly #kept = new Map<string, { generation: number; replay: Replay }>();
 
   constructor(
     readonly kind: string,
@@ -49,6 +63,37 @@ export class Code {
       return this.#checkResult(await this.#call(this.#read(payload), context));
     });
     return replay;
+  }
+
+  /**
+   * Runs a turn, and keeps the code after it if it waits and `keeps` is true.
+   *
+   * Returns null if the code of a turn with new events only is not kept here.
+   */
+  async turn(
+    { events, position, generation, newOnly }: TurnMessage,
+    payload: Uint8Array,
+    options: CodeOptions & { keeps: boolean },
+  ): Promise<TurnReply | null> {
+    const list = events.flatMap((part) => readEvents(part));
+    const { taskId } = options;
+    // Without `newOnly` the history may be another one of the same length, because a turn of this
+    // worker was refused.
+    const kept = this.#kept.get(taskId);
+    this.#kept.delete(taskId);
+    const isHere = kept !== undefined && kept.generation === generation && kept.replay.length === position;
+    if (newOnly && !isHere) return null;
+    const replay = newOnly && isHere ? kept.replay : this.begin(payload, options);
+    const reply = await (newOnly ? replay.proceed(list) : replay.run(list, position));
+    if (!options.keeps || reply.end.do !== "wait") return reply;
+    this.#keep(taskId, generation, replay);
+    return { ...reply, length: replay.length };
+  }
+
+  #keep(taskId: string, generation: number, replay: Replay): void {
+    this.#kept.set(taskId, { generation, replay });
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size > KEPT && oldest !== undefined) this.#kept.delete(oldest);
   }
 
   #read(payload: Uint8Array): unknown {
@@ -75,15 +120,16 @@ export class TurnEnding {
 
 /** Returns the entry of an orchestration. Its call runs one turn. */
 export function orchestrationEntry(code: Code): Entry {
-  const call = async (context: Context): Promise<TurnEnding> => {
+  const call = async (context: Context): Promise<TurnEnding | Ending> => {
     const { turn, payload, task: taskId } = context.message;
     if (turn === null) {
       throw new Fail(
         `task ${taskId} of kind \`${code.kind}\` is no orchestration; start it by \`onward orchestration start\``,
       );
     }
-    const replay = code.begin(payload, { taskId, logger: context.logger });
-    const reply = await replay.run(readEvents(turn.events), turn.position);
+    const keeps = context.features.has(STICKY);
+    const reply = await code.turn(turn, payload, { taskId, logger: context.logger, keeps });
+    if (reply === null) return new Ending("release", { why: "history" });
     return new TurnEnding(encodeReply(reply));
   };
   const entry = entryOf(code.kind, {}, call);

@@ -97,6 +97,8 @@ export class Replay {
   nowUs = 0;
   isReplaying = true;
   cancelRequested = false;
+  /** The number of events of the history, with those of the last turn. */
+  length = 0;
   /** The reasons of promises of the code that were rejected and that nothing awaited. */
   readonly unhandled: unknown[] = [];
   /** The operations that were open at the end of the code, and that it has never awaited. */
@@ -113,7 +115,7 @@ export class Replay {
   readonly #signals = new Map<string, Uint8Array[]>();
   readonly #waiting = new Map<string, SignalWait<unknown>[]>();
   #decisions: DecisionAfter[] = [];
-  readonly #delivered: SignalWait<unknown>[] = [];
+  #delivered: SignalWait<unknown>[] = [];
   #continued: ContinueAsNew | null = null;
 
   constructor(start: () => Promise<unknown>) {
@@ -207,8 +209,15 @@ export class Replay {
     return await this.guarded.run(async () => {
       for (const [place, event] of events.slice(0, position).entries()) await this.#replayOne(place, event);
       this.#checkHistoryEnd(position);
+      this.length = position;
       return await this.#read(events.slice(position));
     });
+  }
+
+  /** Reads the new events of another turn, and rejects with what `run` rejects with. */
+  async proceed(arrivals: readonly TurnEvent[]): Promise<TurnReply> {
+    this.#delivered = this.#delivered.filter(({ isTaken }) => !isTaken);
+    return await this.guarded.run(() => this.#read(arrivals));
   }
 
   /** Throws Nondeterminism if the code has gone beyond its history. */
@@ -224,6 +233,7 @@ export class Replay {
       if (this.hasEnded) break;
       if (this.#accepts(event)) {
         await this.#feed(event);
+        this.length += 1 + this.#commands.length;
         this.#decisions.push(...this.#commands.map((command) => ({ after: read, ...command })));
         this.#commands = [];
       }

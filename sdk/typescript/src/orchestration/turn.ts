@@ -26,6 +26,8 @@ export interface TurnReply {
   /** The names of the signals for which the code waits. */
   waits: string[];
   end: { do: string; [field: string]: unknown };
+  /** The number of events of the history after the turn, if the worker keeps the code. */
+  length?: number;
 }
 
 /** The events that record a decision of the code. */
@@ -78,8 +80,8 @@ export function checkEvents(events: unknown): TurnEvent[] {
 }
 
 /** Returns the reply as the protocol writes it. */
-export function encodeReply({ read, decisions, waits, end }: TurnReply): Uint8Array {
-  return Buffer.from(JSON.stringify({ read, decisions, waits, end }));
+export function encodeReply({ read, decisions, waits, end, length }: TurnReply): Uint8Array {
+  return Buffer.from(JSON.stringify({ read, decisions, waits, end, length }));
 }
 
 /** Returns bytes from their form within JSON. */

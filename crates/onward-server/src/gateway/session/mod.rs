@@ -17,4 +17,5 @@ mod tests;
 mod time;
 
 pub(super) use io::{EngineEnd, Fate, Input, Offer, Output};
+pub(super) use hello::STICKY;
 pub(super) use state::{Session, Terms};

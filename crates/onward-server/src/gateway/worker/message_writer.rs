@@ -23,6 +23,9 @@ pub(in crate::gateway) struct MessageWriter {
 /// The bytes of a task in a header that are written later: the indexes of its payloads.
 const INDEX_BYTES: usize = 80;
 
+/// The bytes of a further index, with its comma.
+const INDEX_DIGITS: usize = 6;
+
 impl MessageWriter {
     /// Adds a message of its own.
     pub(super) fn add(&mut self, message: &GatewayMessage, payloads: Vec<Bytes>) {
@@ -43,11 +46,12 @@ impl MessageWriter {
     pub(super) fn add_task(&mut self, offer: Offer) {
         let Offer { mut task, payload, checkpoint, events, .. } = offer;
         let length = |bytes: &Option<Bytes>| bytes.as_ref().map_or(0, Bytes::len);
-        let bytes = payload.len() + length(&checkpoint) + length(&events);
-        let header = serde_json::to_vec(&task).map_or(0, |task| task.len()) + INDEX_BYTES;
+        let bytes = payload.len() + length(&checkpoint) + events.iter().map(Bytes::len).sum::<usize>();
+        let header =
+            serde_json::to_vec(&task).map_or(0, |task| task.len()) + INDEX_BYTES + events.len() * INDEX_DIGITS;
         let is_full = self.header_bytes + header > TASKS_HEADER_BYTES
             || self.payload_bytes + bytes > protocol_bounds::MESSAGE_PAYLOAD_BYTES
-            || self.payloads.len() + 3 > protocol_bounds::PAYLOADS
+            || self.payloads.len() + 2 + events.len() > protocol_bounds::PAYLOADS
             || self.tasks.tasks.len() == protocol_bounds::ENTRIES;
         if is_full {
             self.flush_tasks();
@@ -56,8 +60,10 @@ impl MessageWriter {
         self.payload_bytes += bytes;
         task.payload = Some(payload).filter(|payload| !payload.is_empty()).map(|payload| self.push(payload));
         task.checkpoint = checkpoint.map(|checkpoint| self.push(checkpoint));
-        if let (Some(turn), Some(events)) = (&mut task.turn, events) {
-            turn.events = self.push(events);
+        if let Some(turn) = &mut task.turn {
+            let mut indexes = events.into_iter().map(|events| self.push(events));
+            turn.events = indexes.next().unwrap_or_default();
+            turn.more = indexes.collect();
         }
         self.tasks.tasks.push(task);
     }

@@ -7,6 +7,7 @@ mod elsewhere;
 mod engine;
 mod event;
 mod handler;
+mod kept_turns;
 mod message_writer;
 mod new_task;
 mod outcome;
