@@ -48,3 +48,5 @@ mod submit;
 mod tasks;
 #[cfg(test)]
 mod workflows;
+#[cfg(test)]
+mod work;

@@ -273,7 +273,11 @@ def _task(entry: dict[str, Any], payloads: list[bytes]) -> TaskMessage:
 def _turn(entry: Any, payloads: list[bytes]) -> TurnMessage:
     if not isinstance(entry, dict):
         raise _bad("tasks", "turn", entry, "an object")
-    more, new_only = entry.get("more", []), entry.get("new_only", False)
+    more, new_only = entry.get("more"), entry.get("new_only")
+    if more is None:
+        more = []
+    if new_only is None:
+        new_only = False
     if not isinstance(more, list):
         raise _bad("turn", "more", more, "a list of payload indexes")
     if not isinstance(new_only, bool):

@@ -262,7 +262,7 @@ function task(entry: Fields, payloads: readonly Uint8Array[]): TaskMessage {
 
 function turn(entry: unknown, payloads: readonly Uint8Array[]): TurnMessage {
   if (!isObject(entry)) throw bad("tasks", "turn", entry, "an object");
-  const { more = [], new_only: newOnly = false } = entry;
+  const [more, newOnly] = [entry.more ?? [], entry.new_only ?? false];
   if (!Array.isArray(more)) throw bad("turn", "more", more, "a list of payload indexes");
   if (typeof newOnly !== "boolean") throw bad("turn", "new_only", newOnly, "true or false");
   const events = [entry.events, ...more].map((index) => {
