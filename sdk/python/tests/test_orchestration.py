@@ -14,10 +14,10 @@ from gateway_process import PROJECT
 
 from onward import Fail, Nondeterminism, NotDeterministic, OrchestrationContext, TaskFailed, Worker
 from onward._messages import TurnMessage
-from onward._turn import read_events
+from onward._turn import read_events, text_of
 from onward.errors import Cancelled
 from onward.orchestration import Code
-from onward.testing import OrchestrationTest
+from onward.testing import OrchestrationTest, check_history
 
 
 def bench(code: Any, payload: Any = None) -> OrchestrationTest:
@@ -225,7 +225,7 @@ def replay(test: OrchestrationTest, code: Any) -> None:
     """Replays the history of a test with other code."""
     app = Worker()
     app.orchestration("order")(code)
-    app.orchestration_of("order").begin(b'{"item":"tea"}', "1").run(test.history, len(test.history))
+    check_history(app, {"kind": "order", "payload": text_of(b'{"item":"tea"}'), "events": test.history})
 
 
 def test_another_task_than_in_the_history_is_named_with_both_and_the_cause() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -10,6 +11,9 @@ from pathlib import Path
 
 import pytest
 from gateway_process import TESTS, Gateway, wait_for
+
+from onward import Nondeterminism, OrchestrationContext, Worker
+from onward.testing import check_history
 
 ORDERS = 40
 
@@ -86,6 +90,26 @@ def test_another_worker_takes_over_a_history_that_needs_several_payloads(gateway
     gateway.worker_pid()
     gateway.onward("orchestration", "signal", task, "go", "null")
     assert ended(gateway, task)["result"] == "1600000"
+
+
+def test_an_exported_history_is_replayed_and_other_code_differs_from_it(gateway: Gateway) -> None:
+    gateway.start()
+    task = start(gateway, "begins", "1")
+    ended(gateway, task)
+    file = gateway.folder / "history.json"
+    gateway.onward("orchestration", "export", task, "--output", str(file))
+
+    async def same(ctx: OrchestrationContext, steps: int) -> None:
+        await ctx.task("reserve", {"number": 0})
+
+    async def other(ctx: OrchestrationContext, steps: int) -> None:
+        await ctx.task("book")
+
+    for code, differs in ((same, False), (other, True)):
+        app = Worker()
+        app.orchestration("begins")(code)
+        with pytest.raises(Nondeterminism) if differs else contextlib.nullcontext():
+            check_history(app, file)
 
 
 def run_orders(gateway: Gateway) -> list[str]:

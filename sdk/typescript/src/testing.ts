@@ -179,5 +179,9 @@ function endOf(context: Context, value: unknown): End | null {
     : completed(context.message, value, PAYLOAD_BYTES);
 }
 
-export type { OpenTask, OrchestrationTestOptions } from "./orchestration/test-bed.js";
-export { OrchestrationTest } from "./orchestration/test-bed.js";
+export type {
+  OpenTask,
+  OrchestrationTestOptions,
+  RecordedHistory,
+} from "./orchestration/test-bed.js";
+export { checkHistory, OrchestrationTest } from "./orchestration/test-bed.js";

@@ -1,8 +1,11 @@
 /** Orchestrations of a worker on the real gateway, also while processes are killed. */
 
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { Nondeterminism, Worker } from "../src/index.js";
+import { checkHistory } from "../src/testing.js";
 import { Gateway, options, waitFor } from "./gateway-process.js";
 
 const WORKER = fileURLToPath(new URL("order-worker.js", import.meta.url));
@@ -102,6 +105,21 @@ test("another worker takes over a history that needs several payloads", options,
   await gateway.workerPid();
   signal(gateway, task, "go", null);
   assert.equal((await ended(gateway, task)).result, "1600000");
+});
+
+test("an exported history is replayed, and other code differs from it", options, async (context) => {
+  const gateway = new Gateway(context, WORKER);
+  gateway.start();
+  const task = start(gateway, "count", 3);
+  await ended(gateway, task);
+  const file = join(gateway.folder, "history.json");
+  gateway.onward(["orchestration", "export", task, "--output", file]);
+  const app = new Worker();
+  app.orchestration("count", async (count, ctx) => ctx.task("reserve", { number: count }));
+  await checkHistory(app, file);
+  const other = new Worker();
+  other.orchestration("count", async (_, ctx) => ctx.task("book"));
+  await assert.rejects(checkHistory(other, file), Nondeterminism);
 });
 
 /** Starts orders and their payments. */

@@ -18,9 +18,8 @@ import {
   TaskFailed,
   Worker,
 } from "../src/index.js";
-import { replayEvents } from "../src/orchestration/test-bed.js";
 import { checkEvents, encodeReply } from "../src/orchestration/turn.js";
-import { OrchestrationTest } from "../src/testing.js";
+import { checkHistory, OrchestrationTest } from "../src/testing.js";
 import { PROJECT } from "./project.js";
 
 type Code = Orchestrate<undefined, undefined>;
@@ -33,7 +32,8 @@ async function begin(code: Code, payload?: unknown): Promise<OrchestrationTest> 
 async function replayOther(of: OrchestrationTest, code: Code): Promise<void> {
   const app = new Worker();
   app.orchestration("order", code);
-  await replayEvents(app, "order", Buffer.from('{"item":"tea"}'), of.history);
+  const payload = Buffer.from('{"item":"tea"}').toString("base64");
+  await checkHistory(app, { kind: "order", payload, events: of.history });
 }
 
 const order: Code = async (input, ctx) => {

@@ -47,6 +47,6 @@ mod submit;
 #[cfg(test)]
 mod tasks;
 #[cfg(test)]
-mod workflows;
-#[cfg(test)]
 mod work;
+#[cfg(test)]
+mod workflows;

@@ -1,5 +1,6 @@
 /** Orchestrations without a gateway, for tests. */
 
+import { readFile } from "node:fs/promises";
 import { OnwardError } from "../errors.js";
 import { decodeJson, encodePayload } from "../internal/payload.js";
 import type { Logger } from "../logger.js";
@@ -243,19 +244,27 @@ async function checkEnd(replay: Replay): Promise<void> {
   }
 }
 
+/** A recorded history, as `onward orchestration export 1 --output FILE.json` writes it. */
+export interface RecordedHistory {
+  kind: string;
+  /** The payload in base64. */
+  payload: string;
+  events: readonly unknown[];
+}
+
 /**
- * Replays recorded events with the code of a worker.
+ * Replays a recorded history with the code of a worker: whether new code continues what old code
+ * began. `history` is the path of its file, or its content.
  *
- * `events` are those of the protocol, such as `OrchestrationTest.history`. Rejects with
- * Nondeterminism where the code differs from them.
+ * Rejects with Nondeterminism where the code differs from it.
  */
-export async function replayEvents<State>(
+export async function checkHistory<State>(
   worker: Worker<State>,
-  kind: AnyKind,
-  payload: Uint8Array,
-  events: readonly unknown[],
+  history: string | RecordedHistory,
 ): Promise<void> {
-  const code = worker.orchestrationOf(kindName(kind));
-  const replay = code.begin(payload, { taskId: "1", logger: standardError });
+  const { kind, payload, events } =
+    typeof history === "string" ? (JSON.parse(await readFile(history, "utf8")) as RecordedHistory) : history;
+  const code = worker.orchestrationOf(kind);
+  const replay = code.begin(dataOf(payload), { taskId: "1", logger: standardError });
   await replay.run(checkEvents(events), events.length);
 }

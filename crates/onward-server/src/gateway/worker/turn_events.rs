@@ -16,14 +16,11 @@ pub(super) fn encode<'a>(
     generation: u32,
     most_bytes: usize,
 ) -> Result<Vec<Bytes>, String> {
-    let offset = offset(generation);
     let mut lists = Vec::new();
     let mut list = vec![b'['];
-    for (index, event) in events.enumerate() {
+    for (index, event) in self::events(events, position, generation).enumerate() {
         let place = position + index;
-        let event = event_of(event, offset)
-            .ok_or_else(|| format!("event {place} of the history cannot be sent to a worker"))?;
-        let event = serde_json::to_vec(&event)
+        let event = serde_json::to_vec(&event?)
             .map_err(|error| format!("event {place} of the history cannot be written as JSON: {error}"))?;
         if event.len() + 2 > most_bytes {
             return Err(format!(
@@ -42,6 +39,19 @@ pub(super) fn encode<'a>(
     }
     lists.push(finish(list));
     Ok(lists)
+}
+
+/// Returns events from a position of the history, as a worker reads them.
+pub(super) fn events<'a>(
+    events: impl Iterator<Item = &'a HistoryEvent>,
+    position: usize,
+    generation: u32,
+) -> impl Iterator<Item = Result<Event, String>> {
+    let offset = offset(generation);
+    events.enumerate().map(move |(index, event)| {
+        let place = position + index;
+        event_of(event, offset).ok_or_else(|| format!("event {place} of the history cannot be sent to a worker"))
+    })
 }
 
 fn finish(mut list: Vec<u8>) -> Bytes {

@@ -19,7 +19,8 @@ pub(super) struct DecidedTurn {
 /// # Errors
 /// The first value that the store would reject.
 pub(super) fn read(reply: &[u8], generation: u32, payload_limit: usize) -> Result<DecidedTurn, String> {
-    let TurnReply { read, decisions, waits, end, length } = TurnReply::read(reply).map_err(|error| error.to_string())?;
+    let TurnReply { read, decisions, waits, end, length } =
+        TurnReply::read(reply).map_err(|error| error.to_string())?;
     let decisions = decisions.into_iter().map(|decision| {
         let after = usize::try_from(decision.after()).unwrap_or(usize::MAX);
         Ok((after, decision_of(decision, offset(generation), payload_limit)?))

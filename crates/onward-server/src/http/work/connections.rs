@@ -32,8 +32,8 @@ impl WorkConnections {
         Self { gateway: Gateway::new(store, options), lease, open: Mutex::default(), sessions }
     }
 
-    /// Opens a stream for a worker, and returns its name. Returns `None` if there are as many as the
-    /// server takes.
+    /// Opens a stream for a worker, and returns its name. Returns `None` if there are as many as
+    /// the server takes.
     pub(crate) fn open(self: &Arc<Self>) -> Result<Option<String>, Error> {
         let Ok(permit) = Arc::clone(&self.sessions).try_acquire_owned() else { return Ok(None) };
         let name = new_secret()?;

@@ -53,8 +53,8 @@ impl Tunnel {
         }
     }
 
-    /// Passes bytes of the worker to its session. `from` is the number of bytes that the worker sent
-    /// before; those that the session has already are skipped.
+    /// Passes bytes of the worker to its session. `from` is the number of bytes that the worker
+    /// sent before; those that the session has already are skipped.
     pub(crate) async fn send(&self, from: u64, bytes: &[u8]) -> Result<(), TunnelError> {
         let mut to = self.to_session.try_lock().map_err(|_| TunnelError::Busy)?;
         let known = to.received.checked_sub(from).ok_or(TunnelError::Gap(to.received))?;
