@@ -145,7 +145,7 @@ pub const RETENTION_INTERVAL: Duration = Duration::from_secs(60);
 /// The number of ended tasks that one write forgets.
 pub const PRUNE_BATCH: usize = 1000;
 
-/// The number of upcoming schedules in an [`Overview`](crate::Overview).
+/// The number of upcoming schedules in an [`Overview`](crate::observe::Overview).
 pub const SCHEDULES_SHOWN: usize = 100;
 
 /// The number of times in one turn that the end of an orchestration is deferred for messages that

@@ -29,7 +29,8 @@ impl Engine {
     /// released it.
     ///
     /// ```
-    /// # use onward::{CompletionToken, Engine, Result};
+    /// # use onward::task::CompletionToken;
+    /// # use onward::{Engine, Result};
     /// # async fn approve(engine: Engine, text: &str) -> Result<()> {
     /// let token: CompletionToken = text.parse()?;
     /// engine.complete(token, "approved").await

@@ -63,7 +63,7 @@ pub enum Interruption {
     SessionLost = 3,
     /// The engine stops.
     ShuttingDown = 4,
-    /// More urgent work waits for the slot ([`Preemption`](crate::Preemption)). The task is
+    /// More urgent work waits for the slot ([`Preemption`](crate::limits::Preemption)). The task is
     /// released when the handler has ended.
     Preempted = 5,
     /// The handler missed its [heartbeat timeout](crate::Context::heartbeat).

@@ -55,8 +55,8 @@ pub struct RunningTask {
     /// The reported bytes, and their total.
     pub bytes: Option<ByteProgress>,
     /// The forecast of its progress, rate and remaining time, from what the handler reports. For a
-    /// handler that reports nothing, an [`Overview`](crate::Overview) estimates it from earlier
-    /// tasks of the kind.
+    /// handler that reports nothing, an [`Overview`](crate::observe::Overview) estimates it from
+    /// earlier tasks of the kind.
     pub forecast: Forecast,
 }
 

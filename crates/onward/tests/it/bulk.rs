@@ -1,6 +1,8 @@
 //! Bulk operations on many tasks, through the engine.
 
-use onward::{BulkSummary, NewTask, StateCounts, TaskFilter, TaskState};
+use onward::control::BulkSummary;
+use onward::store::StateCounts;
+use onward::{NewTask, TaskFilter, TaskState};
 
 use crate::fixture::{Gate, TestStore, start, state, stop, submit, task};
 

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use onward::{ByteProgress, Clock, Context, Engine, Failure, Forecast, RunningTask};
+use onward::observe::{Forecast, RunningTask};
+use onward::store::Clock;
+use onward::task::ByteProgress;
+use onward::{Context, Engine, Failure};
 
 use crate::fixture::{Gate, SECOND, TestStore, record, start, start_drain, stop, submit};
 

@@ -1,6 +1,6 @@
 //! Lines of a script's output, as they become complete.
 
-use onward::OutputStream;
+use onward::task::OutputStream;
 
 /// The bytes of a line that are shown as one. A longer line is shown in parts.
 const LINE_BYTES: usize = 16 * 1024;

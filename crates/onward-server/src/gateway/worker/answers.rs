@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use onward::{Context, Engine, Error, NewTask, Page, StoreReads as _, Submitted, TaskFilter, TaskId, TaskRecord};
+use onward::store::Page;
+use onward::{Context, Engine, Error, NewTask, StoreReads as _, Submitted, TaskFilter, TaskId, TaskRecord};
 use onward_protocol::gateway::{ErrorMessage, Relative, Reply, SubmittedTask};
 use onward_protocol::worker::{Ask, Submit, What};
 use onward_protocol::{Code, Id, bounds as protocol_bounds};

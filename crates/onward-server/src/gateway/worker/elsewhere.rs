@@ -4,7 +4,9 @@
 //! it know. The store has a digest of the name in the name of the engine's session.
 
 use bytes::Bytes;
-use onward::{CompletionToken, Engine, SessionId, Store, StoreReads as _, TaskId, TaskRecord, TaskState};
+use onward::store::SessionId;
+use onward::task::CompletionToken;
+use onward::{Engine, Store, StoreReads as _, TaskId, TaskRecord, TaskState};
 use onward_protocol::TaskFence;
 use onward_protocol::worker::{End, Outcome};
 use sha2::{Digest as _, Sha256};

@@ -1,6 +1,7 @@
 //! The handler of a worker's engine: it passes an attempt to the worker and waits for its end.
 
-use onward::{Context, Failure, Interruption};
+use onward::handlers::Interruption;
+use onward::{Context, Failure};
 use onward_protocol::gateway::StopReason;
 use tokio::sync::oneshot;
 

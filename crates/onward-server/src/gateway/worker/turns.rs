@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use onward::EndReport;
 use onward::TaskId;
+use onward::handlers::EndReport;
 use onward::orchestration::{RemoteCode, RemoteFuture, RemoteReply, RemoteTurn};
 use onward_protocol::gateway::{Task, Turn};
 use onward_protocol::worker::{Outcome, ReleaseReason};

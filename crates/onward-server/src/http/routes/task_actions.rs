@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use axum::http::Method;
-use onward::{Cancellation, Failure, Moved, Output};
+use onward::control::{Cancellation, Moved};
+use onward::{Failure, Output};
 use onward_store::CompletionToken;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
