@@ -119,6 +119,7 @@ pub mod pressure;
 pub mod queues;
 pub mod schedules;
 pub mod store;
+mod store_backoff;
 mod submit;
 pub mod task;
 pub mod testing;

@@ -6,6 +6,7 @@ use onward_store::{Clock, Timestamp};
 
 use super::run_state::Occupancy;
 use crate::bounds;
+use crate::store_backoff::StoreBackoff;
 
 /// The actions that the dispatcher takes at some time, or as soon as it can.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ pub(crate) struct Deadlines {
     lease: Duration,
     buffer_watch: BufferWatch,
     retry: Option<Duration>,
-    failures: u32,
+    backoff: StoreBackoff,
 }
 
 /// The time at which time alone changes something: by the steady clock, or by wall time if that is
@@ -54,7 +55,7 @@ impl Deadlines {
             lease,
             buffer_watch: BufferWatch { since: now, started: 0 },
             retry: None,
-            failures: 0,
+            backoff: StoreBackoff::default(),
         }
     }
 
@@ -122,12 +123,11 @@ impl Deadlines {
 
     /// Records a store error: the next write waits for a pause.
     pub(crate) fn store_failed(&mut self, now: Duration) {
-        self.failures = self.failures.saturating_add(1);
-        self.retry = Some(now.saturating_add(store_retry_delay(self.failures)));
+        self.retry = Some(now.saturating_add(self.backoff.failed()));
     }
 
     pub(crate) fn store_replied(&mut self) {
-        self.failures = 0;
+        self.backoff.succeeded();
         self.retry = None;
     }
 
@@ -159,12 +159,6 @@ impl Deadlines {
 
 fn due(after: Duration, clock: &dyn Clock) -> Due {
     Due { steady: clock.steady().saturating_add(after), wall: clock.now().plus(after) }
-}
-
-/// Returns the pause after the `failures`-th store error in a row (counted from 1).
-fn store_retry_delay(failures: u32) -> Duration {
-    let doublings = failures.saturating_sub(1).min(16);
-    (bounds::STORE_RETRY_FIRST * 2u32.pow(doublings)).min(bounds::STORE_RETRY_LONGEST)
 }
 
 #[cfg(test)]
@@ -222,12 +216,5 @@ mod tests {
         assert_eq!(deadlines.retry_at(), Some(bounds::STORE_RETRY_FIRST));
         assert!(deadlines.may_write(bounds::STORE_RETRY_FIRST));
         assert_eq!(deadlines.retry_at(), None);
-    }
-
-    #[test]
-    fn store_errors_are_met_with_longer_and_longer_pauses_up_to_a_limit() {
-        assert_eq!(store_retry_delay(1), Duration::from_millis(50));
-        assert_eq!(store_retry_delay(3), Duration::from_millis(200));
-        assert_eq!(store_retry_delay(u32::MAX), Duration::from_secs(5));
     }
 }

@@ -17,11 +17,12 @@ use super::pending_turn::{PendingTurn, carried_event_of, event_of};
 use super::remote_turn::{RemoteAbort, run_remote_turn};
 use super::steps::{EndedStep, Steps};
 use super::telemetry::{TurnOutcome, TurnTelemetry};
+use crate::bounds;
 use crate::engine::{Run, Settings};
 use crate::orchestration::remote_code::RemoteCode;
 use crate::orchestration::replay::{CodeOutcome, CompatibilityFlags, HistoryEvent, encode};
+use crate::store_backoff::StoreBackoff;
 use crate::workflow::{RUN_KIND_PREFIX, run_workflow_turn};
-use crate::{bounds, timer};
 
 /// The reason why a turn ends without a complete write.
 #[derive(Debug)]
@@ -507,7 +508,7 @@ pub(super) async fn load(run: &Run, task: &ClaimedTask) -> Result<(Box<Instance>
 /// Applies a write, however often the store fails: no other engine can do it as long as the lease
 /// holds. Returns `None` when the run is over.
 async fn apply_with_retries(run: &Run, write: Write) -> Option<Outcome> {
-    let mut pause = bounds::STORE_RETRY_FIRST;
+    let mut backoff = StoreBackoff::default();
     loop {
         match try_apply(run, &write).await? {
             Ok(outcome) => return Some(outcome),
@@ -515,12 +516,10 @@ async fn apply_with_retries(run: &Run, write: Write) -> Option<Outcome> {
                 tracing::warn!(%error, "the turn of an orchestration could not be written; retrying after a pause")
             }
         }
-        let clock = &*run.inner.clock;
         tokio::select! {
-            () = timer::reached(clock, clock.steady().saturating_add(pause)) => {}
+            () = backoff.wait(&*run.inner.clock) => {}
             () = run.instances.abort.cancelled() => return None,
         }
-        pause = pause.saturating_mul(2).min(bounds::STORE_RETRY_LONGEST);
     }
 }
 
