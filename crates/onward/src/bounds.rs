@@ -217,4 +217,4 @@ pub const DEAD_LETTERS: usize = 10_000;
 pub const DEAD_CAUSE_BYTES: usize = 512;
 
 /// The largest number of dead letters that one commit retries or deletes.
-pub const DEAD_LETTERS_AT_ONCE: usize = 100;
+pub const DEAD_LETTER_BATCH: usize = 100;

@@ -17,6 +17,7 @@ use crate::text::Shown;
 
 /// The result of one [`Write`](crate::Write).
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Outcome {
     /// The write was applied and has no further result.
     Done,
@@ -103,6 +104,7 @@ pub enum Outcome {
 /// The result of a submit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case", tag = "outcome")]
+#[non_exhaustive]
 pub enum Submitted {
     /// The task was inserted.
     Inserted {
@@ -218,6 +220,7 @@ pub struct Swept {
 
 /// The reason for which a store rejected a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Refusal {
     /// The input is invalid for every store, or exceeds a bound of this one. The message names the
     /// thing and the remedy.

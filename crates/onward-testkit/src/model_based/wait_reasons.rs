@@ -100,7 +100,7 @@ async fn check_sequence(fixture: &dyn Fixture, steps: &[Step]) -> Result<Removed
     check.store.sweep().await;
     for id in 1..=check.state.highest {
         check.stated.clear();
-        check.check_that_reasons_hold(TaskId(id)).await?;
+        check.check_reasons(TaskId(id)).await?;
         check.stated.clear();
         check.start(TaskId(id), 0).await?;
     }
@@ -173,7 +173,7 @@ impl WaitReasonCheck {
 
     /// Checks that no claim takes a task while a reason prevents its start. The lack of a worker
     /// and the task's position in its queue do not count as such reasons.
-    async fn check_that_reasons_hold(&mut self, task: TaskId) -> Result<(), FalseReason> {
+    async fn check_reasons(&mut self, task: TaskId) -> Result<(), FalseReason> {
         let Some(record) = self.waits(task).await else { return Ok(()) };
         let reasons = self.why(task).await;
         if !reasons.iter().any(prevents_start) {

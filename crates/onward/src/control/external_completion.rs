@@ -75,11 +75,12 @@ impl Engine {
 
 /// The result of moving a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Moved {
     /// The task is in the other queue.
     Now,
     /// The task runs. If it continues after this attempt, it does so in the other queue.
-    WhenItsAttemptIsOver,
+    AfterAttempt,
 }
 
 /// Queues of tasks.
@@ -94,7 +95,7 @@ impl Engine {
     pub async fn move_to(&self, task: TaskId, queue: impl AsRef<str>) -> Result<Moved> {
         match self.apply(Write::Move { task, queue: Name::new(queue)? }).await? {
             Outcome::Moved => Ok(Moved::Now),
-            Outcome::MoveRequested => Ok(Moved::WhenItsAttemptIsOver),
+            Outcome::MoveRequested => Ok(Moved::AfterAttempt),
             _ => Err(Error::unexpected("a move")),
         }
     }

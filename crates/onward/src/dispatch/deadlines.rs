@@ -18,11 +18,16 @@ pub(crate) struct Deadlines {
     pub(crate) look_ahead: usize,
     /// True if the cancellation of a running task may have been requested.
     pub(crate) check_cancellations: bool,
+    /// The time of the next sweep or claim, if time alone makes one necessary.
     due: Option<Due>,
+    /// The time from which the lease counts.
     renewed: Duration,
+    /// The time of the last report of progress.
     reported: Duration,
+    /// The length of the lease.
     lease: Duration,
     buffer_watch: BufferWatch,
+    /// The end of the pause after a store error.
     retry: Option<Duration>,
     backoff: StoreBackoff,
 }
@@ -85,6 +90,8 @@ impl Deadlines {
     }
 
     fn renew_at(&self) -> Duration {
+        // A third of the lease leaves time for two more renewals if the first one fails. The reply
+        // to a renewal lists cancellations, so a hint of one brings the renewal forward.
         let interval =
             if self.check_cancellations { bounds::CANCEL_INTERVAL.min(self.lease / 3) } else { self.lease / 3 };
         self.renewed.saturating_add(interval)
@@ -126,6 +133,7 @@ impl Deadlines {
         self.retry = Some(now.saturating_add(self.backoff.failed()));
     }
 
+    /// Records a reply without an error: the next error begins with the shortest pause again.
     pub(crate) fn store_replied(&mut self) {
         self.backoff.succeeded();
         self.retry = None;

@@ -151,7 +151,7 @@ impl Registered {
         let mut provider = self.provider.lock().await;
         let mut backoff = StoreBackoff::default();
         loop {
-            match agree(engine, &self.name, &mut *provider).await {
+            match update_from_provider(engine, &self.name, &mut *provider).await {
                 Ok(()) => {
                     backoff.succeeded();
                     provider.changed().await;
@@ -167,7 +167,7 @@ impl Registered {
 }
 
 /// Updates the store to the present set of a provider.
-async fn agree(engine: &Engine, name: &Name, provider: &mut dyn ScheduleProvider) -> Result<()> {
+async fn update_from_provider(engine: &Engine, name: &Name, provider: &mut dyn ScheduleProvider) -> Result<()> {
     let wanted = provider.schedules().await.map_err(|failure| Error::invalid(failure.to_string()))?;
     let existing = engine.inner.store.schedules(ScheduleSelection::All).await?;
     let changes = reconcile(name, wanted, &existing);

@@ -128,7 +128,7 @@ async fn move_to(call: Call) -> Reply {
     let MoveBody { queue } = call.json()?;
     match call.server.engine.move_to(call.task()?, queue).await? {
         Moved::Now => effect(&call, "moved"),
-        Moved::WhenItsAttemptIsOver => effect(&call, "requested"),
+        Moved::AfterAttempt => effect(&call, "requested"),
     }
 }
 

@@ -314,7 +314,7 @@ impl StoreFiles {
     /// Returns true if the next transaction with changes must raise the generation. It must if the
     /// last raised one is already in the file, since the next checkpoint would then leave the
     /// identity as it is.
-    pub(in crate::sqlite) fn is_to_be_raised(&self) -> bool {
+    pub(in crate::sqlite) fn must_raise_generation(&self) -> bool {
         self.seen.is_none_or(|seen| self.raised_to <= seen.generation)
     }
 

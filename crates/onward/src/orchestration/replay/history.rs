@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 /// A history begins with [`Started`](Self::Started). Each arrival from outside (the end of a task,
 /// a timer, a signal, …) is followed by the actions of the code in their order.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[non_exhaustive]
 pub enum HistoryEvent {
     /// The orchestration began, or began again.
     #[n(1)]
@@ -238,6 +239,7 @@ pub(in crate::orchestration) fn has_open_operation(events: &[HistoryEvent]) -> b
 
 /// The end of a task for which an orchestration waited.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[non_exhaustive]
 pub enum TaskEnd {
     /// The task completed.
     #[n(1)]
@@ -277,6 +279,7 @@ impl TaskEnd {
 
 /// The result of a step that ran in a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[non_exhaustive]
 pub enum StepEnd {
     /// The step succeeded.
     #[n(1)]

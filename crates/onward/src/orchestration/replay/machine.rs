@@ -231,7 +231,10 @@ impl Machine {
     /// Feeds events that were not written yet to code that was replayed up to them, and returns its
     /// commands for each. The code runs for a second time, so its log output is suppressed as in a
     /// replay.
-    pub(in crate::orchestration) fn refeed(&mut self, events: &[HistoryEvent]) -> Vec<(HistoryEvent, Vec<Command>)> {
+    pub(in crate::orchestration) fn replay_events(
+        &mut self,
+        events: &[HistoryEvent],
+    ) -> Vec<(HistoryEvent, Vec<Command>)> {
         self.replay_context.replay(Some(Arc::new(events.iter().filter_map(patch).collect())));
         // The commands among the events are left out, because the code issues them again.
         let arrivals = events.iter().filter(|event| !is_command(event));
