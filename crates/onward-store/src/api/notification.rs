@@ -35,7 +35,6 @@ pub enum TaskNotification {
 
 /// A message to a [`NotificationReceiver`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Notification {
     /// The notifications of one commit of this process, in the order of the changes.
     Tasks(Arc<[TaskNotification]>),

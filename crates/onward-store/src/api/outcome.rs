@@ -104,7 +104,6 @@ pub enum Outcome {
 /// The result of a submit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case", tag = "outcome")]
-#[non_exhaustive]
 pub enum Submitted {
     /// The task was inserted.
     Inserted {
@@ -155,7 +154,24 @@ impl Submitted {
         }
     }
 
-    /// Returns whether a new task was inserted.
+    /// The names of the results, in the order of the variants.
+    pub const NAMES: [&'static str; 6] =
+        ["inserted", "duplicate", "priority_raised", "requeued", "superseded", "rejected"];
+
+    /// Returns the name of the result, as the JSON form has it: one of [`NAMES`](Self::NAMES).
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Inserted { .. } => "inserted",
+            Self::Duplicate { .. } => "duplicate",
+            Self::PriorityRaised { .. } => "priority_raised",
+            Self::Requeued { .. } => "requeued",
+            Self::Superseded { .. } => "superseded",
+            Self::Rejected { .. } => "rejected",
+        }
+    }
+
+    /// Returns true if a new task was inserted.
     #[must_use]
     pub fn is_new(self) -> bool {
         matches!(self, Self::Inserted { .. } | Self::Superseded { .. })

@@ -232,7 +232,6 @@ pub enum AfterFiring {
 /// The result of one time of a [`FireSchedule`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "firing")]
-#[non_exhaustive]
 pub enum Firing {
     /// The task was submitted.
     Submitted {
@@ -268,7 +267,6 @@ pub struct Fired {
 /// The result of setting a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum ScheduleSet {
     /// The schedule was created.
     Created,

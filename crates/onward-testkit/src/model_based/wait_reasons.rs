@@ -314,7 +314,7 @@ impl WaitReasonCheck {
         wait <= LONGEST
     }
 
-    /// Removes a reason. Returns whether that is possible: a task that is due at the end of time
+    /// Removes a reason. Returns false if that is impossible: a task that is due at the end of time
     /// never becomes due.
     async fn remove(&mut self, record: &TaskRecord, reason: &WaitReason, depth: usize) -> Result<bool, FalseReason> {
         let task = record.id;
@@ -447,7 +447,7 @@ fn unchanged(scope: &onward_store::LimitScope) -> SetLimit {
     SetLimit { scope: scope.clone(), concurrency: None, rate: None, weight: None, minimum: None }
 }
 
-/// Returns whether no claim takes a task for which this reason is stated.
+/// Returns true if no claim takes a task for which this reason is stated.
 fn prevents_start(reason: &WaitReason) -> bool {
     !matches!(
         reason,
@@ -483,6 +483,6 @@ fn reason_name(reason: &WaitReason) -> &'static str {
         WaitReason::PendingBatch { .. } => "collecting",
         WaitReason::InBatch { .. } => "in batch",
         WaitReason::Expired { .. } => "expired",
-        WaitReason::Expires { .. } | WaitReason::Pressure { .. } => "other",
+        _ => "other",
     }
 }

@@ -75,7 +75,6 @@ impl Engine {
 
 /// The result of moving a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Moved {
     /// The task is in the other queue.
     Now,

@@ -7,7 +7,6 @@ use crate::error::{Error, Result};
 
 /// The result of a cancellation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Cancellation {
     /// The task had not started and has ended.
     Ended,

@@ -1,4 +1,4 @@
-//! Submits and reads of a worker.
+//! Submits and reads for a worker.
 
 use std::time::Duration;
 
@@ -35,15 +35,7 @@ pub(super) async fn submit(engine: &Engine, parent: Option<&Context>, submit: &S
 }
 
 fn submitted_task(submitted: Submitted) -> SubmittedTask {
-    let (id, result) = match submitted {
-        Submitted::Inserted { id } => (id, "inserted"),
-        Submitted::Duplicate { id } => (id, "duplicate"),
-        Submitted::PriorityRaised { id } => (id, "priority_raised"),
-        Submitted::Requeued { id } => (id, "requeued"),
-        Submitted::Superseded { id, .. } => (id, "superseded"),
-        Submitted::Rejected { id } => (id, "rejected"),
-    };
-    SubmittedTask { task: Id(id.0), result: result.to_owned() }
+    SubmittedTask { task: Id(submitted.id().0), result: submitted.as_str().to_owned() }
 }
 
 /// Returns the reply for an attempt that the worker does not hold.

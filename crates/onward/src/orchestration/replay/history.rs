@@ -239,7 +239,6 @@ pub(in crate::orchestration) fn has_open_operation(events: &[HistoryEvent]) -> b
 
 /// The end of a task for which an orchestration waited.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
-#[non_exhaustive]
 pub enum TaskEnd {
     /// The task completed.
     #[n(1)]
@@ -279,7 +278,6 @@ impl TaskEnd {
 
 /// The result of a step that ran in a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
-#[non_exhaustive]
 pub enum StepEnd {
     /// The step succeeded.
     #[n(1)]
