@@ -39,7 +39,7 @@ pub(crate) enum TurnAbort {
     Fail(String),
 }
 
-/// Runs a turn, whatever its outcome.
+/// Runs a turn, handles its failure, and records its outcome in the metrics.
 pub(super) async fn run_turn(run: &Arc<Run>, task: ClaimedTask, slot: TurnSlot) {
     let (lease, began) = (task.lease, run.inner.clock.steady());
     let telemetry = run.inner.telemetry.orchestrations.kind(&task.kind);
@@ -71,7 +71,7 @@ pub(super) async fn run_turn(run: &Arc<Run>, task: ClaimedTask, slot: TurnSlot) 
     telemetry.turned(outcome, run.inner.clock.steady().saturating_sub(began));
 }
 
-/// Runs a turn in another process, whatever its outcome, and reports its fate there.
+/// Runs a turn in another process, and reports to it whether its reply was written.
 async fn run_remote(run: &Arc<Run>, task: ClaimedTask, slot: TurnSlot, code: &dyn RemoteCode) -> TurnOutcome {
     let (lease, length) = (task.lease, task.instance.as_ref().map_or(0, |instance| instance.length));
     match run_remote_turn(run, task, slot, code).await {
@@ -91,7 +91,7 @@ pub(super) async fn release(run: &Run, lease: Lease) {
     apply_with_retries(run, Write::Release { lease, after: Duration::ZERO }).await;
 }
 
-/// Decides about an orchestration whose turn was aborted, and writes that.
+/// Releases or ends an orchestration whose turn was aborted, as the reason requires.
 async fn abandon_turn(run: &Run, lease: Lease, (abort, length): (TurnAbort, u64)) -> TurnOutcome {
     let task = lease.task.0;
     let (write, outcome) = match abort {
@@ -338,7 +338,7 @@ impl<'a> TurnRun<'a> {
 
     /// Writes the end of the turn. Returns `None` if the code is to decide again.
     async fn close(&mut self) -> Result<Option<ClosedTurn>, TurnAbort> {
-        self.instance.machine.notice_if_stuck();
+        self.instance.machine.stop_if_stuck();
         let next = after_turn(&self.instance)?;
         let outcome = TurnOutcome::of(&next);
         let ends = self.instance.machine.outcome().is_some_and(CodeOutcome::is_end);
