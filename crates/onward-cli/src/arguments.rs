@@ -120,7 +120,7 @@ fn with_explanation(mut error: clap::Error, typed: impl Iterator<Item = String>)
     error
 }
 
-/// Returns the hint for an `onward work` that says not what to run, or a program without quotes.
+/// Returns the hint for an `onward work` that names no program, or a program without quotes.
 fn hint_for_work(error: &clap::Error, typed: &[String]) -> Option<&'static str> {
     let is_work = typed.iter().any(|argument| argument == "work");
     let has_app = typed.iter().any(|argument| argument == "--app");

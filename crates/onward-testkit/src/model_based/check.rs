@@ -31,7 +31,7 @@ impl fmt::Display for Mismatch {
 
 impl std::error::Error for Mismatch {}
 
-/// The outcomes and events of a sequence. They show how much of what can happen did happen.
+/// The outcomes and events of a sequence. They show how many of the possible ones occurred.
 #[derive(Debug, Default)]
 pub struct Trace {
     /// Every outcome, in order.

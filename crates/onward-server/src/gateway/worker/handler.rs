@@ -13,7 +13,7 @@ pub(super) async fn run(context: Context, events: Events) -> AttemptResult {
     let attempt = attempt_of(&context);
     let reports = events.clone();
     context.on_end(move |report| {
-        // A session that is over acknowledges nothing.
+        // A session that has ended acknowledges nothing.
         let _ = reports.send(Event::Input(Input::Ended(attempt, report.into())));
     });
     let stop = context.cancelled();
