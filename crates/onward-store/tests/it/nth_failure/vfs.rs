@@ -82,8 +82,8 @@ unsafe fn methods<'a>(file: *mut ffi::sqlite3_file) -> &'a Methods<Arc<Plan>> {
 
 /// `xRead`.
 unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, data: *mut c_void, length: c_int, offset: i64) -> c_int {
-    // SAFETY: only files of a store with a plan have this method, and SQLite does not close a file during
-    // another call on it.
+    // SAFETY: only files of a store with a plan have this method, and SQLite does not close a file
+    // during another call on it.
     let methods = unsafe { methods(file) };
     methods.state.failure(Operation::Read).unwrap_or_else(|| {
         // SAFETY: the method of the table that the system gave this very file, with SQLite's own
