@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use onward::EndReport;
 use onward::TaskId;
+use onward::handlers::EndReport;
 use onward::orchestration::{RemoteCode, RemoteEnd, RemoteFuture, RemoteReply, RemoteTurn};
 use onward_protocol::bounds::MESSAGE_PAYLOAD_BYTES;
 use onward_protocol::gateway::{Task, Turn};
@@ -35,7 +35,8 @@ impl RemoteCode for WorkerCode {
             let offer = match offer(&turn, most_bytes, kept.as_ref()) {
                 Ok(offer) => offer,
                 Err(text) => {
-                    // The engine has used credit for the turn, which the session does not see.
+                    // The engine has used credit for the turn, although the session does not see
+                    // the turn.
                     let _ = events.send(Event::Input(Input::NotOffered));
                     return RemoteReply::Stuck(text);
                 }
@@ -64,7 +65,7 @@ impl RemoteCode for WorkerCode {
             kept.ended(task, claim, matches!(report, EndReport::Durable));
         }
         let attempt = TaskFence { task: Id(task.0), fence: Fence(claim) };
-        // A session that is over acknowledges nothing.
+        // A session that has ended acknowledges nothing.
         let _ = self.events.send(Event::Input(Input::Ended(attempt, report.into())));
     }
 }
