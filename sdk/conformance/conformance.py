@@ -5,7 +5,7 @@
 
 COMMAND starts a worker with the handlers that README.md lists. Every script of the folder `scripts`
 runs once on each of its carriers.
-With `--carrier http` they run over HTTP instead, for workers that have this carrier. The exit code is 1 if one fails.
+With `--carrier http` those for ipc run over HTTP instead, for workers that have this carrier. The exit code is 1 if one fails.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def carriers_of(script: dict[str, Any], only: str | None) -> list[str]:
     """Returns the carriers on which a script runs."""
     carriers: list[str] = script["carriers"]
     if only == "http":
-        return ["http"] if script.get("http", True) else []
+        return ["http"] if "ipc" in carriers and script.get("http", True) else []
     return [carrier for carrier in carriers if only in (None, carrier)]
 
 
