@@ -4,8 +4,8 @@
     python3 conformance.py [--only TEXT] [--carrier child|ipc|tcp|http] -- COMMAND…
 
 COMMAND starts a worker with the handlers that README.md lists. Every script of the folder `scripts`
-runs once on each of its carriers.
-With `--carrier http` those for ipc run over HTTP instead, for workers that have this carrier. The exit code is 1 if one fails.
+runs once on each of its carriers. With `--carrier http` those for ipc run over HTTP instead, for
+workers that have this carrier. The exit code is 1 if one fails.
 """
 
 from __future__ import annotations
