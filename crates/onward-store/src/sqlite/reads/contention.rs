@@ -75,7 +75,7 @@ impl Trial<'_> {
         let choice = QueueChoice { mode: Some(QueueMode::Strict), ..QueueChoice::default() };
         let queues = QueueSelection::Only(queues.into_iter().map(|queue| (queue, usize::MAX)).collect());
         let claim = Claim { queues, choice, ..Claim::any(SessionId(0), usize::MAX) };
-        let mut candidates = self.transaction.candidates_for_a_look(&claim)?;
+        let mut candidates = self.transaction.peek_candidates(&claim)?;
         let mut started = 0;
         while started < bounds::AHEAD
             && self.exhausted()?.is_none()

@@ -26,7 +26,7 @@ pub(in crate::sqlite) fn peek(
     steady: Duration,
 ) -> Result<Option<TaskRecord>> {
     let mut transaction = looking(connection, cache, now, steady);
-    let mut candidates = transaction.candidates_for_a_look(claim)?;
+    let mut candidates = transaction.peek_candidates(claim)?;
     while let Some(candidate) = transaction.next_candidate(&mut candidates)? {
         candidates.pass(candidate);
         let record = task(connection, candidate.sort_key.task)?;
