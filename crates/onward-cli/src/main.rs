@@ -14,6 +14,7 @@ mod logging;
 mod options;
 mod output;
 mod process;
+mod remote;
 mod store_file;
 mod values;
 

@@ -1,4 +1,5 @@
-//! Opening stores. Only this module distinguishes a SQLite file from a PostgreSQL database.
+//! Opening stores. Only this module distinguishes a SQLite file from a PostgreSQL database and from a
+//! server.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,6 +11,8 @@ use onward_store::{SqliteReader, SqliteStore, Store};
 
 use crate::location::Location;
 use crate::options::GlobalOptions;
+#[cfg(feature = "client")]
+use crate::remote::RemoteStore;
 
 /// The requirements of a command on a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +64,7 @@ pub(crate) async fn open_to_stay(options: &GlobalOptions) -> anyhow::Result<Arc<
 pub(crate) async fn open_to_read(options: &GlobalOptions) -> anyhow::Result<Arc<dyn Store>> {
     match &options.store {
         Location::File(path) => Ok(Arc::new(open_file_to_read(options, path).await?)),
-        Location::Server(_) => open_existing(options).await,
+        Location::Server(_) | Location::Http(_) => open_existing(options).await,
     }
 }
 
@@ -78,6 +81,10 @@ async fn open(options: &GlobalOptions, requirements: Requirements) -> anyhow::Re
         Location::Server(url) => Ok(Arc::new(open_server(options, url, requirements).await?)),
         #[cfg(not(feature = "postgres"))]
         Location::Server(_) => Err(not_built(&options.store)),
+        #[cfg(feature = "client")]
+        Location::Http(url) => Ok(Arc::new(RemoteStore::open(url).await.context(CANNOT_OPEN)?)),
+        #[cfg(not(feature = "client"))]
+        Location::Http(_) => Err(not_built(&options.store)),
     }
 }
 
@@ -86,9 +93,8 @@ pub(crate) async fn open_existing_file(options: &GlobalOptions, path: &Path) -> 
     open_file(options, path, BRIEF).await
 }
 
-/// Returns the error for a store on a server, in a build without PostgreSQL. Such a build rejects
-/// the URL earlier.
-#[cfg(not(feature = "postgres"))]
+/// Returns the error for a store for which this build has no code. Such a build rejects the URL
+/// earlier.
 pub(crate) fn not_built(store: &Location) -> anyhow::Error {
     crate::exit_code::wrong_usage(format!("this build has no store for {store}; give a file, such as onward.db"))
 }

@@ -16,8 +16,7 @@ use crate::http::wire::{Reply, json};
 pub(super) fn table() -> Vec<Route> {
     let (viewer, operator) = (Access::Needs(Role::Viewer), Access::Needs(Role::Operator));
     vec![
-        route(Method::GET, "/v1/store", viewer, "Describes the store.", show)
-            .returns::<StoreBody>(200, "The store."),
+        route(Method::GET, "/v1/store", viewer, "Describes the store.", show).returns::<StoreBody>(200, "The store."),
         route(Method::POST, "/v1/store:read", viewer, "Reads for the command line of the same version.", read)
             .takes_any_json()
             .without_record()

@@ -1,7 +1,9 @@
 //! The reads and writes of the storage interface that each role may use.
 
 use onward_store::rules::orchestration::is_run;
-use onward_store::{Name, NewTask, PutDocument, Read, ReadReply, Recipient, Signal, StoreReads as _, TaskId, TaskRecord, Write};
+use onward_store::{
+    Name, NewTask, PutDocument, Read, ReadReply, Recipient, Signal, StoreReads as _, TaskId, TaskRecord, Write,
+};
 
 use super::runs::check_replier;
 use super::store::not_served;
