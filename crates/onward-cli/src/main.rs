@@ -8,6 +8,7 @@ mod apply;
 mod arguments;
 mod commands;
 mod exit_code;
+mod guards;
 mod input;
 mod location;
 mod logging;

@@ -9,6 +9,7 @@ use anyhow::Context;
 use onward_store::PostgresStore;
 use onward_store::{SqliteReader, SqliteStore, Store};
 
+use crate::guards::GuardingStore;
 use crate::location::Location;
 use crate::options::GlobalOptions;
 #[cfg(feature = "client")]
@@ -31,6 +32,12 @@ const STAY: Requirements = Requirements { stay: true, ..BRIEF };
 /// Opens the store for a command that adds or sets something. Creates it if it is missing.
 pub(crate) async fn open_or_create(options: &GlobalOptions) -> anyhow::Result<Arc<dyn Store>> {
     open(options, Requirements { create: true, ..BRIEF }).await
+}
+
+/// Opens the store for a command that edits limits, queues or schedules: each change carries its
+/// guard. Creates the store if it is missing and `create` says so.
+pub(crate) async fn open_to_edit(options: &GlobalOptions, create: bool) -> anyhow::Result<Arc<dyn Store>> {
+    Ok(Arc::new(GuardingStore(open(options, Requirements { create, ..BRIEF }).await?)))
 }
 
 /// Opens the store for a command that submits tasks and, with `waits`, waits until they have ended.

@@ -97,4 +97,6 @@ async fn a_write_is_recorded_with_what_it_is_about(api: Api) {
     let audit = api.get("/v1/audit").await.expect(200);
     assert_eq!(audit["items"][0]["object"], "cancel task 1", "{audit}");
     assert_eq!(audit["items"][0]["name"], "operator", "{audit}");
+    api.send(apply(&api, Role::Operator, &json!([new_task("k")]))).await.expect(200);
+    assert_eq!(api.get("/v1/audit").await.expect(200), audit, "a submit is its own record");
 }

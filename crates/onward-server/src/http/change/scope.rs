@@ -22,7 +22,8 @@ pub(crate) struct ChangeScope {
     audit: Option<AuditRecord>,
     idempotency: Option<Idempotency>,
     guard: Mutex<Option<Write>>,
-    /// What the changes are about, if the path of the request does not tell.
+    /// What the changes are about, if the path of the request does not tell. An empty text stands for
+    /// changes without an audit record.
     subject: Mutex<Option<String>>,
     /// The number of audit records so far.
     recorded: AtomicU32,
@@ -62,8 +63,10 @@ impl ChangeScope {
         }
         if let Some(audit) = &self.audit {
             let subject = self.subject.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let number = self.recorded.fetch_add(1, Ordering::Relaxed);
-            records.push(audit.about(subject).document(now, number)?);
+            if subject.as_deref() != Some("") {
+                let number = self.recorded.fetch_add(1, Ordering::Relaxed);
+                records.push(audit.about(subject).document(now, number)?);
+            }
         }
         records.extend(self.guard.lock().unwrap_or_else(PoisonError::into_inner).clone());
         Ok(records)

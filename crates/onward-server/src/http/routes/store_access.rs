@@ -159,9 +159,10 @@ async fn check_signal(call: &Call, signal: &Signal) -> Result<(), Problem> {
     }
 }
 
-/// Returns what writes are about, for the audit record.
+/// Returns what writes are about, for the audit record; empty for submits alone, which are their own
+/// records.
 pub(super) fn subjects(writes: &[Write]) -> String {
-    let mut shown: Vec<String> = writes.iter().flat_map(parts).take(SUBJECTS + 1).map(subject).collect();
+    let mut shown: Vec<String> = writes.iter().flat_map(parts).filter_map(subject).take(SUBJECTS + 1).collect();
     if shown.len() > SUBJECTS {
         shown.truncate(SUBJECTS);
         shown.push("and more".to_owned());
@@ -179,10 +180,11 @@ fn parts(write: &Write) -> Box<dyn Iterator<Item = &Write> + '_> {
     }
 }
 
-fn subject(write: &Write) -> String {
+fn subject(write: &Write) -> Option<String> {
     let task = |verb: &str, task: &TaskId| format!("{verb} task {task}");
-    match write {
-        Write::Submit(new) => format!("submit {}", new.kind),
+    Some(match write {
+        Write::Submit(_) | Write::Sweep => return None,
+        Write::PutDocument(document) if document.collection.as_str() == GUARDS => return None,
         Write::Cancel { task: id } => task("cancel", id),
         Write::Retry { task: id } => task("retry", id),
         Write::RunNow { task: id } => task("run", id),
@@ -209,6 +211,6 @@ fn subject(write: &Write) -> String {
         Write::PutDocument(document) => format!("put {} {}", document.collection, document.key),
         Write::DeleteDocument { collection, key, .. } => format!("delete {collection} {key}"),
         Write::Bulk(bulk) => format!("{:?} tasks by filter", bulk.verb).to_lowercase(),
-        _ => "sweep".to_owned(),
-    }
+        _ => "another change".to_owned(),
+    })
 }
