@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use crate::exit_code::wrong_usage;
 
-/// A SQLite file, given as a path or as `sqlite:PATH`; a PostgreSQL database, given by its URL; or a
-/// server of Onward, given by its address.
+/// A SQLite file, given as a path or as `sqlite:PATH`; a PostgreSQL database, given by its URL; or
+/// a server of Onward, given by its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Location {
     File(PathBuf),

@@ -1,5 +1,5 @@
-//! Opening stores. Only this module distinguishes a SQLite file from a PostgreSQL database and from a
-//! server.
+//! Opening stores. Only this module distinguishes a SQLite file from a PostgreSQL database and from
+//! a server.
 
 use std::path::Path;
 use std::sync::Arc;

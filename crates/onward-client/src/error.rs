@@ -107,7 +107,8 @@ impl Error {
         self.has_status(&[409, 412])
     }
 
-    /// Returns whether a value breaks a rule, as the server (400, 413, 415, 422) or the client found.
+    /// Returns whether a value breaks a rule, as the server (400, 413, 415, 422) or the client
+    /// found.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
         self.has_status(&[400, 413, 415, 422]) || matches!(*self.0, Cause::Invalid(_))

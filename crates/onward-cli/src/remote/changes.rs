@@ -38,7 +38,7 @@ impl Hints {
             if let Ok(stream) = client.messages("/v1/changes", None).await {
                 self.pass_on(stream).await;
             }
-            // Those who wait read again. If the server is gone, their reads report it.
+            // Waiting callers read again. If the server is gone, their reads report it.
             self.changed();
             tokio::time::sleep(PAUSE).await;
         }

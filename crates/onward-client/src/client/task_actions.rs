@@ -18,7 +18,8 @@ impl Client {
     /// Cancels a task, run or orchestration. A repeat after a lost response returns the same.
     ///
     /// # Errors
-    /// As [`send`](Self::send); [a conflict](crate::Error::is_conflict) if it has ended in another way.
+    /// As [`send`](Self::send); [a conflict](crate::Error::is_conflict) if it has ended in another
+    /// way.
     pub async fn cancel(&self, task: &str) -> Result<Cancellation> {
         let path = task_path(task);
         match self.send(Request::post(format!("{path}/cancel")).repeatable()).await {
@@ -79,7 +80,8 @@ impl Client {
     /// after a lost connection, because it might count twice.
     ///
     /// # Errors
-    /// As [`send`](Self::send); one that [is uncertain](crate::Error::is_uncertain) after a lost connection.
+    /// As [`send`](Self::send); one that [is uncertain](crate::Error::is_uncertain) after a lost
+    /// connection.
     pub async fn signal<T: Serialize + ?Sized>(&self, task: &str, name: &str, payload: &T) -> Result<()> {
         let path = |what| format!("/v1/{what}/{}/signals/{}", encoded(task), encoded(name));
         match self.send(Request::post(path("runs")).json(payload)?).await {

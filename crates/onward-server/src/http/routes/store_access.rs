@@ -21,8 +21,8 @@ pub(super) fn check_read(call: &Call, read: &Read) -> Result<(), Problem> {
     match read {
         Read::Document { collection, .. } => check_collection(collection, &TEMPLATES),
         Read::Documents { query } => check_collection(&query.collection, &TEMPLATES),
-        // They consist of what programs pass to each other.
-        Read::TaskOutput { .. } | Read::InstanceHistory { .. } => call.needs_payloads(),
+        // It consists of payloads and results.
+        Read::InstanceHistory { .. } => call.needs_payloads(),
         _ => Ok(()),
     }
 }
@@ -34,7 +34,7 @@ fn check_collection(collection: &Name, allowed: &[&str]) -> Result<(), Problem> 
     Err(not_served(&format!("the collection `{collection}`")))
 }
 
-/// Removes payloads and results from a reply.
+/// Removes payloads, results and output from a reply.
 pub(super) fn without_payloads(reply: ReadReply) -> ReadReply {
     match reply {
         ReadReply::Task(task) => ReadReply::Task(task.map(without_payload)),
@@ -47,6 +47,7 @@ pub(super) fn without_payloads(reply: ReadReply) -> ReadReply {
             schedules.iter_mut().for_each(|record| record.schedule.task.payload.clear());
             ReadReply::Schedules(schedules)
         }
+        ReadReply::TaskOutput(_) => ReadReply::TaskOutput(None),
         ReadReply::Instance(Some(mut instance)) => {
             instance.status = None;
             instance.values.clear();
@@ -159,8 +160,8 @@ async fn check_signal(call: &Call, signal: &Signal) -> Result<(), Problem> {
     }
 }
 
-/// Returns what writes are about, for the audit record; empty for submits alone, which are their own
-/// records.
+/// Returns what writes are about, for the audit record. It is empty for submits alone, because
+/// their tasks are their records.
 pub(super) fn subjects(writes: &[Write]) -> String {
     let mut shown: Vec<String> = writes.iter().flat_map(parts).filter_map(subject).take(SUBJECTS + 1).collect();
     if shown.len() > SUBJECTS {
