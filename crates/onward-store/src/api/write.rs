@@ -33,6 +33,7 @@ use crate::rules::order::{SortKey, last_sort_key};
 /// have none, because a worker needs the store itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Write {
     /// Opens a session for a worker.
     ///
