@@ -83,9 +83,9 @@ pub enum WaitReason {
         /// The time until it allows another start.
         next: Duration,
     },
-    /// The limit lets the task start, but other tasks that share the limit can use it up first: tasks
-    /// of other kinds, groups or affinity keys of its queue that go before it, or tasks of other
-    /// queues.
+    /// The limit lets the task start, but other tasks that share the limit can use it up first:
+    /// tasks of other kinds, groups or affinity keys of its queue that go before it, or tasks of
+    /// other queues.
     Contended {
         /// The scope on which the limit was set.
         limit_on: LimitScope,
