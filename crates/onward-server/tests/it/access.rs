@@ -108,6 +108,10 @@ viewer POST /v1/sign-out
 admin GET /v1/sessions
 viewer POST /v1/sessions
 admin DELETE /v1/sessions/{session}
+operator POST /v1/work
+operator POST /v1/work/{connection}/send
+operator POST /v1/work/{connection}/receive
+operator DELETE /v1/work/{connection}
 ";
 
 #[test]

@@ -49,4 +49,6 @@ mod submit;
 #[cfg(test)]
 mod tasks;
 #[cfg(test)]
+mod work;
+#[cfg(test)]
 mod workflows;

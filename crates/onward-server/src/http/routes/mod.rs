@@ -30,6 +30,7 @@ mod table;
 mod task_actions;
 mod tasks;
 mod templates;
+mod work;
 
 pub use openapi::openapi_json;
 pub use route::RouteInfo;
