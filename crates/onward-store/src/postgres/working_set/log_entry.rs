@@ -58,6 +58,7 @@ fn code(change: Change) -> (u8, u64, u64) {
         Change::Blocked => (21, 0, 0),
         Change::Moved => (22, 0, 0),
         Change::Batched { batch } => (30, batch.0.unsigned_abs(), 0),
+        Change::Published { position } => (31, position, 0),
     }
 }
 
@@ -95,6 +96,7 @@ pub(crate) fn decode(row: ChangeRow, cursor: EventCursor) -> Result<Event> {
         21 => Change::Blocked,
         22 => Change::Moved,
         30 => Change::Batched { batch: TaskId(first.cast_signed()) },
+        31 => Change::Published { position: first },
         _ => return Err(Error::corrupt(format!("the log of the store has a change {code}; restore a backup"))),
     };
     Ok(Event { cursor, at: Timestamp::from_microseconds(at), task: TaskId(task), kind, queue, change })

@@ -115,6 +115,7 @@ fn encode(change: Change) -> (u8, Option<u64>, Option<u64>) {
         Change::Blocked => (21, None, None),
         Change::Moved => (22, None, None),
         Change::Batched { batch } => (30, Some(batch.0.unsigned_abs()), None),
+        Change::Published { position } => (31, Some(position), None),
     }
 }
 
@@ -152,6 +153,7 @@ fn decode_change(code: u8, bytes: &mut &[u8]) -> Result<Change> {
         21 => Change::Blocked,
         22 => Change::Moved,
         30 => Change::Batched { batch: TaskId(take(bytes)?.cast_signed()) },
+        31 => Change::Published { position: take(bytes)? },
         _ => return Err(damaged()),
     })
 }
@@ -199,6 +201,7 @@ mod tests {
                 Change::Started { attempt },
                 Change::Retrying { attempt, after: Duration::from_micros(after) },
                 Change::Purged,
+                Change::Published { position: after },
             ];
             let mut buffer = LogBuffer::default();
             for change in changes {
