@@ -132,7 +132,7 @@ impl Default for LiveSender {
 }
 
 impl LiveSender {
-    /// Returns true if somebody would receive an event.
+    /// Returns true if there is a listener.
     pub(crate) fn has_listeners(&self) -> bool {
         self.0.receiver_count() > 0
     }
