@@ -70,7 +70,7 @@ async fn run_two(api: &Api) -> String {
     id
 }
 
-/// Shows: W8 B14
+/// Shows: W8
 async fn a_run_is_forked_and_compared_with_its_fork(api: Api) {
     let first = run_two(&api).await;
     let fork = format!("/v1/runs/{first}/fork");
@@ -90,7 +90,7 @@ async fn a_run_is_forked_and_compared_with_its_fork(api: Api) {
     api.get(&format!("/v1/runs/{first}/compare?with=999")).await.expect_problem(404, "not_found");
 }
 
-/// Shows: W8 W11
+/// Shows: W8, W11
 async fn a_published_event_is_read_by_its_position_in_the_stream(api: Api) {
     let run = run_two(&api).await;
     let page = api.get("/v1/events").await.expect(200);
