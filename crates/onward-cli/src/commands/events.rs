@@ -99,5 +99,6 @@ fn description(change: Change) -> String {
         Change::Published { position } => format!("published event {position} of its history"),
         Change::Batched { batch } => format!("was delivered in batch {batch}"),
         Change::Unblocked => "no longer waits for other tasks".to_owned(),
+        _ => "changed".to_owned(),
     }
 }

@@ -1,6 +1,6 @@
 //! Events that runs publish, on every store.
 
-use onward::EventCursor;
+use onward::observe::EventCursor;
 use onward::workflow::{PublishedEvent, PublishedEvents};
 use onward_store::{Page, StoreReads, TaskFilter, TaskState};
 use serde_json::{Value, json};
