@@ -45,19 +45,6 @@ impl Engine {
     /// Submits a boxed task. The box keeps futures that wait for a commit small: thousands may
     /// exist at once.
     pub(crate) async fn submit_boxed(&self, task: Box<NewTask>) -> Result<Submitted> {
-        self.submit_by(task, |write| self.apply(write)).await
-    }
-
-    /// Submits a task that has turns. If its turns run in this process, the first one is claimed in
-    /// the commit of the submit.
-    pub(crate) async fn submit_and_claim(&self, task: Box<NewTask>) -> Result<Submitted> {
-        self.submit_by(task, |write| self.apply_and_wake(write)).await
-    }
-
-    async fn submit_by<F>(&self, task: Box<NewTask>, apply: impl FnOnce(Write) -> F) -> Result<Submitted>
-    where
-        F: Future<Output = Result<Outcome>>,
-    {
         task.kind.check_own("kind")?;
         let telemetry = self.inner.telemetry.kind(&task.kind);
         let span = tracing::info_span!(
@@ -68,7 +55,7 @@ impl Engine {
         );
         let recorded = span.clone();
         let submitted = async {
-            match apply(Write::Submit(task)).await? {
+            match self.apply(Write::Submit(task)).await? {
                 Outcome::Submitted(submitted) => Ok(submitted),
                 _ => Err(Error::unexpected("a submit")),
             }

@@ -243,7 +243,7 @@ impl RunStart {
         for hash in std::iter::once(payload.template).chain(payload.workflows.values().copied()) {
             engine.store_template(hash).await?;
         }
-        let submitted = engine.submit_and_claim(Box::new(new)).await?;
+        let submitted = engine.submit_task(new).await?;
         match submitted {
             Submitted::Inserted { id } => {
                 Ok(StartedRun { id, is_new: true, has_other_input: false, has_other_template: false })
