@@ -55,6 +55,8 @@ mod trees;
 mod unwritable;
 mod work;
 mod workflow;
+mod workflow_examples;
+mod workflow_generate;
 mod workflow_runs;
 #[cfg(feature = "postgres")]
 mod wrong_clock;

@@ -90,6 +90,7 @@ workflow list
 workflow show hold
 workflow diff hold hold
 workflow graph hold
+workflow generate hold
 workflow prune
 workflow import-tasker absent.json
 workflow test absent.yaml
@@ -99,6 +100,7 @@ workflow start absent
 workflow runs
 workflow status 10
 workflow history 10
+workflow events
 workflow signal 10 go
 workflow pause 10
 workflow resume 10

@@ -73,6 +73,7 @@ operator POST /v1/schedules/{schedule}/fire
 operator POST /v1/schedules/{schedule}/backfill
 viewer GET /v1/templates
 viewer POST /v1/templates:check
+developer POST /v1/templates:prune
 viewer GET /v1/templates/{name}
 viewer GET /v1/templates/{name}/graph
 viewer GET /v1/templates/{name}/diff
@@ -81,6 +82,9 @@ operator POST /v1/templates/{name}/runs
 viewer GET /v1/runs
 viewer GET /v1/runs/{id}
 viewer GET /v1/runs/{id}/graph
+operator POST /v1/runs/{id}/fork
+operator GET /v1/runs/{id}/compare
+operator GET /v1/runs/{id}/published/{position}
 operator POST /v1/runs/{id}/actions
 operator POST /v1/runs/{id}/signals/{name}
 operator POST /v1/runs/{id}/pause

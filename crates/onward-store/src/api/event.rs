@@ -84,6 +84,11 @@ pub enum Change {
         /// The batch.
         batch: TaskId,
     },
+    /// An orchestration or a run published an event, which its history keeps.
+    Published {
+        /// The position of the event in the history, counted from 0.
+        position: u64,
+    },
 }
 
 mod seconds {

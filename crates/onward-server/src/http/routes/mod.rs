@@ -19,6 +19,7 @@ mod overview;
 mod queues;
 mod route;
 mod run_graph;
+mod run_results;
 mod runs;
 mod schedules;
 mod sessions;

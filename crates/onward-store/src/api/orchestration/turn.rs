@@ -57,6 +57,10 @@ pub struct Turn {
     /// [cancels](Self::cancels). A task that was ever claimed is unchanged, even if the claim was
     /// released.
     pub withdraws: Vec<ChildTask>,
+    /// The positions, in ascending order, of appended events that are published: the stream of
+    /// events has a [`Change::Published`](crate::Change::Published) for each. At most
+    /// [`bounds::TURN_PUBLISHED`](crate::bounds::TURN_PUBLISHED).
+    pub publishes: Vec<u64>,
     /// True if the turn may end the orchestration although messages wait that its code was not
     /// offered. They are kept and count as [waiting](InstanceRecord::waiting).
     pub leaves_unread: bool,
@@ -82,6 +86,7 @@ impl Turn {
             submits: Vec::new(),
             cancels: Vec::new(),
             withdraws: Vec::new(),
+            publishes: Vec::new(),
             leaves_unread: false,
             next,
         }
