@@ -83,8 +83,8 @@ export class Server {
   }
 
   /** Creates a key of a role. */
-  async createKey(role) {
-    return (await this.post('v1/keys', { name: role, role })).key;
+  async createKey(role, name = role) {
+    return (await this.post('v1/keys', { name, role })).key;
   }
 
   /** Ends a process as a crash does, and waits for its end. */

@@ -37,8 +37,8 @@ const actions = (ids) => [
   ['dead', 'Retry the cause in resize', 'operator', 'POST v1/dead/none/retry', {}],
   ['dead', 'Discard the cause in resize', 'operator', 'POST v1/dead/none/discard', { dry_run: true }],
   ['inbox', `Answer step approve of run ${ids.run}`, 'operator', 'POST v1/runs/999999/signals/s', null],
-  ['schedules', 'Pause nightly', 'developer', 'POST v1/schedules/none/pause'],
-  ['schedules', 'Fire nightly now', 'developer', 'POST v1/schedules/none/fire', {}],
+  ['schedules', 'Pause nightly', 'operator', 'POST v1/schedules/none/pause'],
+  ['schedules', 'Fire nightly now', 'operator', 'POST v1/schedules/none/fire', {}],
   ['limits', 'Set a limit…', 'operator', 'PUT v1/limits/kind:none', { concurrency: 1, rate: null, weight: null, minimum: null }],
   ['limits', 'Change the limit of kind:resize', 'operator', 'PUT v1/limits/kind:none', { concurrency: 1, rate: null, weight: null, minimum: null }],
   ['limits', 'Remove the limit of kind:resize', 'operator', 'DELETE v1/limits/kind:absent'],
@@ -95,7 +95,7 @@ for (const role of ROLES) {
 }
 
 test('a role that hides payloads hides them from requests of the page, too', async () => {
-  const window = await Window.open(browser, server, { key: await server.createKey('viewer') });
+  const window = await Window.open(browser, server, { key: await server.createKey('viewer', 'reader') });
   for (const part of ['payload', 'result']) assert.equal(await ask(window, `GET v1/tasks/${ids.dead}/${part}`), 403);
   window.faults = window.faults.filter((fault) => !/status of 4/.test(fault));
   await window.close();

@@ -97,7 +97,7 @@ function Dialog({ sheet }) {
       <p>${sheet.what}</p>
       ${sheet.count && html`<p class="number" role="status">${number === undefined ? 'counting…' : html`<b>${count(number)}</b> ${sheet.noun ?? 'tasks'} now`}</p>`}
       ${(sheet.fields ?? []).map((field) => html`<${Input} key=${field.name} field=${field} value=${values[field.name] ?? ''} set=${set} />`)}
-      ${faults.length > 0 && html`<ul class="hint bad" role="status">${faults.slice(0, 10).map((fault) => html`<li key=${fault}>${fault}</li>`)}</ul>`}
+      ${faults.length > 0 && html`<div role="status"><ul class="hint bad">${faults.slice(0, 10).map((fault) => html`<li key=${fault}>${fault}</li>`)}</ul></div>`}
       ${made.error && html`<p class="hint bad" role="status">${made.error}</p>`}
       ${sheet.typed && html`<label class="field">Type <b>${sheet.typed}</b> to confirm<input autocomplete="off" value=${typed} onInput=${(/** @type {any} */ event) => setTyped(event.target.value)} /></label>`}
       ${problem && html`<${Failed} problem=${problem} />`}

@@ -10,6 +10,9 @@ const SCALES = [0.05, 0.1, 0.2, 0.4, 0.7, 1];
 /** The scale from which nodes have text, and edges are curves. */
 const DETAILED = 0.4;
 
+/** The number of edges that are drawn as one path. */
+const EDGES_AT_ONCE = 100;
+
 const [STEP_X, STEP_Y] = [NODE.width + NODE.across, NODE.height + NODE.down];
 
 const TONES = ['quiet', 'good', 'bad', 'warn', 'run', 'wait'];
@@ -123,7 +126,13 @@ function drawEdges(pen, { graph, scale }, sight, colour) {
   pen.globalAlpha = 0.6;
   pen.lineWidth = Math.max(1.2, 0.5 / scale);
   pen.beginPath();
+  let drawn = 0;
   for (const { from, to, waypoints } of graph.edges) {
+    // The time to draw one path grows faster than its length.
+    if (++drawn % EDGES_AT_ONCE === 0) {
+      pen.stroke();
+      pen.beginPath();
+    }
     const [start, end] = [places.get(from), places.get(to)];
     if (!start || !end) continue;
     let [x, y] = [start.x * STEP_X + NODE.width, start.y * STEP_Y + NODE.height / 2];

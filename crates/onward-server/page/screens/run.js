@@ -48,7 +48,7 @@ function sentence(run) {
 function Details({ run, isFolded, setFolded }) {
   const [name, setName] = useState(/** @type {string | null} */ (null));
   const steps = run.steps;
-  const first = steps.find((/** @type {any} */ step) => step.question) ?? steps.find((/** @type {any} */ step) => BAD.includes(step.state)) ?? steps.find((/** @type {any} */ step) => step.state === 'open');
+  const first = steps.find((/** @type {any} */ step) => step.question) ?? steps.find((/** @type {any} */ step) => BAD.includes(step.state)) ?? steps.find((/** @type {any} */ step) => step.state === 'open') ?? steps.find((/** @type {any} */ step) => step.state === 'waiting');
   const chosen = steps.find((/** @type {any} */ step) => step.name === name) ?? first;
   const actions = html`${!run.is_ended && (run.paused ? html`<${Action} tone="primary" onClick=${() => holdInstance('runs', run.id, 'resume')}>Resume…<//>` : html`<${Action} onClick=${() => holdInstance('runs', run.id, 'pause')}>Pause…<//>`)}
     ${run.phase !== 'completed' && html`<span data-retry><${Action} onClick=${() => actOnRun(run.id, /** @type {any} */ (RUN_ACTIONS.retry))}>Retry…<//></span>`}

@@ -30,7 +30,7 @@ async fn set_limits(engine: &Engine) -> anyhow::Result<()> {
     engine.set_queue(SetQueue::new(Name::new("mail")?).weight(4)).await?;
     engine.pause(Scope::Queue(Name::new(PAUSED_QUEUE)?)).await?;
     let second = Duration::from_secs(1);
-    engine.set_limit(SetLimit::group(Name::new(BUSY_TENANT)?).concurrency(1)).await?;
+    engine.set_limit(SetLimit::group(Name::new(BUSY_TENANT)?).concurrency(2)).await?;
     engine.set_limit(SetLimit::group(Name::new("acme")?).weight(3)).await?;
     let kind = |kind: &str| Ok::<_, anyhow::Error>(SetLimit::new(LimitScope::Kind(Name::new(kind)?)));
     engine.set_limit(kind("webhook.deliver")?.rate(Rate::new(3, second))).await?;
