@@ -95,22 +95,27 @@ test('a graph of more than 500 steps is a canvas, whose steps are found by name 
   await window.checkAccess('canvas');
   await window.checkWidth('canvas');
   const chosen = window.page.getByRole('region', { name: 'The chosen step' });
-  await chosen.getByText('start').waitFor();
+  await chosen.getByRole('heading', { name: /^start/ }).waitFor();
   await window.page.getByLabel('Find a step').fill('step699');
   await window.page.getByRole('button', { name: 'step699', exact: true }).click();
-  await chosen.getByText('step699').waitFor();
+  await chosen.getByRole('heading', { name: /^step699/ }).waitFor();
   // The first step is in the middle of the first column.
   await window.page.getByLabel('Find a step').fill('start');
   await window.page.getByRole('button', { name: 'start', exact: true }).click();
-  for (let time = 0; time < 5; time++) await window.button('larger').click({ force: true, timeout: 1000 }).catch(() => {});
+  await enlarge(window);
   await window.button('show the chosen step').click();
   await window.page.getByLabel('Find a step').fill('step5');
   await window.page.getByRole('button', { name: 'step5', exact: true }).click();
   const box = await window.page.locator('.graph').boundingBox();
   await window.page.locator('.graph').click({ position: { x: 60, y: box.height / 2 + 15 } });
-  await chosen.getByText('start').waitFor();
+  await chosen.getByRole('heading', { name: /^start/ }).waitFor();
   await window.close();
 });
+
+/** Draws a graph as large as it can be. */
+async function enlarge(window) {
+  while (await window.button('larger').isEnabled()) await window.button('larger').click();
+}
 
 /** Returns a graph of layers, whose states differ from one read to the next. */
 function synthetic(read) {
@@ -138,7 +143,7 @@ for (const size of ['whole', 'details']) {
     await window.page.route('**/v1/runs/1/graph*', (route) => route.fulfill({ contentType: 'application/json', body: bodies[reads++ % bodies.length] }));
     await window.show('runs/1');
     await window.page.locator('.graph canvas').waitFor();
-    if (size === 'details') for (let time = 0; time < 5; time++) await window.button('larger').click({ timeout: 1000 }).catch(() => {});
+    if (size === 'details') await enlarge(window);
     const measured = window.page.evaluate(
       () =>
         new Promise((done) => {
