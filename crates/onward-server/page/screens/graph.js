@@ -11,7 +11,7 @@ import { Canvas } from './canvas.js';
 const ELEMENTS = 500;
 
 /** The largest number of steps in the list beside a canvas. */
-const LISTED = 100;
+const LISTED = 50;
 
 /** @param {{ graph: any, chosen?: string, choose: (name: string) => void }} props */
 export function Graph({ graph, chosen, choose }) {

@@ -11,6 +11,9 @@ import { saveRun } from '../lib/save.js';
 import { Graph } from './graph.js';
 import { answer } from './inbox.js';
 
+/** The largest number of bars of the timeline. */
+const BARS = 100;
+
 const BAD = ['failed', 'dead', 'expired', 'cancelled'];
 
 /**
@@ -119,10 +122,10 @@ function Gantt({ steps }) {
   const start = Math.min(...begun.map((step) => Date.parse(step.started_at)));
   const end = Math.max(...begun.map((step) => (step.ended_at ? Date.parse(step.ended_at) : now.value)), start + 1);
   const share = (/** @type {number} */ at) => (100 * (at - start)) / (end - start);
-  return html`<div class="gantt">${begun.slice(0, 200).map((step) => {
+  return html`<div class="gantt">${begun.slice(0, BARS).map((step) => {
     const from = Date.parse(step.started_at);
     const until = step.ended_at ? Date.parse(step.ended_at) : now.value;
     const [, tone] = shape(step.state);
     return html`<div key=${step.name}><bdi class="name">${step.name}</bdi><svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect class=${tone} x=${share(from)} y="1" width=${Math.max(share(until) - share(from), 0.6)} height="8" /></svg><span>${duration(until - from)}</span></div>`;
-  })}</div>${begun.length > 200 && html`<p class="quiet">The first 200 of ${begun.length} steps.</p>`}`;
+  })}</div>${begun.length > BARS && html`<p class="quiet">The first ${BARS} of ${begun.length} steps.</p>`}`;
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
+use onward::task::When;
 use onward::{Backoff, Name, NewTask, Priority, RetryPolicy};
 use serde_json::{Value, json};
 
@@ -76,7 +77,7 @@ pub(super) fn reminder(random: &mut Rng) -> anyhow::Result<NewTask> {
     let tenant = pick(random, &TENANTS);
     let after = Duration::from_secs(random.u64(600..30_000));
     let task = task("mail.remind", "mail", tenant, &json!({ "cart": order(random), "to": person(random) }))?;
-    Ok(NewTask { when: onward::When::After(after), ..task })
+    Ok(NewTask { when: When::After(after), ..task })
 }
 
 /// Draws the input of an order. A large one waits for a person.

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use onward::workflow::template::TemplateFile;
-use onward::{Engine, LimitScope, Name, NewTask, Rate, Scope, SetLimit, SetQueue};
+use onward::limits::{LimitScope, Rate, SetLimit};
+use onward::queues::{Scope, SetQueue};
+use onward::{Engine, Name, NewTask};
 use serde_json::json;
 
 use super::catalog::BUSY_TENANT;

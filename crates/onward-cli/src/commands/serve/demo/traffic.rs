@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use onward::{Dependencies, Engine, Name, NewTask, StoreReads as _, TaskId};
+use onward::task::Dependencies;
+use onward::{Engine, Name, NewTask, StoreReads as _, TaskId};
 use serde_json::json;
 
 use super::catalog;
