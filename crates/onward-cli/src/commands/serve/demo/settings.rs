@@ -1,4 +1,4 @@
-//! What the shop has before its first task: queues, limits, schedules and templates.
+//! The settings of the shop before its first task: queues, limits, schedules and templates.
 
 use std::time::Duration;
 
