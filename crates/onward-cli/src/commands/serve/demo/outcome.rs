@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 pub(super) struct Outcome {
     pub(super) takes: Duration,
     /// The number of parts after which the progress is reported.
-    pub(super) parts: u32,
+    pub(super) parts: u8,
     pub(super) end: Result<Value, Failure>,
 }
 

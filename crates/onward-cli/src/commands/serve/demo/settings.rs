@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use onward::workflow::template::TemplateFile;
 use onward::limits::{LimitScope, Rate, SetLimit};
 use onward::queues::{Scope, SetQueue};
+use onward::workflow::template::TemplateFile;
 use onward::{Engine, Name, NewTask};
 use serde_json::json;
 

@@ -75,11 +75,10 @@ async fn perform(context: Context) -> Result<Output, Failure> {
     }
     let payload: Value = serde_json::from_slice(context.payload()).unwrap_or_default();
     let Outcome { takes, parts, end } = decide(context.kind().as_str(), context.id().0, &payload, context.attempt());
-    for part in 0..parts {
-        tokio::time::sleep(takes / parts).await;
+    for part in 1..=parts {
+        tokio::time::sleep(takes / u32::from(parts)).await;
         if parts > 1 {
-            #[expect(clippy::cast_precision_loss, reason = "a few parts")]
-            context.progress_message((part + 1) as f32 / parts as f32, format!("part {} of {parts}", part + 1));
+            context.progress_message(f32::from(part) / f32::from(parts), format!("part {part} of {parts}"));
         }
     }
     Output::json(&end?)
