@@ -128,7 +128,8 @@ export function usePages(path, cursor) {
     measure(table, pages);
     const top = -(table.tBodies[0]?.getBoundingClientRect().top ?? 0);
     const before = `${pages.first}-${pages.last}`;
-    if (pages.look(top, innerHeight)) reading.current?.run();
+    // After a failure the next change of the store, or the user, causes another attempt.
+    if (pages.look(top, innerHeight) && !pages.error) reading.current?.run();
     if (before !== `${pages.first}-${pages.last}`) redraw();
   };
   useEffect(look, [version]);
