@@ -35,6 +35,8 @@ mod processes;
 mod prune;
 mod queue;
 mod reading;
+#[cfg(all(feature = "client", feature = "serve"))]
+mod remote;
 mod run;
 mod run_again;
 mod schedule;

@@ -93,6 +93,9 @@ operator POST /v1/orchestrations/{id}/resume
 operator POST /v1/orchestrations/{id}/terminate
 viewer GET /v1/events
 viewer GET /v1/overview
+viewer GET /v1/store
+viewer POST /v1/store:read
+operator POST /v1/store:apply
 viewer GET /v1/statistics
 viewer GET /v1/workers
 admin GET /v1/keys

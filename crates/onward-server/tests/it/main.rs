@@ -43,6 +43,8 @@ mod sessions;
 #[cfg(test)]
 mod stopping;
 #[cfg(test)]
+mod store;
+#[cfg(test)]
 mod submit;
 #[cfg(test)]
 mod tasks;

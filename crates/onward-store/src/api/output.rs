@@ -1,9 +1,11 @@
 //! Output of running tasks.
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// A stream to which an attempt writes its output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OutputStream {
     /// The standard output.
     Stdout,
@@ -41,7 +43,7 @@ impl OutputStream {
 }
 
 /// A piece of the output of an attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputPiece {
     /// The stream.
     pub stream: OutputStream,
@@ -50,7 +52,8 @@ pub struct OutputPiece {
     /// The number of bytes of output. It differs from the length of `bytes` where a
     /// [codec](crate::PayloadCodec) has encoded them.
     pub length: u32,
-    /// The output.
+    /// The output. Empty for a piece that [stands for the result](Self::of_result) and was not read
+    /// from a store.
     pub bytes: Bytes,
 }
 
@@ -64,6 +67,19 @@ impl OutputPiece {
         Self { stream, at, length, bytes }
     }
 
+    /// Creates a piece that stands for a whole stream of `length` bytes that the attempt also
+    /// returns as its result. A store keeps these bytes once, and reads them from the result.
+    #[must_use]
+    pub fn of_result(stream: OutputStream, length: u32) -> Self {
+        Self { stream, at: 0, length, bytes: Bytes::new() }
+    }
+
+    /// Returns true if the piece stands for the result.
+    #[must_use]
+    pub fn is_of_result(&self) -> bool {
+        self.length > 0 && self.bytes.is_empty()
+    }
+
     /// Returns the offset after the piece.
     #[must_use]
     pub fn end(&self) -> u64 {
@@ -72,7 +88,7 @@ impl OutputPiece {
 }
 
 /// The output of one stream of the last attempt that wrote any, from an offset on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskOutput {
     /// The number of the claim of that attempt. A reader that sees another number than before
     /// begins again at offset 0.

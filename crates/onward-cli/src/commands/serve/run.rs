@@ -71,7 +71,7 @@ async fn open(options: &GlobalOptions, is_demo: bool) -> anyhow::Result<(Option<
 fn file_of(location: &Location) -> Option<&Path> {
     match location {
         Location::File(path) => Some(path),
-        Location::Server(_) => None,
+        Location::Server(_) | Location::Http(_) => None,
     }
 }
 

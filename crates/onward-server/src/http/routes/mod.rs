@@ -23,6 +23,8 @@ mod runs;
 mod schedules;
 mod sessions;
 mod sign_in;
+mod store;
+mod store_access;
 mod submit;
 mod table;
 mod task_actions;

@@ -3,7 +3,7 @@
 use super::route::{Route, RouteInfo};
 use super::{
     audit, bulk, changes, dead, events, groups, health, inbox, keys, limits, metrics, orchestrations, overview, queues,
-    run_graph, runs, schedules, sessions, sign_in, submit, task_actions, tasks, templates,
+    run_graph, runs, schedules, sessions, sign_in, store, submit, task_actions, tasks, templates,
 };
 
 /// Returns all routes.
@@ -32,6 +32,7 @@ pub(crate) fn all_routes() -> Vec<Route> {
         keys::table(),
         sessions::table(),
         audit::table(),
+        store::table(),
     ]
     .into_iter()
     .flatten()

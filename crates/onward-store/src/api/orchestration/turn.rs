@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::hold::Hold;
 use super::message::Message;
@@ -243,7 +243,7 @@ pub struct ClaimedInstance {
 }
 
 /// A chunk of a history: the events that one turn appended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryChunk {
     /// The position of its first event, counted from 0.
     pub first: u64,
@@ -254,7 +254,7 @@ pub struct HistoryChunk {
 }
 
 /// The record of an orchestration: everything that a store keeps in addition to its task.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct InstanceRecord {
     /// The number of times that it started again ([`ContinueAsNew`](AfterTurn::ContinueAsNew)).
     pub generation: u32,
@@ -273,10 +273,10 @@ pub struct InstanceRecord {
     /// The names of the events for which it waits, as its last turn stated.
     /// [`bounds::AWAITED_CANCELLATION`](crate::bounds::AWAITED_CANCELLATION) stands for a request
     /// to cancel.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub awaits: Vec<Name>,
     /// The hold that prevents its turns.
-    #[serde(skip_serializing_if = "Hold::is_none")]
+    #[serde(default, skip_serializing_if = "Hold::is_none")]
     pub hold: Hold,
     /// The published status.
     pub status: Option<Bytes>,
