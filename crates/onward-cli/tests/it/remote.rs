@@ -373,7 +373,7 @@ fn a_key_may_do_what_its_role_may() {
     assert_eq!(served.sandbox.onward_as(&wrong, &["stats"]).code, Some(3));
 }
 
-/// Returns the versions of the guards of a limit, a queue and a schedule; 0 for one that is missing.
+/// Returns the versions of the guards of a limit, a queue and a schedule; 0 for a missing one.
 fn guard_versions(sandbox: &Sandbox) -> Vec<u64> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
