@@ -14,6 +14,7 @@ use crate::stores::on_every_store;
 on_every_store! {
     after_kill_9_the_same_command_resumes_and_repeats_no_finished_line,
     ctrl_c_stops_the_commands_keeps_the_work_and_prints_how_to_continue,
+    a_closed_terminal_stops_the_commands_and_keeps_the_work,
     a_continued_run_has_the_retries_of_its_own_command_line,
     a_second_ctrl_c_kills_a_command_that_does_not_stop,
     two_processes_with_the_same_run_share_its_lines_without_doubling,
@@ -57,6 +58,16 @@ fn after_kill_9_the_same_command_resumes_and_repeats_no_finished_line(sandbox: S
 fn ctrl_c_stops_the_commands_keeps_the_work_and_prints_how_to_continue(sandbox: Sandbox) {
     let (sandbox, running) = held(sandbox);
     running.signal(Signal::INT);
+    let ran = running.wait();
+    assert_eq!(ran.code, Some(130));
+    assert!(ran.stderr.contains("Run the same command on the same input to continue"), "{}", ran.stderr);
+    go_on(&sandbox);
+}
+
+/// Shows: B9, T21
+fn a_closed_terminal_stops_the_commands_and_keeps_the_work(sandbox: Sandbox) {
+    let (sandbox, running) = held(sandbox);
+    running.signal(Signal::HUP);
     let ran = running.wait();
     assert_eq!(ran.code, Some(130));
     assert!(ran.stderr.contains("Run the same command on the same input to continue"), "{}", ran.stderr);

@@ -10,6 +10,7 @@ on_every_store! {
     a_run_that_is_forgotten_leaves_no_line_behind,
     a_run_with_a_line_that_runs_is_not_forgotten,
     a_run_that_is_not_there_is_not_forgotten,
+    a_continued_run_remembers_its_lines_for_as_long_as_it_began_to,
     doctor_reports_lines_of_a_run_without_a_process,
 }
 
@@ -85,4 +86,20 @@ fn doctor_reports_lines_of_a_run_without_a_process(sandbox: Sandbox) {
         output.contains("2 lines of the run night (of `sh`)") && output.contains("onward each --forget night"),
         "{output}"
     );
+}
+
+fn a_continued_run_remembers_its_lines_for_as_long_as_it_began_to(sandbox: Sandbox) {
+    let each = |options: &[&str], last| {
+        let words = [&["each", "--name", "night"], options, &["--", "echo"]].concat();
+        sandbox.onward_with(&words, &numbers(last))
+    };
+    assert_eq!(each(&["--keep", "90d"], 1).stdout, "1\n");
+    let other = each(&["--keep", "1d"], 2);
+    assert_eq!((other.code, other.stdout.as_str()), (Some(2), ""), "{other:?}");
+    assert!(other.stderr.contains("--keep 1d00h: this run remembers its lines for 90d00h since"), "{}", other.stderr);
+    // Without the option, and with the same time, the run goes on.
+    assert_eq!([each(&[], 2).stdout, each(&["--keep", "90d"], 3).stdout], [numbers(2), numbers(3)]);
+    let again = each(&["--keep", "1d"], 3);
+    assert!(again.stderr.contains("remembers its lines for 90d"), "the line without the option, too: {again:?}");
+    assert_eq!(each(&["--keep", "1d", "--again"], 1).stdout, "1\n");
 }

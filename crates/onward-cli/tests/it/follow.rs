@@ -2,9 +2,10 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 
+use onward_store::rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::harness::Sandbox;
+use crate::harness::{Sandbox, numbers};
 use crate::stores::on_every_store;
 
 on_every_store! {
@@ -18,6 +19,22 @@ on_every_store! {
     of_long_output_the_beginning_and_the_end_are_shown,
     a_task_is_shown_with_the_end_of_its_standard_error,
     output_of_a_task_that_is_not_there_is_refused,
+    the_standard_output_of_a_command_that_completes_is_whole,
+}
+
+#[test]
+fn the_standard_output_of_a_command_is_stored_once() {
+    let sandbox = Sandbox::new();
+    submit(&sandbox, &[]);
+    work(&sandbox, "seq 20000; echo err >&2");
+    let connection = Connection::open(sandbox.path("onward.db")).unwrap();
+    let sum = |table: &str, column: &str| -> usize {
+        let sum = format!("SELECT coalesce(sum(length({column})), 0) FROM {table}");
+        connection.query_row(&sum, [], |row| row.get(0)).unwrap()
+    };
+    let output = numbers(20_000);
+    assert_eq!((sum("history", "result"), sum("output_piece", "bytes")), (output.len(), "err\n".len()));
+    assert_eq!(sandbox.onward(&["task", "output", "1"]).stdout, output);
 }
 
 fn submit(sandbox: &Sandbox, arguments: &[&str]) {
@@ -136,4 +153,17 @@ fn output_of_a_task_that_is_not_there_is_refused(sandbox: Sandbox) {
     }
     let none: Value = sandbox.json(&["task", "output", "1"]).remove(0);
     assert_eq!((&none["bytes"], &none["attempt"]), (&json!(0), &Value::Null));
+}
+
+fn the_standard_output_of_a_command_that_completes_is_whole(sandbox: Sandbox) {
+    submit(&sandbox, &[]);
+    // More than a worker keeps between two saves of output that is not the result.
+    work(&sandbox, "seq 150000; echo err >&2");
+    let output = numbers(150_000);
+    let task = sandbox.json(&["task", "show", "1"]).remove(0);
+    assert_eq!(task["output"]["stdout"], json!({ "bytes": output.len(), "cut": 0 }));
+    let ran = sandbox.onward(&["task", "follow", "1"]);
+    assert!(ran.stdout == output, "{} bytes instead of {}: {}", ran.stdout.len(), output.len(), ran.stderr);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), "err\n"));
+    assert_eq!(sandbox.onward(&["task", "follow", "1", "--tail", "2"]).stdout, "149999\n150000\n");
 }

@@ -396,7 +396,12 @@ fn an_orchestration_is_started_from_the_shell_once_for_each_key(sandbox: Sandbox
     let sandbox = with_orchestrations(sandbox);
     let start = ["orchestration", "start", "order", "--key", "B-2", "--payload", r#"{"id":"B-2","cents":5}"#];
     assert_eq!(sandbox.onward(&start).stdout, "orchestration 9 started\n");
-    assert_eq!(sandbox.onward(&start).stdout, "task 9 has the key already; nothing was changed\n");
+    let remedy = "give another --key, or --on-duplicate to replace it or to follow it";
+    let held = "orchestration 9 has the key `B-2`";
+    let again = sandbox.onward(&start).stdout;
+    assert_eq!(again, format!("{held} already, and no other was started; {remedy}\n"));
+    let rejected = sandbox.onward(&[&start[..], &["--on-duplicate", "reject"]].concat());
+    assert_eq!((rejected.code, rejected.stdout), (Some(1), format!("rejected: {held}; {remedy}\n")));
     work(&sandbox, false);
     assert_eq!(sandbox.json(&["orchestration", "status", "9"])[0]["values"]["cents"], 5);
 }
@@ -798,7 +803,9 @@ fn an_orchestration_is_started_with_a_signal_and_awaited_until_it_has_a_status(s
         sandbox.onward(&[&words[..], &[payload.as_str()]].concat())
     };
     assert_eq!(start("5").stdout, "orchestration 9 started\n");
-    assert_eq!(start("6").stdout, "task 9 has the key already; nothing was changed\n");
+    assert!(
+        start("6").stdout.contains(" already, and no other was started; the signal was sent to it; give another --key")
+    );
     assert_eq!(sandbox.json(&["orchestration", "show", "9"])[0]["instance"]["waiting"], 2);
     work(&sandbox, false);
     let output = sandbox.onward(&["orchestration", "wait", "9", "--status", "\"waiting for the parcel\""]);
@@ -818,7 +825,7 @@ fn a_reserved_key_starts_no_second_orchestration_after_the_end_of_the_first(sand
     work(&sandbox, false);
     assert_eq!(sandbox.json(&["orchestration", "show", "9"])[0]["state"], "completed");
     let again = sandbox.onward(&words[..7]);
-    assert_eq!(again.stdout, "task 9 has the key already; nothing was changed\n", "{}", again.stderr);
+    assert!(again.stdout.starts_with("orchestration 9, which is completed, has the key `"), "{again:?}");
 }
 
 /// Shows: D3

@@ -11,6 +11,7 @@ on_every_store! {
     the_same_command_again_prints_the_result_without_running_anything,
     after_kill_9_the_same_command_resumes_and_repeats_no_finished_step,
     ctrl_c_stops_the_scripts_and_prints_how_to_continue,
+    a_closed_terminal_stops_the_scripts_and_prints_how_to_continue,
     output_is_shown_while_the_script_runs_and_kept_with_its_task,
     a_failed_step_is_shown_with_its_error_and_retried_on_request,
     another_input_is_another_run,
@@ -76,12 +77,21 @@ fn after_kill_9_the_same_command_resumes_and_repeats_no_finished_step(sandbox: S
 
 /// Shows: B9
 fn ctrl_c_stops_the_scripts_and_prints_how_to_continue(sandbox: Sandbox) {
-    let running = held(&sandbox);
-    running.signal(Signal::INT);
+    stops_the_scripts_and_prints_how_to_continue(&sandbox, Signal::INT);
+}
+
+/// Shows: B9
+fn a_closed_terminal_stops_the_scripts_and_prints_how_to_continue(sandbox: Sandbox) {
+    stops_the_scripts_and_prints_how_to_continue(&sandbox, Signal::HUP);
+}
+
+fn stops_the_scripts_and_prints_how_to_continue(sandbox: &Sandbox, signal: Signal) {
+    let running = held(sandbox);
+    running.signal(signal);
     let ran = running.wait();
     assert_eq!(ran.code, Some(130), "{}", ran.stderr);
     assert!(ran.stderr.contains("the same command resumes where it stopped"), "{}", ran.stderr);
-    go_on(&sandbox);
+    go_on(sandbox);
 }
 
 /// Shows: B9

@@ -52,7 +52,8 @@ pub struct OutputPiece {
     /// The number of bytes of output. It differs from the length of `bytes` where a
     /// [codec](crate::PayloadCodec) has encoded them.
     pub length: u32,
-    /// The output.
+    /// The output. Empty for a piece that [stands for the result](Self::of_result) and was not read
+    /// from a store.
     pub bytes: Bytes,
 }
 
@@ -64,6 +65,19 @@ impl OutputPiece {
         // A longer piece is rejected for its length.
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         Self { stream, at, length, bytes }
+    }
+
+    /// Creates a piece that stands for a whole stream of `length` bytes that the attempt also
+    /// returns as its result. A store keeps these bytes once, and reads them from the result.
+    #[must_use]
+    pub fn of_result(stream: OutputStream, length: u32) -> Self {
+        Self { stream, at: 0, length, bytes: Bytes::new() }
+    }
+
+    /// Returns true if the piece stands for the result.
+    #[must_use]
+    pub fn is_of_result(&self) -> bool {
+        self.length > 0 && self.bytes.is_empty()
     }
 
     /// Returns the offset after the piece.

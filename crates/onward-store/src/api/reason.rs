@@ -83,6 +83,15 @@ pub enum WaitReason {
         /// The time until it allows another start.
         next: Duration,
     },
+    /// The limit lets the task start, but other tasks that share the limit can use it up first:
+    /// tasks of other kinds, groups or affinity keys of its queue that go before it, or tasks of
+    /// other queues.
+    Contended {
+        /// The scope on which the limit was set.
+        limit_on: LimitScope,
+        /// The number of tasks that the limit lets start now.
+        room: u64,
+    },
     /// The task is reserved for the session that last ran its [affinity
     /// key](crate::NewTask::affinity).
     Reserved {
@@ -218,6 +227,10 @@ impl fmt::Display for WaitReason {
                 f,
                 "{limit_on} may start {} tasks in {:?}, and the next in {next:?}; it waits for that, or for a higher rate",
                 rate.tasks, rate.per
+            ),
+            Self::Contended { limit_on, room } => write!(
+                f,
+                "the limit on {limit_on} has room for {room} more now, and tasks that share it can go first; it waits for their ends, or for a higher limit"
             ),
             Self::Reserved { session, until } => write!(
                 f,

@@ -218,6 +218,10 @@ pub enum Write {
     /// that is not before the end of what the attempt appended to the stream. Bytes between that
     /// end and the offset count as cut. A piece that was appended already is accepted and changes
     /// nothing. Returns [`Done`](crate::Outcome::Done).
+    ///
+    /// A piece [of the result](OutputPiece::of_result) replaces all of its stream. Write it in one
+    /// [`All`](Self::All) with the [`Complete`](Self::Complete) that has the result. Readers receive
+    /// the result in its place, and nothing where the task has none, as after a retry.
     #[serde(skip)]
     AppendOutput {
         /// The lease of the attempt.

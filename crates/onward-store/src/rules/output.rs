@@ -5,13 +5,24 @@ use crate::api::output::OutputPiece;
 use crate::bounds::{OUTPUT_APPEND_BYTES, OUTPUT_ENCODED_BYTES, OUTPUT_END_BYTES};
 
 /// Returns whether a piece must be appended to a stream that ends at `end`; false if it was
-/// appended before.
+/// appended before. A piece that stands for the result is always appended, in place of the stream.
 ///
 /// # Errors
 /// If the piece is empty, too large or too far along the stream, or if only a part of it was
-/// appended before.
+/// appended before. If it stands for a result that is shorter than the stream.
 pub fn appends(piece: &OutputPiece, end: u64) -> Result<bool, Refusal> {
     let stream = piece.stream.as_str();
+    if piece.is_of_result() {
+        return if piece.at == 0 && piece.end() >= end {
+            Ok(true)
+        } else {
+            Err(Refusal::Invalid(format!(
+                "a piece stands for {} bytes of a result from offset {}, and {end} bytes of {stream} were appended; \
+                 let it begin at 0 and stand for the whole stream",
+                piece.length, piece.at
+            )))
+        };
+    }
     if piece.length == 0 || piece.length as usize > OUTPUT_APPEND_BYTES || piece.bytes.len() > OUTPUT_ENCODED_BYTES {
         return Err(Refusal::Invalid(format!(
             "a piece of {stream} has {} bytes ({} encoded); append 1 to {OUTPUT_APPEND_BYTES} bytes at a time \
@@ -78,6 +89,14 @@ mod tests {
     #[test]
     fn an_empty_and_a_large_piece_are_refused() {
         assert!([0, OUTPUT_APPEND_BYTES + 1].iter().all(|length| appends(&piece(0, *length), 0).is_err()));
+    }
+
+    #[test]
+    fn a_piece_that_stands_for_the_result_replaces_a_stream_that_is_no_longer() {
+        let result = OutputPiece::of_result(OutputStream::Stdout, 9_000_000);
+        assert_eq!([0, 4, 9_000_000].map(|end| appends(&result, end)), [Ok(true), Ok(true), Ok(true)]);
+        assert!(appends(&result, 9_000_001).is_err());
+        assert!(appends(&OutputPiece { at: 1, ..result }, 1).is_err());
     }
 
     #[test]

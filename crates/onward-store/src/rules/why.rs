@@ -14,7 +14,7 @@ use crate::api::task::{SessionId, TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::api::write::Scope;
 use crate::bounds::NAMED_WORKERS;
-use crate::rules::limit::Bucket;
+use crate::rules::limit::{self, Bucket};
 use crate::rules::session::may_take;
 
 /// The facts about a task from which its reasons are derived.
@@ -47,6 +47,9 @@ pub struct WaitFacts {
     pub pauses: Vec<(Scope, Option<Timestamp>)>,
     /// The limits that apply to it.
     pub limits: Vec<LimitUse>,
+    /// The scope of a limit that tasks of other sub-queues can use up before it starts, although it
+    /// is the first of its own.
+    pub contended: Option<LimitScope>,
     /// The session for which its sub-queue is reserved, and until when.
     pub reserved: Option<(SessionId, Timestamp)>,
     /// The number of tasks of its queue, kind, group and affinity key that go before it, counted up
@@ -149,6 +152,9 @@ fn without_expiry(facts: &WaitFacts, now: Timestamp, steady: Duration) -> Vec<Wa
     }
     if facts.groups_ahead > 0 {
         reasons.push(WaitReason::Turn { groups: facts.groups_ahead });
+    }
+    if may_start {
+        reasons.extend(contended(facts, steady));
     }
     let workers = Workers::of(facts, may_start.then(|| elapsed(facts.run_at, now)));
     if !lacks_code {
@@ -310,6 +316,18 @@ fn serves(record: &SessionRecord, facts: &WaitFacts) -> bool {
     }
 }
 
+/// Returns the limit that tasks of other sub-queues can use up first.
+fn contended(facts: &WaitFacts, steady: Duration) -> Option<WaitReason> {
+    let contended = facts.contended.as_ref()?;
+    let is_meant = |usage: &&LimitUse| match (&usage.scope, contended) {
+        (LimitScope::Groups(_), LimitScope::Group(_)) => true,
+        (scope, contended) => scope == contended,
+    };
+    let LimitUse { scope, limit, running, bucket } = facts.limits.iter().find(is_meant)?;
+    let room = limit::room(*limit, *running, *bucket, steady) as u64;
+    Some(WaitReason::Contended { limit_on: scope.clone(), room })
+}
+
 fn limit_reasons(usage: &LimitUse, steady: Duration) -> Vec<WaitReason> {
     let LimitUse { scope, limit, running, bucket } = usage;
     let mut reasons = Vec::new();
@@ -353,6 +371,7 @@ mod tests {
             aggregated: None,
             pauses: Vec::new(),
             limits: Vec::new(),
+            contended: None,
             reserved: None,
             ahead: 0,
             groups_ahead: 0,
@@ -571,6 +590,20 @@ mod tests {
         let sessions = vec![busy(&worker("all", Served::default()), 1)];
         let facts = WaitFacts { sessions, pauses: vec![(Scope::All, None)], ..facts() };
         assert_eq!(reasons(&facts, NOW, Duration::ZERO), [WaitReason::Paused { scope: Scope::All, until: None }]);
+    }
+
+    #[test]
+    fn a_limit_that_others_can_use_up_is_named_with_its_room_if_nothing_else_holds_the_task_back() {
+        let limit = |concurrency| Limit { concurrency: Some(concurrency), ..Limit::default() };
+        let usage = |scope, limit| LimitUse { scope, limit, running: 1, bucket: Bucket::default() };
+        let groups = LimitScope::Groups("a".to_owned());
+        let limits = vec![usage(LimitScope::All, limit(9)), usage(groups.clone(), limit(3))];
+        let contended = WaitFacts { limits, contended: Some(LimitScope::Group(name("ab"))), ..facts() };
+        let reason = WaitReason::Contended { limit_on: groups, room: 2 };
+        assert_eq!(reasons(&contended, NOW, Duration::ZERO), [reason]);
+        let pauses = vec![(Scope::All, None)];
+        let paused = reasons(&WaitFacts { pauses, ..contended }, NOW, Duration::ZERO);
+        assert_eq!(paused, [WaitReason::Paused { scope: Scope::All, until: None }]);
     }
 
     #[test]

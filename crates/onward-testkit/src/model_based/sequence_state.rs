@@ -64,6 +64,10 @@ impl SequenceState {
             }
             Operation::RecordIo { lease, io } => Write::RecordIo { lease: self.lease(lease), io },
             Operation::AppendOutput { lease, stream, at, units } => self.append_output(lease, (stream, at, units)),
+            Operation::OutputIsResult { lease, stream, length } => {
+                let piece = OutputPiece::of_result(stream, length);
+                Write::AppendOutput { lease: self.lease(lease), piece }
+            }
             Operation::Cancel(task) => Write::Cancel { task: self.task(task) },
             Operation::Retry(task) => Write::Retry { task: self.task(task) },
             Operation::RunNow(task) => Write::RunNow { task: self.task(task) },

@@ -92,6 +92,12 @@ pub enum Operation {
         at: u64,
         units: usize,
     },
+    /// Appends a piece that stands for the result.
+    OutputIsResult {
+        lease: Pick,
+        stream: OutputStream,
+        length: u32,
+    },
     Cancel(Pick),
     Retry(Pick),
     RunNow(Pick),

@@ -7,6 +7,10 @@ use super::wire::output::Output;
 /// The length of a greeting, in bytes.
 pub(crate) const GREETING_BYTES: usize = 64;
 
+/// The size of signature and version, with which a greeting begins. A peer that has them sends the
+/// rest of its own greeting.
+pub(crate) const GREETING_BEGINNING: usize = 12;
+
 const SIGNATURE_START: u8 = 0xFF;
 const SIGNATURE_END: u8 = 0x7F;
 const MAJOR: u8 = 3;

@@ -112,6 +112,8 @@ mod wire;
 pub use connection::Connection;
 pub use error::{Error, Result};
 pub use event::{Event, Peer};
+#[cfg(feature = "tokio")]
+pub(crate) use greeting::{GREETING_BEGINNING, GREETING_BYTES};
 pub use identity::Identity;
 pub use limits::Limits;
 pub use mechanism::{Credentials, Entropy, KeyPair, Password, PublicKey, SecretKey, Security};

@@ -46,6 +46,10 @@ pub const RECONNECT_LONGEST: Duration = Duration::from_secs(5);
 /// Then the client takes it for a refusal.
 pub const UNANSWERED_HANDSHAKES: u32 = 3;
 
+/// The time for which a client that greets in steps waits for the greeting of the server, before it
+/// sends the rest of its own.
+pub const GREETING_STEP: Duration = Duration::from_secs(1);
+
 /// The default time limit of one attempt to connect a stream.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use onward_store::{AfterFailure, Claim, Lease, OpenSession, Outcome, OutputPiece, SessionId, Write};
+use onward_store::{AfterFailure, Claim, Lease, OpenSession, Outcome, OutputPiece, OutputStream, SessionId, Write};
 use tokio::sync::oneshot;
 
 use super::outbox::{OutboxReply, QueuedWrite};
@@ -64,17 +64,26 @@ impl WriteBatch {
     /// an attempt whose end is already written.
     pub(crate) fn end(&mut self, ended: EndedAttempt) -> Option<EndedAttempt> {
         let Some(end) = write_of(&ended) else { return Some(ended) };
-        self.report(&ended.attempt);
+        let piece = piece_of_result(&ended);
+        // The standard output is written once, as the result.
+        let streams = if piece.is_some() { &[OutputStream::Stderr][..] } else { &OutputStream::ALL };
+        self.report_progress(&ended.attempt);
+        self.append_output(&ended.attempt, streams);
         let io = ended.attempt.io.now();
         if !io.is_none() {
             self.add(Write::RecordIo { lease: ended.attempt.task.lease, io }, PendingWrite::RecordIo);
         }
-        self.add(with_spawned(end, &ended), PendingWrite::AttemptEnd(ended));
+        self.add(with_spawned(end, &ended, piece), PendingWrite::AttemptEnd(ended));
         None
     }
 
     /// Saves the progress and the output of an attempt, if they changed.
     pub(crate) fn report(&mut self, attempt: &Arc<Attempt>) {
+        self.report_progress(attempt);
+        self.append_output(attempt, &OutputStream::ALL);
+    }
+
+    fn report_progress(&mut self, attempt: &Arc<Attempt>) {
         let lease = attempt.task.lease;
         if attempt.progress.take_unsaved() {
             let report = Write::Report {
@@ -85,8 +94,11 @@ impl WriteBatch {
             };
             self.add(report, PendingWrite::Report(Arc::clone(attempt)));
         }
-        for piece in attempt.output.take() {
-            let append = Write::AppendOutput { lease, piece: piece.clone() };
+    }
+
+    fn append_output(&mut self, attempt: &Arc<Attempt>, streams: &[OutputStream]) {
+        for piece in attempt.output.take(streams) {
+            let append = Write::AppendOutput { lease: attempt.task.lease, piece: piece.clone() };
             self.add(append, PendingWrite::Output(Arc::clone(attempt), piece));
         }
     }
@@ -152,9 +164,15 @@ impl PendingWrite {
     }
 }
 
-/// Returns a successful end together with the tasks that the handler has spawned, as one atomic
-/// write.
-fn with_spawned(end: Write, ended: &EndedAttempt) -> Write {
+/// Returns a piece that stands for the standard output of an attempt whose result is that output.
+fn piece_of_result(ended: &EndedAttempt) -> Option<OutputPiece> {
+    let AttemptEnd::Complete(Some(result)) = &ended.end else { return None };
+    ended.attempt.output.piece_of_result(result).filter(|_| ended.planned.is_none())
+}
+
+/// Returns a successful end together with the tasks that the handler has spawned and the piece that
+/// stands for its result, as one atomic write.
+fn with_spawned(end: Write, ended: &EndedAttempt, piece: Option<OutputPiece>) -> Write {
     let spawned = match ended.end {
         AttemptEnd::Complete(_) | AttemptEnd::AwaitChildren(_) | AttemptEnd::AwaitCompletion(_) => {
             ended.attempt.spawned.all()
@@ -165,11 +183,12 @@ fn with_spawned(end: Write, ended: &EndedAttempt) -> Write {
         | AttemptEnd::ConfirmCancel(_)
         | AttemptEnd::Finished => Vec::new(),
     };
-    if spawned.is_empty() {
+    if spawned.is_empty() && piece.is_none() {
         return end;
     }
     let submits = spawned.into_iter().map(|new| Write::Submit(Box::new(new)));
-    Write::All(submits.chain([end]).collect())
+    let append = piece.map(|piece| Write::AppendOutput { lease: ended.attempt.task.lease, piece });
+    Write::All(submits.chain(append).chain([end]).collect())
 }
 
 fn release(lease: Lease) -> Write {

@@ -249,6 +249,28 @@ impl Context {
         }
     }
 
+    /// Declares that the result of this attempt is its whole standard output, if it completes. The
+    /// store then keeps these bytes once, as the result, and readers of the output receive them
+    /// from there: a long output is not cut in its middle. A retry of the completed task removes
+    /// its result, and with it this output.
+    ///
+    /// The declaration is ignored where it is wrong as far as the engine can see, and where the
+    /// attempt [finishes](Self::finish) in a transaction of its own.
+    ///
+    /// ```
+    /// # use onward::task::OutputStream;
+    /// # use onward::{Context, Failure};
+    /// async fn list(context: Context) -> Result<String, Failure> {
+    ///     let lines = "one\ntwo\n".to_owned();
+    ///     context.output(OutputStream::Stdout, &lines);
+    ///     context.result_is_output();
+    ///     Ok(lines)
+    /// }
+    /// ```
+    pub fn result_is_output(&self) {
+        self.attempt.output.declare_result();
+    }
+
     /// Returns the bytes that the submitter expects an attempt to move.
     #[must_use]
     pub fn expected_io(&self) -> Io {

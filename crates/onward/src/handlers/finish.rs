@@ -4,7 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use onward_store::rusqlite::{Connection, Transaction, TransactionBehavior};
-use onward_store::{AppliedInTransaction, SqliteStore, Write};
+use onward_store::{AppliedInTransaction, OutputStream, SqliteStore, Write};
 
 use super::attempt::Attempt;
 use super::context::Context;
@@ -161,7 +161,7 @@ impl Context {
         let spawned = self.attempt.spawned.all().into_iter().map(|new| Write::Submit(Box::new(new)));
         // The pieces stay unsaved, because the transaction may be rolled back. A store ignores a
         // piece that it has.
-        let unsaved = self.attempt.output.take();
+        let unsaved = self.attempt.output.take(&OutputStream::ALL);
         unsaved.iter().for_each(|piece| self.attempt.output.put_back(piece.clone()));
         let appended = unsaved.into_iter().map(|piece| Write::AppendOutput { lease, piece });
         // The completion is last, because the writes before it need the lease.

@@ -20,6 +20,8 @@ struct Streams {
     buffers: [Buffer; 2],
     /// Pieces that could not be saved.
     unsaved: VecDeque<OutputPiece>,
+    /// True if the result of the attempt is its standard output.
+    is_result: bool,
 }
 
 /// The bytes of one stream since it was last saved: the first ones, and the last ones.
@@ -44,15 +46,35 @@ impl LiveOutput {
         true
     }
 
-    /// Removes and returns the unsaved output, in the order in which it is to be appended.
-    pub(crate) fn take(&self) -> Vec<OutputPiece> {
+    /// Removes and returns the unsaved output of streams, in the order in which it is to be
+    /// appended.
+    pub(crate) fn take(&self, of: &[OutputStream]) -> Vec<OutputPiece> {
         let Some(streams) = self.0.get() else { return Vec::new() };
         let mut streams = lock(streams);
-        let mut pieces = Vec::from(std::mem::take(&mut streams.unsaved));
-        for stream in OutputStream::ALL {
-            streams.buffers[position(stream)].take(stream, &mut pieces);
+        let unsaved = std::mem::take(&mut streams.unsaved);
+        let (pieces, kept): (Vec<_>, Vec<_>) = unsaved.into_iter().partition(|piece| of.contains(&piece.stream));
+        streams.unsaved = kept.into();
+        let mut pieces = pieces;
+        for stream in of {
+            streams.buffers[position(*stream)].take(*stream, &mut pieces);
         }
         pieces
+    }
+
+    /// Declares that the result of the attempt is its standard output.
+    pub(crate) fn declare_result(&self) {
+        lock(self.0.get_or_init(Box::default)).is_result = true;
+    }
+
+    /// Returns a piece that stands for the whole standard output, if `result` is declared to be
+    /// that, and is as far as it can be compared. The unsaved output stays, because the store may
+    /// reject the result.
+    pub(crate) fn piece_of_result(&self, result: &[u8]) -> Option<OutputPiece> {
+        let streams = lock(self.0.get()?);
+        let stdout = &streams.buffers[position(OutputStream::Stdout)];
+        let length = u32::try_from(result.len()).ok().filter(|length| *length > 0)?;
+        let is_same = u64::from(length) == stdout.end && stdout.is_end_of(result);
+        (streams.is_result && is_same).then(|| OutputPiece::of_result(OutputStream::Stdout, length))
     }
 
     /// Returns true if there is unsaved output.
@@ -83,6 +105,12 @@ impl Buffer {
         let excess = (self.last.len() + rest.len()).saturating_sub(OUTPUT_BUFFER_BYTES / 2);
         self.last.drain(..excess);
         self.last.extend(rest);
+    }
+
+    /// Returns true if the first unsaved bytes are at their offset in `whole`.
+    fn is_end_of(&self, whole: &[u8]) -> bool {
+        let unsaved = usize::try_from(self.at).ok().and_then(|at| whole.get(at..));
+        unsaved.is_some_and(|unsaved| unsaved.starts_with(&self.first))
     }
 
     fn take(&mut self, stream: OutputStream, pieces: &mut Vec<OutputPiece>) {
@@ -120,7 +148,7 @@ mod tests {
     /// Returns stream, offset and text of each piece.
     fn taken(output: &LiveOutput) -> Vec<(OutputStream, u64, String)> {
         let text = |piece: &OutputPiece| String::from_utf8_lossy(&piece.bytes).into_owned();
-        output.take().iter().map(|piece| (piece.stream, piece.at, text(piece))).collect()
+        output.take(&OutputStream::ALL).iter().map(|piece| (piece.stream, piece.at, text(piece))).collect()
     }
 
     #[test]
@@ -138,7 +166,7 @@ mod tests {
         let output = LiveOutput::default();
         (0..10).for_each(|_| _ = output.append(Stdout, &[b'a'; OUTPUT_BUFFER_BYTES / 4]));
         output.append(Stdout, b"end");
-        let pieces = output.take();
+        let pieces = output.take(&OutputStream::ALL);
         let kept: usize = pieces.iter().map(|piece| piece.bytes.len()).sum();
         let last = pieces.last().unwrap();
         assert_eq!((kept, pieces[0].at), (OUTPUT_BUFFER_BYTES, 0));
@@ -150,14 +178,38 @@ mod tests {
     fn a_piece_is_never_larger_than_the_store_accepts() {
         let output = LiveOutput::default();
         output.append(Stdout, &[b'a'; OUTPUT_BUFFER_BYTES]);
-        assert!(output.take().iter().all(|piece| piece.bytes.len() <= OUTPUT_APPEND_BYTES));
+        assert!(output.take(&OutputStream::ALL).iter().all(|piece| piece.bytes.len() <= OUTPUT_APPEND_BYTES));
+    }
+
+    #[test]
+    fn a_declared_result_stands_for_the_standard_output_if_it_is_that() {
+        let output = LiveOutput::default();
+        output.append(Stdout, b"one ");
+        output.take(&[Stdout]);
+        output.append(Stdout, b"two");
+        assert_eq!(output.piece_of_result(b"one two"), None, "it is not declared");
+        output.declare_result();
+        let others = [&b"one too"[..], b"one two ", b"two", b""];
+        assert_eq!(others.map(|other| output.piece_of_result(other)), [const { None }; 4]);
+        assert_eq!(output.piece_of_result(b"one two"), Some(OutputPiece::of_result(Stdout, 7)));
+        assert_eq!(taken(&output), [(Stdout, 4, "two".into())], "a store may reject the result");
+    }
+
+    #[test]
+    fn one_stream_is_taken_without_the_other() {
+        let output = LiveOutput::default();
+        output.append(Stdout, b"out");
+        output.take(&[Stdout]).into_iter().for_each(|piece| output.put_back(piece));
+        output.append(Stderr, b"err");
+        assert_eq!(output.take(&[Stderr]).iter().map(|piece| piece.stream).collect::<Vec<_>>(), [Stderr]);
+        assert_eq!(taken(&output), [(Stdout, 0, "out".into())]);
     }
 
     #[test]
     fn a_piece_that_was_not_saved_comes_before_later_ones() {
         let output = LiveOutput::default();
         output.append(Stdout, b"one");
-        output.take().into_iter().for_each(|piece| output.put_back(piece));
+        output.take(&OutputStream::ALL).into_iter().for_each(|piece| output.put_back(piece));
         output.append(Stdout, b"two");
         assert_eq!(taken(&output), [(Stdout, 0, "one".into()), (Stdout, 3, "two".into())]);
     }

@@ -13,6 +13,9 @@ on_every_store! {
     output_is_saved_with_the_end_of_the_attempt,
     output_of_a_failed_attempt_is_replaced_by_that_of_the_next,
     a_handler_without_output_leaves_none,
+    a_result_that_is_the_output_is_stored_once,
+    output_that_is_declared_the_result_and_is_not_stays_what_it_is,
+    output_of_an_attempt_whose_result_is_too_large_stays,
 }
 
 async fn text(engine: &Engine, task: TaskId, stream: OutputStream) -> String {
@@ -85,4 +88,73 @@ async fn a_handler_without_output_leaves_none(store: TestStore) {
     let task = submit(&engine, "write").await;
     engine.run_until_idle().await.unwrap();
     assert_eq!(engine.store().task_output(task, Stdout, 0, 1).await.unwrap(), None);
+}
+
+/// Registers a handler that declares its standard output to be its result, which is `result`.
+fn declaring(engine: &Engine, gate: &Gate, output: &'static str, result: &'static str) {
+    let gate = gate.clone();
+    engine.handle("write", move |context: Context| {
+        let gate = gate.clone();
+        async move {
+            context.output(Stdout, output);
+            gate.pass().await;
+            context.output(Stdout, output);
+            context.result_is_output();
+            Ok::<_, Failure>(result)
+        }
+    });
+}
+
+/// Returns the pieces of the standard output as the store keeps them, and the result.
+async fn pieces(engine: &Engine, task: TaskId) -> (usize, String) {
+    let output = engine.store().task_output(task, Stdout, 0, usize::MAX).await.unwrap();
+    let record = engine.store().task(task).await.unwrap().unwrap();
+    let result = record.result.as_deref().map(|result| String::from_utf8(result.to_vec()).unwrap());
+    (output.map_or(0, |output| output.pieces.len()), result.unwrap_or_default())
+}
+
+async fn a_result_that_is_the_output_is_stored_once(store: TestStore) {
+    let (engine, gate) = (store.engine().await, Gate::new());
+    declaring(&engine, &gate, "half,", "half,half,");
+    let task = submit(&engine, "write").await;
+    let mut changes = engine.store().changes();
+    let run = start(&engine);
+    gate.entered(1).await;
+    store.clock.advance(SECOND * 2);
+    while text(&engine, task, Stdout).await.is_empty() {
+        changes.changed().await.unwrap();
+    }
+    assert_eq!(text(&engine, task, Stdout).await, "half,");
+    gate.open(1);
+    stop(&engine, run).await;
+    assert_eq!(text(&engine, task, Stdout).await, "half,half,");
+    // One piece in place of the one that was saved and the rest: it is the result.
+    assert_eq!(pieces(&engine, task).await, (1, "half,half,".to_owned()));
+}
+
+async fn output_that_is_declared_the_result_and_is_not_stays_what_it_is(store: TestStore) {
+    let (engine, gate) = (store.engine().await, Gate::new());
+    declaring(&engine, &gate, "half,", "half,HALF,");
+    let task = submit(&engine, "write").await;
+    gate.open(1);
+    engine.run_until_idle().await.unwrap();
+    assert_eq!(text(&engine, task, Stdout).await, "half,half,");
+    assert_eq!(pieces(&engine, task).await.1, "half,HALF,");
+}
+
+async fn output_of_an_attempt_whose_result_is_too_large_stays(store: TestStore) {
+    let engine = store.engine().await;
+    let large = "x".repeat(engine.store().info().payload_limit + 1);
+    engine.handle("write", move |context: Context| {
+        let large = large.clone();
+        async move {
+            context.output(Stdout, &large);
+            context.result_is_output();
+            Ok::<_, Failure>(large)
+        }
+    });
+    let task = submit(&engine, "write").await;
+    engine.run_until_idle().await.unwrap();
+    assert_eq!(state(&store, task).await, TaskState::Failed);
+    assert!(text(&engine, task, Stdout).await.starts_with("xxx"));
 }

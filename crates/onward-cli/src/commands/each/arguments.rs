@@ -61,9 +61,10 @@ pub(crate) struct Arguments {
     /// Retry the lines that failed in an earlier run
     #[arg(long)]
     pub(super) retry_failed: bool,
-    /// Time for which finished lines are remembered
-    #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration, default_value = "30d")]
-    pub(super) keep: Duration,
+    /// Time for which finished lines are remembered; default: 30d, or that of the run that is
+    /// continued
+    #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
+    pub(super) keep: Option<Duration>,
     /// Number of commands that run at once: 4, or 50% of the cores
     #[arg(long, short, value_name = "COUNT", default_value = "100%")]
     jobs: Jobs,

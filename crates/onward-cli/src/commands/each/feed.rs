@@ -76,7 +76,7 @@ impl Feed {
     pub(super) async fn submit(&mut self, lines: Vec<Line>) -> anyhow::Result<Vec<SubmittedLine>> {
         let numbers: Vec<u64> = lines.iter().map(|line| line.number).collect();
         let task = |(position, line)| {
-            let task = self.identity.task(line, position == 0, &self.arguments);
+            let task = self.identity.task(line, position == 0);
             task.map(|task| Write::Submit(Box::new(task)))
         };
         let writes = (self.submitted..).zip(lines).map(task).collect::<anyhow::Result<Vec<_>>>()?;

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
 
 use anyhow::Context;
 use onward_store::bounds::{EACH_KIND, EACH_QUEUE_PREFIX};
@@ -13,6 +14,7 @@ use sha2::{Digest, Sha256};
 use super::arguments::Arguments;
 use crate::exit_code::wrong_usage;
 use crate::input::{Line, Lines};
+use crate::output::duration_text;
 
 /// The bytes of a SHA-256 that identify a run or a line. With a million runs, the probability of a
 /// collision is below 10⁻¹⁷.
@@ -29,7 +31,12 @@ pub(super) struct Identity {
     /// True if the user named the run. A name does not identify the command, so each line has the
     /// tag. Otherwise only the first line has it.
     is_named: bool,
+    /// The time for which finished lines are remembered.
+    keep: Duration,
 }
+
+/// The time for which a new run remembers finished lines by default.
+const KEEP: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// The tag that identifies the command of a line.
 pub(super) const COMMAND_TAG: &str = "command";
@@ -42,7 +49,7 @@ impl Identity {
     pub(super) fn named(name: &str, arguments: &Arguments) -> anyhow::Result<Self> {
         let queue = Name::new(format!("{EACH_QUEUE_PREFIX}{name}"));
         let queue = queue.map_err(|error| wrong_usage(format!("--name {name:?}: {error}")))?;
-        Ok(Self { run: name.to_owned(), queue, command: command_tag(arguments), is_named: true })
+        Ok(Self { run: name.to_owned(), queue, command: command_tag(arguments), is_named: true, keep: keep(arguments) })
     }
 
     /// Returns the identity of an unnamed run, and the number of lines. The identity is a digest of
@@ -61,7 +68,7 @@ impl Identity {
         }
         let run = text(digest);
         let queue = Name::new(format!("{EACH_QUEUE_PREFIX}{run}"))?;
-        Ok((Self { run, queue, command: command_tag(arguments), is_named: false }, count))
+        Ok((Self { run, queue, command: command_tag(arguments), is_named: false, keep: keep(arguments) }, count))
     }
 
     /// Returns the name or digest.
@@ -74,6 +81,25 @@ impl Identity {
         &self.queue
     }
 
+    /// Continues the run that a task belongs to, which remembers its lines for as long as it began
+    /// to.
+    ///
+    /// # Errors
+    /// If the user asks for another time. The lines that the run has finished would not have it.
+    pub(super) fn continue_from(&mut self, task: &TaskRecord, asked: Option<Duration>) -> anyhow::Result<()> {
+        let begun = task.keep_key_for;
+        if let Some(asked) = asked.filter(|asked| *asked != begun) {
+            return Err(wrong_usage(format!(
+                "--keep {}: this run remembers its lines for {} since it began, and those that it has finished would \
+                 stay so; leave --keep out, or start the run again with --again",
+                duration_text(asked),
+                duration_text(begun)
+            )));
+        }
+        self.keep = begun;
+        Ok(())
+    }
+
     /// Returns the program of a task's command, if that command differs from the command of this
     /// process.
     pub(super) fn other_command<'t>(&self, task: &'t TaskRecord) -> Option<&'t str> {
@@ -82,14 +108,14 @@ impl Identity {
     }
 
     /// Returns the task of a line. `is_first` is true for the first line of the run.
-    pub(super) fn task(&self, line: Line, is_first: bool, arguments: &Arguments) -> anyhow::Result<NewTask> {
+    pub(super) fn task(&self, line: Line, is_first: bool) -> anyhow::Result<NewTask> {
         let mut task = NewTask::new(EACH_KIND)?;
         let digest = text(Sha256::new_with_prefix(&line.text));
         task.queue = self.queue.clone();
         task.unique = Some(UniqueKey {
             key: format!("{}:{}:{digest}", self.run, line.number),
             on_duplicate: OnDuplicate::Skip,
-            keep_for: arguments.keep,
+            keep_for: self.keep,
         });
         if self.is_named || is_first {
             task.tags.set(COMMAND_TAG, self.command.as_str());
@@ -97,6 +123,10 @@ impl Identity {
         task.payload = line.text;
         Ok(task)
     }
+}
+
+fn keep(arguments: &Arguments) -> Duration {
+    arguments.keep.unwrap_or(KEEP)
 }
 
 /// Returns the number of the line in the key of its task.

@@ -45,12 +45,19 @@ pub(super) fn open(arguments: &Arguments) -> anyhow::Result<OpenedRun> {
     Ok(OpenedRun { identity, batches: input::read_in_background(lines)?, total })
 }
 
-/// Rejects a named run whose lines belong to another command. Otherwise the lines that the other
-/// command finished would count as finished by this one.
-pub(super) async fn check_command(store: &dyn Store, identity: &Identity) -> anyhow::Result<()> {
+/// Continues a run if the store has lines of it. Rejects another `--keep` than that of the run, and
+/// a named run whose lines belong to another command, unless the user allows that. Otherwise the
+/// lines that the other command finished would count as finished by this one.
+pub(super) async fn continue_run(
+    store: &dyn Store,
+    identity: &mut Identity,
+    arguments: &Arguments,
+) -> anyhow::Result<()> {
     let filter = TaskFilter { queue: Some(identity.queue().clone()), ..TaskFilter::default() };
-    let newest = store.tasks(filter, Page { before: None, limit: 1 }).await?.tasks.pop();
-    let Some(program) = newest.as_ref().and_then(|task| identity.other_command(task)) else { return Ok(()) };
+    let Some(newest) = store.tasks(filter, Page { before: None, limit: 1 }).await?.tasks.pop() else { return Ok(()) };
+    identity.continue_from(&newest, arguments.keep)?;
+    let other = identity.other_command(&newest).filter(|_| !arguments.changed_command);
+    let Some(program) = other else { return Ok(()) };
     Err(wrong_usage(format!(
         "--name {run}: this run has another command (`{program}`), and its finished lines would not be repeated with this one; \
          give another --name, start it again with --again, or continue it with --changed-command",

@@ -76,12 +76,12 @@ async fn run_lines(options: &GlobalOptions, arguments: Arguments) -> anyhow::Res
     }
     let arguments = Arc::new(arguments);
     let limit = arguments.capture.saturating_mul(2).saturating_add(HEADER_BYTES);
-    let opened = open_run::open(&arguments)?;
+    let mut opened = open_run::open(&arguments)?;
     let store = store_file::open_with_payload_limit(options, limit.max(bounds::PAYLOAD_BYTES)).await?;
     if arguments.again {
         open_run::forget(options, &*store, &opened.identity).await?;
-    } else if !arguments.changed_command {
-        open_run::check_command(&*store, &opened.identity).await?;
+    } else {
+        open_run::continue_run(&*store, &mut opened.identity, &arguments).await?;
     }
     let interrupts = Interrupts::listen()?;
     let report = Report::open(options, &arguments, &template, opened.total)?;

@@ -80,7 +80,7 @@ fn failure(record: &TaskRecord) -> String {
 }
 
 /// Describes the outcome of a submission for people.
-pub(crate) fn description(submitted: Submitted) -> String {
+fn description(submitted: Submitted) -> String {
     match submitted {
         Submitted::Inserted { id } => format!("task {id} submitted"),
         Submitted::Duplicate { id } => format!("task {id} has the key already; nothing was changed"),

@@ -48,6 +48,7 @@ impl TaskWork {
         }
         .map_err(|why| self.not_run(&context, why))?;
         self.show(&context, &finished).await;
+        context.result_is_output();
         outcome(finished, reported, self.limits.capture)
     }
 

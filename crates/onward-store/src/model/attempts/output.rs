@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::api::outcome::{Outcome, Refusal};
@@ -35,9 +36,13 @@ impl Output {
         Self { pieces: Vec::new(), ..*self }
     }
 
-    /// Appends a piece, and drops the oldest pieces of its stream beyond the bound.
+    /// Appends a piece, and drops the oldest pieces of its stream beyond the bound. A piece that
+    /// stands for the result replaces all of them.
     fn append(&mut self, piece: OutputPiece) {
         let (stream, end) = (piece.stream, piece.end());
+        if piece.is_of_result() {
+            self.pieces.retain(|piece| piece.stream != stream);
+        }
         self.ends[usize::from(stream.code())] = end;
         self.pieces.push(piece);
         if output::cut_to(end).is_some() {
@@ -45,12 +50,16 @@ impl Output {
         }
     }
 
-    /// Returns at most `limit` bytes of kept output from byte `from` on.
-    fn read(&self, stream: OutputStream, from: u64, limit: usize) -> TaskOutput {
+    /// Returns at most `limit` bytes of kept output from byte `from` on. `result` is the result of
+    /// the task.
+    fn read(&self, stream: OutputStream, from: u64, limit: usize, result: Option<&Bytes>) -> TaskOutput {
         let (claim, attempt, end) = (self.claim, self.attempt, self.end(stream));
-        let pieces = || self.pieces.iter().filter(|piece| piece.stream == stream);
+        let bytes =
+            |piece: &OutputPiece| if piece.is_of_result() { result.cloned() } else { Some(piece.bytes.clone()) };
+        let read = |piece: &OutputPiece| Some(OutputPiece { bytes: bytes(piece)?, ..*piece });
+        let pieces = || self.pieces.iter().filter(|piece| piece.stream == stream).filter_map(read);
         let kept: u64 = pieces().map(|piece| u64::from(piece.length)).sum();
-        let unread = pieces().filter(|piece| piece.end() > from).cloned();
+        let unread = pieces().filter(|piece| piece.end() > from);
         TaskOutput { claim, attempt, end, cut: end.saturating_sub(kept), pieces: up_to(unread, limit) }
     }
 }
@@ -97,6 +106,7 @@ impl State {
         from: u64,
         limit: usize,
     ) -> Option<TaskOutput> {
-        Some(self.tasks.get(task)?.output.as_ref()?.read(stream, from, limit))
+        let task = self.tasks.get(task)?;
+        Some(task.output.as_ref()?.read(stream, from, limit, task.result.as_ref()))
     }
 }

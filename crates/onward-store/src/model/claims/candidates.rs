@@ -67,6 +67,13 @@ impl<'a> Candidates<'a> {
         candidates
     }
 
+    /// Continues with the headroom that an earlier scan left.
+    pub(super) fn with_headroom(mut self, state: &State, headroom: Headroom) -> Self {
+        self.headroom = headroom;
+        self.drop_held_back(state);
+        self
+    }
+
     /// Finds the first task of every candidate again.
     pub(super) fn look_again(&mut self, state: &State) {
         for (queue, asked) in asked(state, &self.claim.queues) {

@@ -3,4 +3,5 @@
 pub(super) mod affinity;
 pub(super) mod candidates;
 pub(super) mod claim;
+mod contention;
 pub(super) mod session;

@@ -6,6 +6,7 @@ use foldhash::HashMap;
 
 use crate::api::limit::LimitScope;
 use crate::api::name::Name;
+use crate::model::limits::limit::scopes;
 use crate::model::state::State;
 use crate::model::tasks::task::Task;
 
@@ -46,6 +47,12 @@ impl Headroom {
     /// Returns whether every limit lets a task start.
     pub(in crate::model) fn allows(&mut self, state: &State, task: &Task) -> bool {
         !self.is_limited || self.of(state, task).into_iter().flatten().all(|scope| scope.left > 0)
+    }
+
+    /// Returns the first scope of a task in which nothing more may start.
+    pub(in crate::model) fn exhausted(&mut self, state: &State, task: &Task) -> Option<LimitScope> {
+        let mut left = self.of(state, task).map(|scope| scope.map_or(usize::MAX, |scope| scope.left)).into_iter();
+        scopes(task).find(|_| left.next() == Some(0))
     }
 
     /// Counts a task that starts, after [`allows`](Self::allows) accepted it.

@@ -20,6 +20,11 @@ impl State {
     pub(crate) fn why(&self, id: TaskId, now: Now) -> Option<Vec<WaitReason>> {
         let (task, steady) = (self.tasks.get(id)?, now.steady);
         let scopes = pause_scopes(task);
+        let (ahead, groups_ahead) = (self.ahead_of(task), self.groups_ahead_of(task, steady));
+        let reserved = Some(task)
+            .filter(|task| task.state == TaskState::Waiting)
+            .and_then(|task| self.reservation(task, now.wall));
+        let is_next = task.state == TaskState::Waiting && ahead + groups_ahead == 0 && reserved.is_none();
         let facts = WaitFacts {
             task: id,
             kind: task.new.kind.clone(),
@@ -37,11 +42,10 @@ impl State {
                 .filter_map(|scope| self.pauses.get(&scope).map(|until| (scope, *until)))
                 .collect(),
             limits: self.limit_uses(task),
-            reserved: Some(task)
-                .filter(|task| task.state == TaskState::Waiting)
-                .and_then(|task| self.reservation(task, now.wall)),
-            ahead: self.ahead_of(task),
-            groups_ahead: self.groups_ahead_of(task, steady),
+            contended: if is_next { self.contended_limit(task, now) } else { None },
+            reserved,
+            ahead,
+            groups_ahead,
             sessions: self.workers(steady),
         };
         Some(reasons(&facts, now.wall, steady))

@@ -9,7 +9,6 @@ use tokio_postgres::Error;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::api::store::{EndedCounts, KindStatistics};
-use crate::bounds::OUTPUT_END_BYTES;
 use crate::postgres::commit::outcome::SyncMode;
 use crate::postgres::commit::server_numbers::TransactionNumbers;
 use crate::postgres::commit::write_documents::documents;
@@ -161,19 +160,18 @@ fn output<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     statements.send_list("DELETE FROM {s}.output_piece WHERE task = ANY($1)", &change_set.dropped_output);
     if !change_set.cut_output.is_empty() {
         let rows = &change_set.cut_output;
-        let statement = format!(
-            "DELETE FROM {{s}}.output_piece p USING unnest($1, $2, $3) AS u (task, stream, cut) \
-             WHERE p.task = u.task AND p.stream = u.stream AND p.at >= {OUTPUT_END_BYTES} AND p.at + p.length <= u.cut"
-        );
-        let tasks: Vec<i64> = rows.iter().map(|(task, ..)| *task).collect();
-        let streams: Vec<i16> = rows.iter().map(|(_, stream, _)| stream.code().into()).collect();
-        let cuts: Vec<i64> = rows.iter().map(|(.., cut)| cut.cast_signed()).collect();
+        let tasks: Vec<i64> = rows.iter().map(|cut| cut.task).collect();
+        let streams: Vec<i16> = rows.iter().map(|cut| cut.stream.code().into()).collect();
+        let from: Vec<i64> = rows.iter().map(|cut| cut.from.cast_signed()).collect();
+        let to: Vec<i64> = rows.iter().map(|cut| cut.to.cast_signed()).collect();
         statements.send(
-            &statement,
+            "DELETE FROM {s}.output_piece p USING unnest($1, $2, $3, $4) AS u (task, stream, cut_from, cut_to) \
+             WHERE p.task = u.task AND p.stream = u.stream AND p.at >= u.cut_from AND p.at + p.length <= u.cut_to",
             vec![
                 (Box::new(tasks), Type::INT8_ARRAY),
                 (Box::new(streams), Type::INT2_ARRAY),
-                (Box::new(cuts), Type::INT8_ARRAY),
+                (Box::new(from), Type::INT8_ARRAY),
+                (Box::new(to), Type::INT8_ARRAY),
             ],
         );
     }

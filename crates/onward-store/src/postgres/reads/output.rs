@@ -11,11 +11,13 @@ use crate::model::{Output, up_to};
 use crate::postgres::shared::Shared;
 
 /// One statement, so that it is of one moment.
-const TASK_OUTPUT: &str = "WITH head AS MATERIALIZED (SELECT body, \
-       (SELECT coalesce(sum(length), 0)::bigint FROM {s}.output_piece WHERE task = $1 AND stream = $2) AS kept \
-       FROM (SELECT body->>'output' AS body FROM {s}.task WHERE id = $1 \
-             UNION ALL SELECT body->>'output' FROM {s}.history WHERE id = $1) t WHERE body IS NOT NULL) \
-     SELECT h.body, h.kept, p.at, p.length, p.bytes FROM head h \
+const TASK_OUTPUT: &str = "WITH head AS MATERIALIZED (SELECT body, result, \
+       (SELECT coalesce(sum(length), 0)::bigint FROM {s}.output_piece \
+        WHERE task = $1 AND stream = $2 AND (result IS NOT NULL OR octet_length(bytes) > 0)) AS kept \
+       FROM (SELECT body->>'output' AS body, NULL::bytea AS result FROM {s}.task WHERE id = $1 \
+             UNION ALL SELECT body->>'output', result FROM {s}.history WHERE id = $1) t WHERE body IS NOT NULL) \
+     SELECT h.body, h.kept, p.at, p.length, CASE octet_length(p.bytes) WHEN 0 THEN h.result ELSE p.bytes END \
+     FROM head h \
      LEFT JOIN {s}.output_piece p ON p.task = $1 AND p.stream = $2 AND p.at + p.length > $3 ORDER BY p.at";
 
 /// Returns output of a task from byte `from` on, at most `limit` bytes; `None` if the task has
@@ -43,9 +45,10 @@ pub(in crate::postgres) async fn task_output(
     Ok(Some(TaskOutput { claim, attempt, end, cut, pieces }))
 }
 
-/// Reads one piece; a stream without kept pieces gives a row without one.
+/// Reads one piece; a stream without kept pieces gives a row without one. A piece that stands for
+/// the result has no bytes if there is no result.
 fn piece(row: &Row, stream: OutputStream) -> Option<OutputPiece> {
     let at: i64 = row.get::<_, Option<i64>>(2)?;
-    let (length, bytes): (i32, Vec<u8>) = (row.get(3), row.get(4));
+    let (length, bytes): (i32, Vec<u8>) = (row.get(3), row.get::<_, Option<_>>(4)?);
     Some(OutputPiece { stream, at: at.cast_unsigned(), length: length.cast_unsigned(), bytes: bytes.into() })
 }

@@ -12,8 +12,8 @@ use crate::api::output::{OutputPiece, OutputStream};
 use crate::api::store::{EndedCounts, KindStatistics};
 use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
-use crate::bounds::{HISTORY_DAYS, RESENT_BYTES};
-use crate::model::{Document, DocumentId, DocumentTable, Output, State, TakenKey, Task};
+use crate::bounds::{HISTORY_DAYS, OUTPUT_END_BYTES, RESENT_BYTES};
+use crate::model::{Document, DocumentId, DocumentTable, State, TakenKey, Task};
 use crate::postgres::speculation::columnar_batch::{ColumnarBatch, SimilarTasks};
 use crate::postgres::working_set::counters::Counters;
 use crate::postgres::working_set::decision::SentTasks;
@@ -46,6 +46,16 @@ pub(crate) struct TurnRow {
     pub(crate) events: i64,
     /// The encoded events.
     pub(crate) chunk: Bytes,
+}
+
+/// A part of the output of a task that is to be forgotten: the pieces of a stream that begin at
+/// `from` or later and end at `to` or before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::postgres) struct OutputCut {
+    pub(in crate::postgres) task: i64,
+    pub(in crate::postgres) stream: OutputStream,
+    pub(in crate::postgres) from: u64,
+    pub(in crate::postgres) to: u64,
 }
 
 /// A piece of the output of a task.
@@ -140,8 +150,8 @@ pub(crate) struct ChangeSet {
     pub(crate) output: Vec<OutputRow>,
     /// Tasks whose output is to be forgotten first.
     pub(in crate::postgres) dropped_output: Vec<i64>,
-    /// Tasks of whose output, by stream, the middle is to be forgotten up to an offset.
-    pub(in crate::postgres) cut_output: Vec<(i64, OutputStream, u64)>,
+    /// Parts of outputs that are to be forgotten before the appended pieces are written.
+    pub(in crate::postgres) cut_output: Vec<OutputCut>,
     /// New messages.
     pub(crate) messages: Vec<MessageRow>,
     /// Orchestrations, each with the number up to which its messages were consumed.
@@ -439,12 +449,14 @@ impl ChangeSet {
         self.dropped_output.extend(is_of_another.then_some(task.id.0));
         // A loaded task has no pieces: all of them were appended since.
         self.output.extend(output.pieces.iter().map(|piece| OutputRow { task: task.id.0, piece: piece.clone() }));
-        let before = before.filter(|_| !is_of_another);
+        let Some(before) = before.filter(|_| !is_of_another) else { return };
         for stream in OutputStream::ALL {
-            let cut = |output: &Output| cut_to(output.end(stream));
-            let cut_before = before.and_then(cut);
-            let cut = cut(output).filter(|cut| before.is_some() && Some(*cut) != cut_before);
-            self.cut_output.extend(cut.map(|cut| (task.id.0, stream, cut)));
+            let is_replaced = output.pieces.iter().any(|piece| piece.stream == stream && piece.is_of_result());
+            let end = if is_replaced { Some(before.end(stream)) } else { cut_to(output.end(stream)) };
+            let from = if is_replaced { 0 } else { OUTPUT_END_BYTES as u64 };
+            let cut_before = if is_replaced { None } else { cut_to(before.end(stream)) };
+            let cut = end.filter(|to| Some(*to) != cut_before);
+            self.cut_output.extend(cut.map(|to| OutputCut { task: task.id.0, stream, from, to }));
         }
     }
 

@@ -1,5 +1,6 @@
 //! The reads, one per file.
 
+mod contention;
 pub(super) mod documents;
 pub(super) mod events;
 pub(super) mod filter;

@@ -39,9 +39,10 @@ fn header(row: &Row<'_>) -> rusqlite::Result<TaskOutput> {
     Ok(TaskOutput { claim: row.get(0)?, attempt: row.get(1)?, end, cut, pieces: Vec::new() })
 }
 
-/// Reads one piece. A stream without kept pieces has one row without a piece.
+/// Reads one piece. A stream without kept pieces has one row without a piece. A piece that stands
+/// for the result has no bytes if there is no result.
 fn piece(row: &Row<'_>, stream: OutputStream) -> rusqlite::Result<Option<OutputPiece>> {
-    let Some(at) = row.get(4)? else { return Ok(None) };
-    let bytes: Vec<u8> = row.get(6)?;
+    let (at, bytes): (Option<u64>, Option<Vec<u8>>) = (row.get(4)?, row.get(6)?);
+    let (Some(at), Some(bytes)) = (at, bytes) else { return Ok(None) };
     Ok(Some(OutputPiece { stream, at, length: row.get(5)?, bytes: Bytes::from(bytes) }))
 }

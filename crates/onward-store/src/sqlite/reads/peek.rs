@@ -25,7 +25,29 @@ pub(in crate::sqlite) fn peek(
     now: Timestamp,
     steady: Duration,
 ) -> Result<Option<TaskRecord>> {
-    let mut transaction = Transaction {
+    let mut transaction = looking(connection, cache, now, steady);
+    let mut candidates = transaction.peek_candidates(claim)?;
+    while let Some(candidate) = transaction.next_candidate(&mut candidates)? {
+        candidates.pass(candidate);
+        let record = task(connection, candidate.sort_key.task)?;
+        let Some(record) = record.filter(|record| record.expires_at.is_none_or(|at| at > now)) else { continue };
+        // A peek does not sweep, so a reservation may be out of date. It is computed again.
+        let reserved = reserved(connection, transaction.cache, &record, now)?;
+        if reserved.is_none_or(|(session, _)| session == claim.session) {
+            return Ok(Some(record));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns a transaction that only reads.
+pub(in crate::sqlite) fn looking<'a>(
+    connection: &'a Database<'_>,
+    cache: &'a mut Cache,
+    now: Timestamp,
+    steady: Duration,
+) -> Transaction<'a> {
+    Transaction {
         connection,
         cache,
         now,
@@ -41,17 +63,5 @@ pub(in crate::sqlite) fn peek(
         completions: Vec::new(),
         unpropagated_ends: std::collections::VecDeque::new(),
         counters_are_read: false,
-    };
-    let mut candidates = transaction.peek_candidates(claim)?;
-    while let Some(candidate) = transaction.next_candidate(&mut candidates)? {
-        candidates.pass(candidate);
-        let record = task(connection, candidate.sort_key.task)?;
-        let Some(record) = record.filter(|record| record.expires_at.is_none_or(|at| at > now)) else { continue };
-        // A peek does not sweep, so a reservation may be out of date. It is computed again.
-        let reserved = reserved(connection, transaction.cache, &record, now)?;
-        if reserved.is_none_or(|(session, _)| session == claim.session) {
-            return Ok(Some(record));
-        }
     }
-    Ok(None)
 }

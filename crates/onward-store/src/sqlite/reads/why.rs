@@ -21,6 +21,7 @@ use crate::sqlite::columns::awaited_events::names;
 use crate::sqlite::commit::cache::Cache;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::limits::limit_usage::{ScopeNumber, Usage};
+use crate::sqlite::reads::contention::contended_limit;
 use crate::sqlite::reads::sessions;
 use crate::sqlite::reads::task::task;
 
@@ -33,6 +34,14 @@ pub(in crate::sqlite) fn why(
     ended: &BTreeSet<String>,
 ) -> Result<Option<Vec<WaitReason>>> {
     let Some(record) = task(connection, id)? else { return Ok(None) };
+    let is_waiting = record.state == TaskState::Waiting;
+    let (pauses, limits) = (pauses(cache, &record), limit_uses(connection, cache, &record)?);
+    let reserved = if is_waiting { reserved(connection, cache, &record, now)? } else { None };
+    let ahead = if is_waiting { ahead(connection, cache, &record)? } else { 0 };
+    let groups_ahead = groups_ahead(connection, cache, &record, steady)?;
+    let is_next = is_waiting && ahead + groups_ahead == 0 && reserved.is_none() && pauses.is_empty();
+    let is_limited = is_next && !limits.is_empty();
+    let contended = if is_limited { contended(connection, cache, &record, (now, steady))? } else { None };
     let facts = WaitFacts {
         task: id,
         kind: record.kind.clone(),
@@ -45,11 +54,12 @@ pub(in crate::sqlite) fn why(
         awaited: if record.state == TaskState::Blocked { awaited(connection, id)? } else { None },
         orchestration: orchestration(connection, &record)?,
         aggregated: why_aggregated(connection, &record)?,
-        pauses: pauses(cache, &record),
-        limits: limit_uses(connection, cache, &record)?,
-        reserved: if record.state == TaskState::Waiting { reserved(connection, cache, &record, now)? } else { None },
-        ahead: if record.state == TaskState::Waiting { ahead(connection, cache, &record)? } else { 0 },
-        groups_ahead: groups_ahead(connection, cache, &record, steady)?,
+        pauses,
+        limits,
+        contended,
+        reserved,
+        ahead,
+        groups_ahead,
         sessions: sessions::workers(connection, ended, steady)?,
     };
     Ok(Some(reasons(&facts, now, steady)))
@@ -167,6 +177,18 @@ fn used(scope: LimitScope, usage: &Usage) -> LimitUse {
 fn sub_queue_of(connection: &Database<'_>, task: TaskId) -> Result<Option<i64>> {
     let mut statement = connection.prepare_cached("SELECT sub_queue FROM task WHERE id = ?")?;
     Ok(statement.query_row(params![task.0], |row| row.get(0)).optional()?)
+}
+
+/// Returns the limit that other tasks can use up before a waiting task, the first of its list.
+fn contended(
+    connection: &Database<'_>,
+    cache: &mut Cache,
+    record: &TaskRecord,
+    now: (Timestamp, Duration),
+) -> Result<Option<LimitScope>> {
+    let Some(sub_queue) = sub_queue_of(connection, record.id)? else { return Ok(None) };
+    let list = cache.list_of(connection, sub_queue, record.affinity.as_ref())?;
+    contended_limit(connection, cache, record, list, now)
 }
 
 /// Returns the number of groups of its queue and kind that go before its own.

@@ -19,6 +19,7 @@ mod isolation;
 mod mailbox;
 mod node_limits;
 mod nodes;
+mod output;
 mod restart;
 mod rights;
 mod schemas;

@@ -436,6 +436,9 @@ macro_rules! task_cases {
                 the_beginning_and_the_end_of_long_output_are_kept_within_the_bound,
                 an_empty_and_a_large_piece_of_output_are_refused,
                 output_goes_with_its_task,
+                output_that_is_the_result_is_read_from_the_result,
+                output_that_is_the_result_goes_with_it,
+                output_stands_for_a_result_only_from_its_beginning_to_its_end,
                 output_is_a_hint_for_its_readers,
             }
             removal {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onward_store::{
     AfterFailure, Claim, Lease, Limit, LimitRecord, LimitScope, NewTask, Outcome, Priority, QueueChoice, QueueMode,
-    Rate, Scope, SessionId, SetLimit, SetQueue, StoreReads, TaskFilter, TaskState, WaitReason, Write,
+    Rate, Scope, SessionId, SetLimit, SetQueue, StoreReads, TaskFilter, TaskId, TaskState, WaitReason, Write,
 };
 
 use crate::test_store::{LEASE, TestStore, after, all_of, name, numbers, task};
@@ -218,6 +218,57 @@ pub async fn why_names_the_rate_and_when_its_next_token_comes(store: TestStore) 
     }
     store.advance(TENTH / 2);
     assert!(!reasons().await.iter().any(|reason| matches!(reason, WaitReason::Rate { .. })), "there is a token");
+}
+
+async fn why(store: &TestStore, task: TaskId) -> Vec<WaitReason> {
+    store.inner().why(task).await.ok().flatten().unwrap_or_default()
+}
+
+/// Returns the reason that others can use up the room of one limit on everything.
+fn contended() -> WaitReason {
+    WaitReason::Contended { limit_on: LimitScope::All, room: 1 }
+}
+
+/// Shows: B6
+pub async fn why_names_a_limit_that_tasks_of_another_sub_queue_use_up_first(store: TestStore) {
+    set(&store, SetLimit::new(LimitScope::All).concurrency(1)).await;
+    let session = store.session().await;
+    let waiting = store.submit_new(of("a")).await;
+    assert_eq!(why(&store, waiting).await, [], "it is alone");
+    let urgent = store.submit_new(NewTask { priority: Priority::URGENT, ..task("other") }).await;
+    assert_eq!([why(&store, waiting).await, why(&store, urgent).await], [vec![contended()], Vec::new()]);
+    let taken: Vec<TaskId> = store.claim(session, 10).await.iter().map(|task| task.lease.task).collect();
+    assert_eq!(taken, [urgent]);
+    set(&store, SetLimit::new(LimitScope::All).concurrency(3)).await;
+    assert_eq!(why(&store, waiting).await, [WaitReason::Slot { workers: 1, running: 1 }]);
+}
+
+/// Shows: B6
+pub async fn why_names_no_limit_that_others_cannot_use_up_first(store: TestStore) {
+    set(&store, SetLimit::new(LimitScope::All).concurrency(2)).await;
+    set(&store, group("b").concurrency(1)).await;
+    store.session().await;
+    submit(&store, NewTask { priority: Priority::URGENT, ..of("b") }, 5).await;
+    submit(&store, NewTask { priority: Priority::URGENT, ..task("paused") }, 5).await;
+    store.pause(Scope::Kind(name("paused")), None).await;
+    let waiting = store.submit_new(of("a")).await;
+    assert_eq!(why(&store, waiting).await, [], "its limit lets one of the group `b` start, and it has room for two");
+}
+
+/// Shows: B6
+pub async fn why_names_a_limit_that_other_queues_use_up_first(store: TestStore) {
+    set(&store, SetLimit::new(LimitScope::All).concurrency(1)).await;
+    store.session().await;
+    let earlier = store.submit_new(NewTask { queue: name("earlier"), ..task("k") }).await;
+    let waiting = store.submit_new(NewTask { queue: name("later"), ..task("k") }).await;
+    let reasons = async || [why(&store, earlier).await, why(&store, waiting).await];
+    for (mode, of_earlier) in [(QueueMode::Strict, Vec::new()), (QueueMode::Interleaved, vec![contended()])] {
+        store.write(Write::SetQueueMode(mode)).await;
+        assert_eq!(reasons().await, [of_earlier, vec![contended()]], "{mode}");
+    }
+    store.write(Write::SetQueueMode(QueueMode::Strict)).await;
+    store.write(Write::SetQueue(SetQueue::new(name("later")).weight(2))).await;
+    assert_eq!(reasons().await, [vec![contended()], Vec::new()], "the heavier queue goes first");
 }
 
 pub async fn a_token_for_which_no_task_waits_wakes_no_worker(store: TestStore) {
@@ -471,7 +522,7 @@ pub async fn limits_out_of_their_range_are_refused_with_the_range(store: TestSto
 pub async fn a_refused_write_of_an_all_undoes_what_a_group_counts(store: TestStore) {
     let session = limited(&store, 2).await;
     let claim = Write::Claim(all_of(session, 10));
-    let refused = Write::Retry { task: onward_store::TaskId(1000) };
+    let refused = Write::Retry { task: TaskId(1000) };
     store.refused(Write::All(vec![claim, refused])).await;
     assert_eq!(store.claim(session, 10).await.len(), 2);
     assert_eq!(limits(&store).await.first().and_then(|limit| limit.running), Some(2));

@@ -138,6 +138,48 @@ pub async fn output_goes_with_its_task(store: TestStore) {
     assert_eq!(read(&store, lease.task, Stdout, 0).await, None);
 }
 
+/// Completes an attempt whose result is its standard output, of which some was appended before.
+async fn complete_with_output(store: &TestStore, lease: Lease, result: &str) {
+    let piece = OutputPiece::of_result(Stdout, u32::try_from(result.len()).expect("the result is short"));
+    let result = Some(result.as_bytes().to_vec().into());
+    let writes = vec![Write::AppendOutput { lease, piece }, Write::Complete { lease, result }];
+    store.done(Write::All(writes)).await;
+}
+
+pub async fn output_that_is_the_result_is_read_from_the_result(store: TestStore) {
+    let lease = store.running(task("any")).await;
+    store.done(append(lease, Stdout, 0, "one ")).await;
+    store.done(append(lease, Stderr, 0, "oops")).await;
+    complete_with_output(&store, lease, "one two three").await;
+    let streams = [text(&store, lease.task, Stdout).await, text(&store, lease.task, Stderr).await];
+    assert_eq!(streams, ["one two three", "oops"]);
+    let output = read(&store, lease.task, Stdout, 4).await.expect("there is output");
+    assert_eq!((output.end, output.cut, output.pieces.len()), (13, 0, 1));
+    let record = store.find(lease.task).await.expect("the task exists");
+    assert_eq!(record.result.as_deref(), Some(&b"one two three"[..]));
+}
+
+pub async fn output_that_is_the_result_goes_with_it(store: TestStore) {
+    let lease = store.running(task("any")).await;
+    store.done(append(lease, Stderr, 0, "oops")).await;
+    complete_with_output(&store, lease, "result").await;
+    store.done(Write::Retry { task: lease.task }).await;
+    let output = read(&store, lease.task, Stdout, 0).await.expect("there was output");
+    assert_eq!((output.end, output.cut, output.pieces.len()), (6, 6, 0));
+    assert_eq!(text(&store, lease.task, Stderr).await, "oops");
+}
+
+pub async fn output_stands_for_a_result_only_from_its_beginning_to_its_end(store: TestStore) {
+    let lease = store.running(task("any")).await;
+    store.done(append(lease, Stdout, 0, "some")).await;
+    let whole = OutputPiece::of_result(Stdout, 5);
+    for piece in [OutputPiece { at: 4, ..whole.clone() }, OutputPiece { length: 3, ..whole }] {
+        let message = store.invalid(Write::AppendOutput { lease, piece }).await;
+        assert!(message.contains("stand for the whole stream"), "{message}");
+    }
+    assert_eq!(text(&store, lease.task, Stdout).await, "some");
+}
+
 pub async fn output_is_a_hint_for_its_readers(store: TestStore) {
     let lease = store.running(task("any")).await;
     let mut changes = store.inner().changes();

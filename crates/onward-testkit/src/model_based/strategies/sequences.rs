@@ -232,6 +232,7 @@ fn end_of_attempt() -> impl Strategy<Value = Operation> {
         1 => (pick(), fraction, bytes_done()).prop_map(|(lease, fraction, bytes)| Operation::Report { lease, fraction, bytes }),
         1 => (pick(), io()).prop_map(|(lease, io)| Operation::RecordIo { lease, io }),
         2 => append_output(),
+        1 => (pick(), stream(), 0..9u32).prop_map(|(lease, stream, length)| Operation::OutputIsResult { lease, stream, length }),
     ]
 }
 
@@ -239,13 +240,16 @@ fn end_of_attempt() -> impl Strategy<Value = Operation> {
 /// dropped of what follows them.
 fn append_output() -> impl Strategy<Value = Operation> {
     let at = prop_oneof![8 => 0..4u64, 1 => 200_000..200_003u64, 1 => 400_000..400_003u64];
-    let stream = prop_oneof![3 => Just(OutputStream::Stdout), 1 => Just(OutputStream::Stderr)];
-    (pick(), stream, at, 0..3usize).prop_map(|(lease, stream, at, units)| Operation::AppendOutput {
+    (pick(), stream(), at, 0..3usize).prop_map(|(lease, stream, at, units)| Operation::AppendOutput {
         lease,
         stream,
         at,
         units,
     })
+}
+
+fn stream() -> impl Strategy<Value = OutputStream> {
+    prop_oneof![3 => Just(OutputStream::Stdout), 1 => Just(OutputStream::Stderr)]
 }
 
 fn bytes_done() -> impl Strategy<Value = Option<ByteProgress>> {

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::backoff::Backoff;
 use super::inproc;
-use super::link::{ConnectionEnd, Established, Link};
+use super::link::{ConnectionEnd, Established, Greeting, Link};
 use super::refusal::Refusals;
 use super::transport::Stream;
 use crate::protocol::Identity;
@@ -29,9 +29,11 @@ pub(in crate::socket) async fn connect(
     let link = Link { connector: Some(shared.next_id()), context, endpoint, address: None, assigned_identity, stop };
     let mut backoff = Backoff::new(shared.options.reconnect);
     let mut refusals = Refusals::new(shared.options.on_refusal);
-    let mut refusal = None;
+    let (mut refusal, mut greeting) = (None, Greeting::Whole);
     while !link.stop.is_cancelled() || shared.has_backlog() {
-        match attempt(&link).await {
+        let end = attempt(&link, greeting).await;
+        greeting = Greeting::after(&end);
+        match end {
             ConnectionEnd::Stopped => break,
             ConnectionEnd::Failed(error) if refusals.is_final(&error) => {
                 refusal = Some(Error::refused_by(&link.endpoint, &error));
@@ -62,14 +64,14 @@ pub(in crate::socket) async fn connect(
     shared.report(MonitorEvent::ConnectingEnded { endpoint: link.endpoint });
 }
 
-async fn attempt(link: &Link) -> ConnectionEnd {
+async fn attempt(link: &Link, greeting: Greeting) -> ConnectionEnd {
     if let Endpoint::Inproc(name) = &link.endpoint {
         return inproc::connect(link, name).await;
     }
     let opened = tokio::select! {
         biased;
         () = until_connecting_ends(&link.context.shared, &link.stop) => return ConnectionEnd::Stopped,
-        opened = open(link) => opened,
+        opened = open(link, greeting) => opened,
     };
     match opened {
         Ok(established) => link.run(established).await,
@@ -77,7 +79,7 @@ async fn attempt(link: &Link) -> ConnectionEnd {
     }
 }
 
-async fn open(link: &Link) -> Result<Established> {
+async fn open(link: &Link, greeting: Greeting) -> Result<Established> {
     let options = &link.context.shared.options;
     let limit = options.connect_timeout;
     let Ok(connected) = timeout(limit, Stream::connect(&link.endpoint, options)).await else {
@@ -85,7 +87,7 @@ async fn open(link: &Link) -> Result<Established> {
         let late = io::Error::new(io::ErrorKind::TimedOut, late);
         return Err(Error::io(format_args!("cannot connect to {}", options.route(&link.endpoint)), late));
     };
-    link.establish(connected?).await
+    link.establish(connected?, greeting).await
 }
 
 /// Waits until connecting has no more use: at `stop`, or, if a closed socket still has messages to

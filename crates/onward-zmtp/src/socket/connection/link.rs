@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Buf;
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::io::poll_read_buf;
@@ -15,7 +17,10 @@ use tokio_util::sync::CancellationToken;
 use super::driver::{Driver, SharedDriver};
 use super::pipe::Pipe;
 use super::transport::Stream;
-use crate::protocol::{self, Connection, Credentials, Entropy, Event, Identity, Peer};
+use crate::protocol::{
+    self, Connection, Credentials, Entropy, Event, GREETING_BEGINNING, GREETING_BYTES, Identity, Peer,
+};
+use crate::socket::bounds::GREETING_STEP;
 use crate::socket::endpoint::Endpoint;
 use crate::socket::error::{Error, Result};
 use crate::socket::monitor::events::MonitorEvent;
@@ -53,6 +58,28 @@ pub(super) enum ConnectionEnd {
     },
 }
 
+/// The way in which a socket sends its greeting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Greeting {
+    /// All at once.
+    Whole,
+    /// Signature and version first, and the rest when the peer has sent its greeting. libzmq closes
+    /// a connection without a reply if the first octets that it reads name another mechanism than
+    /// its own. This step makes it name its own first, so that the reason is known.
+    InSteps,
+}
+
+impl Greeting {
+    /// Returns the way for the attempt that follows one which ended so.
+    pub(super) fn after(end: &ConnectionEnd) -> Self {
+        let is_closed = |error: &Error| error.protocol().is_some_and(protocol::Error::is_disconnected);
+        match end {
+            ConnectionEnd::Failed(error) if is_closed(error) => Self::InSteps,
+            _ => Self::Whole,
+        }
+    }
+}
+
 impl Link {
     fn shared(&self) -> &Arc<Shared> {
         &self.context.shared
@@ -60,11 +87,11 @@ impl Link {
 
     /// Does the handshake and adds the peer to the socket. The future may be dropped at any time,
     /// which closes the stream.
-    pub(super) async fn establish(&self, stream: Stream) -> Result<Established> {
+    pub(super) async fn establish(&self, stream: Stream, greeting: Greeting) -> Result<Established> {
         let (options, entropy) = (self.shared().protocol.clone(), Entropy::from_system()?);
         let begin = if self.connector.is_some() { Connection::new } else { Connection::accepted };
         let connection = begin(options, entropy, Instant::now().into_std());
-        let mut handshake = Handshake { stream, connection, pipe: None };
+        let mut handshake = Handshake { stream, connection, pipe: None, greeting };
         match handshake.complete(self).await {
             Ok((peer, pipe)) => Ok(Established { handshake, peer, pipe }),
             Err(error) => {
@@ -167,6 +194,7 @@ struct Handshake {
     connection: Connection,
     /// The pipe of an accepted peer, created before that peer is allowed to send.
     pipe: Option<Arc<Pipe>>,
+    greeting: Greeting,
 }
 
 impl Handshake {
@@ -184,6 +212,9 @@ impl Handshake {
     }
 
     async fn proceed(&mut self, link: &Link) -> Result<(RemotePeer, Arc<Pipe>)> {
+        if self.greeting == Greeting::InSteps {
+            self.begin_greeting().await?;
+        }
         loop {
             match self.connection.poll_event(Instant::now().into_std())? {
                 Some(Event::Introduced(peer)) => {
@@ -216,10 +247,30 @@ impl Handshake {
     /// have sent the reason why it closed.
     async fn exchange(&mut self) -> Result<()> {
         let written = self.stream.write_all_buf(self.connection.output()).await;
+        self.read_behind(written).await.map(drop)
+    }
+
+    /// Writes signature and version, and reads the greeting of the peer. A peer that waits for the
+    /// whole greeting gets it after [`GREETING_STEP`].
+    async fn begin_greeting(&mut self) -> Result<()> {
+        let mut beginning = Buf::take(self.connection.output(), GREETING_BEGINNING);
+        let written = self.stream.write_all_buf(&mut beginning).await;
+        let greeting = async {
+            let mut received = self.read_behind(written).await?;
+            while received < GREETING_BYTES {
+                received += self.read_behind(Ok(())).await?;
+            }
+            Ok(())
+        };
+        timeout(GREETING_STEP, greeting).await.unwrap_or(Ok(()))
+    }
+
+    /// Reads once, behind a write with this result. Returns the number of octets.
+    async fn read_behind(&mut self, written: io::Result<()>) -> Result<usize> {
         let (stream, connection) = (&mut self.stream, &mut self.connection);
         let read = poll_fn(|context| poll_read_buf(Pin::new(&mut *stream), context, &mut connection.read_buf())).await;
         match (written, read) {
-            (_, Ok(1..)) => Ok(()),
+            (_, Ok(read @ 1..)) => Ok(read),
             (Err(error), _) => Err(Error::io("writing to the peer failed", error)),
             (Ok(()), Ok(0)) => Err(self.connection.end_of_stream().into()),
             (Ok(()), Err(error)) => Err(Error::io("reading from the peer failed", error)),

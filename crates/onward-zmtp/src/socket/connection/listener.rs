@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::link::Link;
+use super::link::{Greeting, Link};
 use super::transport::{Acceptor, Stream};
 use crate::socket::bounds::ACCEPT_PAUSE;
 use crate::socket::endpoint::Endpoint;
@@ -70,7 +70,7 @@ fn serve(
         let established = tokio::select! {
             biased;
             () = link.stop.cancelled() => Err(Error::limit("the handshake gave way to others, which were too many")),
-            established = link.establish(stream) => established,
+            established = link.establish(stream, Greeting::Whole) => established,
         };
         drop(slot);
         match established {

@@ -136,7 +136,7 @@ impl Engine {
             )));
         }
         if state.is_ended() && !follower.phase().is_ended() {
-            return self.act_on_lost_run(run, state, &message.action).await;
+            return self.act_on_unread_run(run, state, &message.action).await;
         }
         follower.check(&kind(message.action.clone()))?;
         let payload = serde_json::to_vec(&message)
@@ -156,7 +156,7 @@ impl Engine {
 
     /// Acts on a run whose task ended without a turn, such as one whose template cannot be read.
     /// Its steps have not ended, so a retry of all is the only action.
-    async fn act_on_lost_run(&self, run: TaskId, state: TaskState, action: &RunAction) -> Result<()> {
+    async fn act_on_unread_run(&self, run: TaskId, state: TaskState, action: &RunAction) -> Result<()> {
         let is_retry = matches!(action, RunAction::Retry { steps } if steps.is_empty());
         if !is_retry {
             return Err(Error::invalid(format!(

@@ -111,7 +111,7 @@ impl Pending {
 
 impl RunTurn<'_> {
     async fn finish(mut self, messages: Vec<Message>, slot: TurnSlot) -> Result<TurnOutcome, TurnAbort> {
-        self.take_in(messages).await?;
+        self.process_arrivals(messages).await?;
         let turn = self.turn()?;
         let outcome = TurnOutcome::of(&turn.next);
         let references = self.references();
@@ -134,7 +134,7 @@ impl RunTurn<'_> {
     }
 
     /// Processes the start or the messages, and then the moments that have come.
-    async fn take_in(&mut self, messages: Vec<Message>) -> Result<(), TurnAbort> {
+    async fn process_arrivals(&mut self, messages: Vec<Message>) -> Result<(), TurnAbort> {
         match self.instance.undoes.filter(|_| self.instance.length == 0) {
             Some(original) => self.undo_run(original).await?,
             None if self.instance.length == 0 => match self.instance.payload.fork.clone() {

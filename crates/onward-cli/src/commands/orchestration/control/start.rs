@@ -5,7 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use clap::Args;
 use onward_store::{
-    Name, NewTask, OnDuplicate, Outcome, Priority, Recipient, Signal, Submitted, UniqueKey, When, Write,
+    Name, NewTask, OnDuplicate, Outcome, Priority, Recipient, Signal, Store, StoreReads, Submitted, TaskId, UniqueKey,
+    When, Write,
 };
 use serde_json::json;
 
@@ -13,9 +14,12 @@ use crate::apply::{apply_one, unexpected};
 use crate::commands::submit::{self, DuplicateAction};
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
-use crate::output::{print_json, print_line};
+use crate::output::{cleaned, print_json, print_line};
 use crate::store_file;
 use crate::values::{Tag, parse_duration, parse_kind, parse_priority, tags_of};
+
+/// The remedy where another has the key.
+const OTHER_KEY: &str = "give another --key, or --on-duplicate to replace it or to follow it";
 
 /// Arguments of `onward orchestration start`.
 #[derive(Debug, Args)]
@@ -126,10 +130,39 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     }
     if options.json {
         print_json(&json!(submitted))?;
-    } else if let Submitted::Inserted { id } = submitted {
-        print_line(format_args!("orchestration {id} started"))?;
     } else {
-        print_line(submit::description(submitted))?;
+        print_line(description(&*store, &arguments, submitted).await?)?;
     }
     Ok(if rejected { ExitCode::Failed } else { ExitCode::Done })
+}
+
+/// Describes the outcome of a start for people: names the holder of the key and a remedy.
+async fn description(store: &dyn Store, arguments: &Arguments, submitted: Submitted) -> anyhow::Result<String> {
+    let started = |id: TaskId| format!("orchestration {id} started");
+    let Some(key) = arguments.key.as_ref().map(|key| cleaned(key)) else { return Ok(started(submitted.id())) };
+    let held = async |id| anyhow::Ok(format!("{} has the key `{key}`", holder(store, id).await?));
+    let sent = if arguments.signal.is_some() { "; the signal was sent to it" } else { "" };
+    Ok(match submitted {
+        Submitted::Inserted { id } => started(id),
+        Submitted::Duplicate { id } => {
+            format!("{} already, and no other was started{sent}; {OTHER_KEY}", held(id).await?)
+        }
+        Submitted::PriorityRaised { id } => {
+            format!("{} already and is now as urgent as the new one, which was not started{sent}", held(id).await?)
+        }
+        Submitted::Requeued { id } => format!("{}; the new one starts when it ends{sent}", held(id).await?),
+        Submitted::Superseded { id, old } => {
+            format!("orchestration {id} started in place of {}{sent}", holder(store, old).await?)
+        }
+        Submitted::Rejected { id } => format!("rejected: {}; {OTHER_KEY}", held(id).await?),
+    })
+}
+
+/// Returns the name of the holder of a key: an orchestration, or a plain task of the same kind. It
+/// may have ended and keep the key.
+async fn holder(store: &dyn Store, id: TaskId) -> anyhow::Result<String> {
+    let Some(record) = store.task(id).await? else { return Ok(format!("orchestration {id}, which was removed,")) };
+    let what = if record.orchestration { "orchestration" } else { "task" };
+    let ended = if record.state.is_ended() { format!(", which is {},", record.state) } else { String::new() };
+    Ok(format!("{what} {id}{ended}"))
 }

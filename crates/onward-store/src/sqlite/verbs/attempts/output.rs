@@ -47,9 +47,15 @@ impl Transaction<'_> {
         Ok(statement.query_row([task.0], |row| Ok((row.get(0)?, [row.get(1)?, row.get(2)?]))).optional()?)
     }
 
-    /// Inserts a piece, and deletes pieces beyond the limit of kept output.
+    /// Inserts a piece, and deletes pieces beyond the limit of kept output. A piece that stands for
+    /// the result replaces the pieces of its stream.
     fn put_piece(&self, task: TaskId, piece: &OutputPiece) -> Result<()> {
         let stream = piece.stream.code();
+        if piece.is_of_result() {
+            self.connection
+                .prepare_cached("DELETE FROM output_piece WHERE task = ? AND stream = ?")?
+                .execute(params![task.0, stream])?;
+        }
         self.connection
             .prepare_cached("INSERT INTO output_piece (task, stream, at, length, bytes) VALUES (?, ?, ?, ?, ?)")?
             .execute(params![task.0, stream, piece.at, piece.length, &piece.bytes[..]])?;

@@ -8,10 +8,11 @@ use onward_zmtp::protocol::{KeyPair, Password, Security};
 use onward_zmtp::socket::kind::{Dealer, Kind, Pair, Pull, Push, Receives, Rep, Req, Sends, Sub, Xsub};
 use onward_zmtp::socket::{Decision, Endpoint, Error, Reconnect, RefusalPolicy, SocketOptions};
 use onward_zmtp::{PubSocket, PullSocket, PushSocket, RepSocket, ReqSocket, RouterSocket, Socket, SubSocket};
+use tokio::io::AsyncReadExt as _;
 
 use crate::socket::support::events::{connected, disconnected, failed, peers, within};
 use crate::socket::support::raw::{Raw, listen};
-use crate::zmtp::link::greeting;
+use crate::zmtp::link::{greeting, introduction};
 
 fn quick() -> SocketOptions {
     SocketOptions::new().reconnect(Reconnect { first: Duration::from_millis(1), longest: Duration::from_millis(1) })
@@ -142,6 +143,48 @@ async fn another_mechanism_is_a_refusal() {
     let mut req = ReqSocket::with_options(quick());
     req.connect(&endpoint).unwrap();
     is_refused(&within(req.send("hello")).await.unwrap_err(), "PLAIN");
+}
+
+/// libzmq closes the connection without a reply where the first octets that it reads name another
+/// mechanism than its own, and names its own where they do not go so far.
+///
+/// Shows: M3
+#[tokio::test]
+async fn another_mechanism_of_a_server_that_closes_without_a_reply_is_a_refusal() {
+    let (listener, endpoint) = listen().await;
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let mut raw = Raw(stream);
+            let mut octets = [0; 64];
+            if raw.0.read(&mut octets).await.unwrap() < octets.len() {
+                raw.write(&greeting(0, "PLAIN", true)).await;
+                // Until the client, which knows the mechanism now, closes.
+                while raw.0.read(&mut octets).await.is_ok_and(|read| read > 0) {}
+            }
+        }
+    });
+    let mut req = ReqSocket::with_options(quick());
+    req.connect(endpoint.as_str()).unwrap();
+    is_refused(&within(req.send("hello")).await.unwrap_err(), "PLAIN");
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn a_server_that_waits_for_the_whole_greeting_is_connected_to_after_a_lost_connection() {
+    let (listener, endpoint) = listen().await;
+    let mut push = PushSocket::with_options(quick());
+    push.connect(endpoint.as_str()).unwrap();
+    push.send("hello").await.unwrap();
+    within(async {
+        drop(listener.accept().await.unwrap());
+        let mut raw = Raw(listener.accept().await.unwrap().0);
+        raw.read(64).await;
+        raw.write(&introduction(1, "PULL")).await;
+        let header = raw.read(2).await;
+        raw.read(usize::from(header[1])).await;
+    })
+    .await;
+    assert_eq!(push.close().await, 0);
 }
 
 /// Shows: M3

@@ -119,8 +119,8 @@ impl<'a> Turn<'a> {
 
     fn run(&mut self, arrival: Arrival) -> Result<(), NotRead> {
         if self.take(arrival)? {
-            self.waves()?;
-            self.consider_end()?;
+            self.decide_pending_steps()?;
+            self.end_if_idle()?;
         }
         if self.left_out > 0 {
             self.record(RunEvent::PublicationsLeftOut { count: self.left_out });
@@ -133,15 +133,15 @@ impl<'a> Turn<'a> {
         match arrival {
             Arrival::Start => Ok(self.begin_run()),
             Arrival::StepEnded { reference, task, state, result, error, attempts } => {
-                self.take_end(reference, super::ends::Report { task, state, result, error, attempts })
+                self.process_end(reference, super::ends::Report { task, state, result, error, attempts })
             }
-            Arrival::NotStarted { reference, existing } => self.take_not_started(reference, existing),
-            Arrival::Signal { name, payload } => self.take_signal(name.as_str(), Json::new(payload)),
-            Arrival::Cancel => self.take_cancel(),
-            Arrival::Moment => self.take_moment(),
-            Arrival::UndoOfRun { run } => self.take_undo_of_run(run),
+            Arrival::NotStarted { reference, existing } => self.process_not_started(reference, existing),
+            Arrival::Signal { name, payload } => self.process_signal(name.as_str(), Json::new(payload)),
+            Arrival::Cancel => self.process_cancel(),
+            Arrival::Moment => self.process_moments(),
+            Arrival::UndoOfRun { run } => self.begin_undo_of_run(run),
             Arrival::Fork { run, events } => Ok(self.begin_fork(run, events)),
-            Arrival::Action(action) => self.take_action(action),
+            Arrival::Action(action) => self.carry_out_action(action),
         }
     }
 
