@@ -168,18 +168,27 @@ const LOCAL: [&str; 2] = ["completions", "man"];
 /// A sandbox whose commands go through a server on its store.
 struct Served {
     sandbox: Sandbox,
-    server: Serving,
+    /// `None` once it was stopped.
+    server: Option<Serving>,
+    address: String,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.server.take().map(Serving::stop);
+    }
 }
 
 impl Served {
     fn new() -> Self {
         let sandbox = prepared();
         let server = Serving::start(&sandbox);
-        Self { sandbox, server }
+        let address = server.address().to_owned();
+        Self { sandbox, server: Some(server), address }
     }
 
     fn environment(&self) -> [(&'static str, String); 1] {
-        [("ONWARD_STORE", format!("http://{}", self.server.address()))]
+        [("ONWARD_STORE", format!("http://{}", self.address))]
     }
 
     fn onward(&self, arguments: &[&str]) -> CommandResult {
@@ -271,7 +280,7 @@ fn without_tag(line: &str) -> Option<String> {
 fn every_command_prints_the_same_against_a_server() {
     let direct = prepared();
     direct.onward(&["store", "create"]);
-    let served = Served::new();
+    let mut served = Served::new();
     let mut different = Vec::new();
     for row in ROWS.lines().filter(|row| !row.is_empty()) {
         if let Some(beside) = row.strip_prefix("! ") {
@@ -304,7 +313,7 @@ fn every_command_prints_the_same_against_a_server() {
         }
     }
     assert!(different.is_empty(), "{}", different.join("\n"));
-    assert_eq!(served.server.stop(), Some(0));
+    assert_eq!(served.server.take().and_then(Serving::stop), Some(0));
 }
 
 /// Returns the commands that the reference lists, without those that only group others.
