@@ -175,7 +175,9 @@ struct Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        self.server.take().map(Serving::stop);
+        if let Some(server) = self.server.take() {
+            server.stop();
+        }
     }
 }
 
