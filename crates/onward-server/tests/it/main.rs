@@ -13,6 +13,8 @@ mod client;
 #[cfg(test)]
 mod access;
 #[cfg(test)]
+mod accounts;
+#[cfg(test)]
 mod audit;
 #[cfg(test)]
 mod control;
@@ -39,6 +41,8 @@ mod page;
 #[cfg(test)]
 mod problems;
 #[cfg(test)]
+mod proxies;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod stopping;
@@ -46,5 +50,7 @@ mod stopping;
 mod submit;
 #[cfg(test)]
 mod tasks;
+#[cfg(test)]
+mod tls;
 #[cfg(test)]
 mod workflows;

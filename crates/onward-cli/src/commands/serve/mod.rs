@@ -1,7 +1,11 @@
 //! `onward serve`
 
+mod announce;
 mod arguments;
+mod check;
+mod prepare;
+mod reload;
 mod run;
 
-pub(crate) use arguments::Arguments;
+pub(crate) use arguments::{Arguments, Settings};
 pub(crate) use run::run;

@@ -2,8 +2,8 @@
 
 use super::route::{Route, RouteInfo};
 use super::{
-    audit, bulk, changes, dead, events, groups, health, inbox, keys, limits, metrics, orchestrations, overview, queues,
-    run_graph, runs, schedules, sessions, sign_in, submit, task_actions, tasks, templates,
+    accounts, audit, bulk, changes, dead, events, groups, health, inbox, keys, limits, metrics, orchestrations,
+    overview, queues, run_graph, runs, schedules, sessions, sign_in, submit, task_actions, tasks, templates,
 };
 
 /// Returns all routes.
@@ -30,6 +30,7 @@ pub(crate) fn all_routes() -> Vec<Route> {
         changes::table(),
         overview::table(),
         keys::table(),
+        accounts::table(),
         sessions::table(),
         audit::table(),
     ]
