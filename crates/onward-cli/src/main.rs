@@ -1,8 +1,8 @@
 //! The program `onward`.
 //!
 //! The program is glue: [`commands`] has one file per command, and the store keeps all durable
-//! state. In reading order: [`arguments`] (the command line), [`settings`], [`commands`], [`process`] (running
-//! other programs), [`output`].
+//! state. In reading order: [`arguments`] (the command line), [`settings`], [`commands`],
+//! [`process`] (running other programs), [`output`].
 
 mod apply;
 mod arguments;

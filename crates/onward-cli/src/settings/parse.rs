@@ -90,7 +90,11 @@ fn check(setting: &Setting, commands: &Command, values: &[String], file: &FileSe
 fn with_default(commands: Command, setting: &Setting, values: &[String]) -> Command {
     let id = setting.id();
     let values = values.to_vec();
-    let set = move |command: Command| command.mut_arg(&id, |argument| argument.default_values(values));
+    // The help shows defaults, and the URL of a store may have a password.
+    let hides = setting.key == "store";
+    let set = move |command: Command| {
+        command.mut_arg(&id, |argument| argument.default_values(values).hide_default_value(hides))
+    };
     match setting.command() {
         None => set(commands),
         Some(name) => {

@@ -44,11 +44,11 @@ fn refused(sandbox: &Sandbox, flags: &[&str]) -> String {
 fn a_server_beyond_loopback_needs_sign_in_and_tls(sandbox: Sandbox) {
     write_certificate(&sandbox);
     let both = refused(&sandbox, &[]);
-    assert!(both.contains("TLS is missing") && both.contains("no one can sign in"), "{both}");
-    assert!(refused(&sandbox, &TLS).contains("no one can sign in"));
+    assert!(both.contains("TLS is missing") && both.contains("sign-in is missing"), "{both}");
+    assert!(refused(&sandbox, &TLS).contains("sign-in is missing"));
     create_key(&sandbox, "viewer");
     let tls = refused(&sandbox, &[]);
-    assert!(tls.contains("TLS is missing") && !tls.contains("no one can sign in"), "{tls}");
+    assert!(tls.contains("TLS is missing") && !tls.contains("sign-in is missing"), "{tls}");
     assert!(refused(&sandbox, &TLS[..2]).contains("--tls-cert has no key"));
     let proxied = Serving::start_with(&sandbox, &["--listen", "0.0.0.0:0", "--behind-proxy", "203.0.113.9"]);
     assert_eq!(proxied.stop(), Some(0));

@@ -132,8 +132,8 @@ impl Server {
     }
 
     /// Issues the token of the one-time link, unless the store has an admin: an active key or
-    /// account with that role. The token is valid for [`bounds::LINK_TIME`](super::bounds::LINK_TIME)
-    /// and one use.
+    /// account with that role. The token is valid for
+    /// [`bounds::LINK_TIME`](super::bounds::LINK_TIME) and one use.
     ///
     /// # Errors
     /// The store's error if it could not be read.

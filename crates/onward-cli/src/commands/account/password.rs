@@ -24,7 +24,7 @@ pub(super) async fn run(
     accounts: &Accounts,
     arguments: &Arguments,
 ) -> anyhow::Result<ExitCode> {
-    // Nobody types a password for an account that does not exist.
+    // An unknown account is reported before the terminal asks for a password.
     accounts.get(&arguments.name).await?.ok_or_else(|| unknown(&arguments.name))?;
     let change = AccountChange { password: Some(arguments.password.read()?), ..AccountChange::default() };
     changed(options, accounts, &arguments.name, change, "has a new password, and its sessions have ended").await

@@ -32,7 +32,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         hang_ups: HangUps::listen().context("cannot listen for signals")?,
     };
     settings.options().check()?;
-    // What is wrong in the settings leaves no new store behind.
+    // Wrong settings leave no new store behind.
     settings.tls_files()?;
     let store = store_file::open_or_create_to_stay(options).await?;
     let tls = open_tls(&settings, store.clock())?;

@@ -1,4 +1,4 @@
-//! Holders of credentials: whether there is someone who can sign in.
+//! Holders of credentials: people and programs that can sign in.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use super::key::{KeyRecord, KeyState};
 use super::keys::Keys;
 use super::role::Role;
 
-/// Returns true if someone can sign in to the servers on a store: it has an active key, besides
-/// those of key files, or an active account.
+/// Returns true if people or programs can sign in to the servers on a store: it has an active key,
+/// besides those of key files, or an active account.
 ///
 /// # Errors
 /// The store's error if it could not be read.
@@ -19,7 +19,7 @@ pub async fn has_sign_in(store: &Arc<dyn Store>) -> Result<bool, Error> {
     has_holder(&keys, &accounts, Role::Viewer).await
 }
 
-/// Returns true if someone has a role or a higher one.
+/// Returns true if an active key or account has a role or a higher one.
 pub(crate) async fn has_holder(keys: &Keys, accounts: &Accounts, role: Role) -> Result<bool, Error> {
     let holds = |key: &KeyRecord| key.role >= role && key.state == KeyState::Active && !key.is_key_file;
     if keys.list().await?.iter().any(holds) {

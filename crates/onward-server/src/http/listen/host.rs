@@ -17,8 +17,7 @@ pub struct Protection {
     pub has_tls: bool,
     /// True if trusted proxies are named, and other clients are refused.
     pub has_proxies: bool,
-    /// True if people or programs can sign in: the store has an active key or account, or the
-    /// server accepts the tokens of an issuer.
+    /// True if people or programs can sign in: the store has an active key or account.
     pub has_sign_in: bool,
 }
 
@@ -26,8 +25,8 @@ pub struct Protection {
 ///
 /// # Errors
 /// [`is_invalid`](Error::is_invalid) for an address beyond loopback, if the listener has neither
-/// TLS nor trusted proxies, so that a key could be read on the way, or if no one can sign in. The
-/// message names each missing part.
+/// TLS nor trusted proxies, so that a key could be read on the way, or if the store has no key and
+/// no account. The message names each missing part.
 pub fn check_address(address: SocketAddr, protection: Protection) -> Result<(), Error> {
     if address.ip().is_loopback() {
         return Ok(());
@@ -41,7 +40,7 @@ pub fn check_address(address: SocketAddr, protection: Protection) -> Result<(), 
     }
     if !protection.has_sign_in {
         missing.push((
-            "no one can sign in, because the store has no key and no account",
+            "sign-in is missing, because the store has no key and no account",
             "make an account with `onward account create NAME --role admin`, or a key with `onward key create`",
         ));
     }
@@ -139,11 +138,11 @@ mod tests {
         }
         let error = |protection| check("0.0.0.0:7070", protection).unwrap_err().to_string();
         let both = error(protection(false, false, false));
-        assert!(both.contains("TLS is missing") && both.contains("no one can sign in"), "{both}");
+        assert!(both.contains("TLS is missing") && both.contains("sign-in is missing"), "{both}");
         let tls = error(protection(false, false, true));
-        assert!(tls.contains("TLS is missing") && !tls.contains("sign in"), "{tls}");
+        assert!(tls.contains("TLS is missing") && !tls.contains("sign-in"), "{tls}");
         let sign_in = error(protection(true, false, false));
-        assert!(sign_in.contains("no one can sign in") && !sign_in.contains("TLS"), "{sign_in}");
+        assert!(sign_in.contains("sign-in is missing") && !sign_in.contains("TLS"), "{sign_in}");
         assert!(check("[::]:7070", protection(true, false, true)).is_ok());
         assert!(check("192.0.2.1:7070", protection(false, true, true)).is_ok());
     }

@@ -121,8 +121,8 @@ impl Tls {
     }
 
     fn reload_if_changed(&self) {
-        // Who renews a certificate may write its two files one after the other. Between them they
-        // do not fit, and the second write is another change.
+        // The two files of a certificate may be written one after the other. Between the writes
+        // they do not fit, and the second write is another change.
         if self.seen().files == states(&self.files) {
             return;
         }
