@@ -140,5 +140,5 @@ pub const SESSIONS: usize = 1000;
 /// The shortest time between two messages of `GET /v1/changes`.
 pub const CHANGES_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The time within which the store must answer a check of readiness.
+/// The time within which the store must reply to a check of readiness.
 pub const READY_TIME: Duration = Duration::from_secs(2);

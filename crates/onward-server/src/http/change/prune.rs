@@ -24,7 +24,7 @@ struct Turn {
 }
 
 impl Pruner {
-    /// Returns the collection to look at, if it is time for a look.
+    /// Returns the collection to prune next, if it is time.
     fn turn(&self, now: Duration) -> Option<u32> {
         let mut turn = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if turn.last.is_some_and(|last| now < last.saturating_add(INTERVAL)) {
@@ -35,7 +35,7 @@ impl Pruner {
         Some(turn.shard)
     }
 
-    /// Deletes some records whose time is over, if it is time for a look.
+    /// Deletes some expired records, if it is time.
     ///
     /// # Errors
     /// The store's error.
