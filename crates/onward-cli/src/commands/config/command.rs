@@ -9,8 +9,7 @@ use crate::settings::Parsed;
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show each setting with its value, its source, its unit and its range. Takes the flags of
-    /// onward serve, to show what they change
+    /// Show each setting with its value, source, unit and range; takes the flags of onward serve
     Explain(Box<explain::Arguments>),
 }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::arguments::Settings;
 use crate::options::GlobalOptions;
-use crate::output::{print_json, print_line};
+use crate::output::{print_json, print_line, remark};
 
 /// Prints the address, the link of the first admin and the key file.
 pub(super) async fn announce(
@@ -26,6 +26,9 @@ pub(super) async fn announce(
         return Ok(());
     }
     print_line(format_args!("listening on {base}"))?;
+    if settings.host.is_empty() && !settings.listen.ip().is_loopback() {
+        remark("requests for any name but localhost are refused; name this server with --host NAME");
+    }
     if let Some(link) = link {
         print_line(format_args!(
             "open this link within 10 minutes, once, to sign in to the page as its first admin:\n{link}"
