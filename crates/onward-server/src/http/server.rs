@@ -18,7 +18,7 @@ use super::metrics::RequestCounts;
 use super::pipeline::make_router;
 
 /// The options of a server.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ServerOptions {
     /// The names by which clients may address the server, besides `localhost` and the loopback
@@ -34,18 +34,6 @@ pub struct ServerOptions {
     pub proxies: Vec<Network>,
     /// The limits, which [`Server::set_limits`] changes while the server runs.
     pub limits: Limits,
-}
-
-impl Default for ServerOptions {
-    fn default() -> Self {
-        Self {
-            hosts: Vec::new(),
-            base_path: String::new(),
-            key_file_beside: None,
-            proxies: Vec::new(),
-            limits: Limits::default(),
-        }
-    }
 }
 
 impl ServerOptions {
