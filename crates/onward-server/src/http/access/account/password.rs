@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use crate::http::access::secret::new_salt;
 use crate::http::bounds;
 
-/// The memory of a hash in KiB, its passes and its parallelism, as OWASP recommends them for argon2id.
+/// The memory of a hash in KiB, its passes and its parallelism, as OWASP recommends for argon2id.
 const COSTS: (u32, u32, u32) = (19 * 1024, 2, 1);
 
 /// A hash with the costs of every other, which no password has. It is compared where there is no
