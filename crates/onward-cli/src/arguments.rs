@@ -5,12 +5,12 @@ use clap::{Parser, Subcommand};
 
 #[cfg(feature = "top")]
 use crate::commands::top;
-use crate::commands::{
-    completions, each, events, generate, import, limit, orchestration, queue, run, schedule, store, submit, tag, task,
-    work, workflow,
-};
 #[cfg(feature = "serve")]
-use crate::commands::{key, serve};
+use crate::commands::{account, key, serve};
+use crate::commands::{
+    completions, config, each, events, generate, import, limit, orchestration, queue, run, schedule, store, submit,
+    tag, task, work, workflow,
+};
 use crate::exit_code::EXPLANATION;
 use crate::options::GlobalOptions;
 use crate::output::cleaned;
@@ -64,13 +64,20 @@ pub(crate) enum Command {
     /// Check, test, store, list, compare and draw templates of workflows; start and operate runs
     #[command(subcommand)]
     Workflow(workflow::Command),
-    /// Serve the store over HTTP, on this machine
+    /// Serve the store over HTTP
     #[cfg(feature = "serve")]
-    Serve(serve::Arguments),
+    Serve(Box<serve::Arguments>),
+    /// Create, list, change, disable and delete accounts: people who sign in with a password
+    #[cfg(feature = "serve")]
+    #[command(subcommand)]
+    Account(account::Command),
     /// Create, list and revoke the keys of the HTTP API
     #[cfg(feature = "serve")]
     #[command(subcommand)]
     Key(key::Command),
+    /// Explain the settings of onward.toml, of variables and of flags
+    #[command(subcommand)]
+    Config(config::Command),
     /// Show counts and statistics: queues, kinds, sessions, pauses
     Stats,
     /// Show live activity on a terminal: queues, running tasks, dead letters, limits, sessions,

@@ -1,23 +1,69 @@
 //! Log lines on standard error.
 
+use std::fmt;
+use std::str::FromStr;
+use std::sync::OnceLock;
+
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::reload;
 
 /// The environment variable with a filter such as `onward=debug`. It takes precedence over
 /// `--verbose`.
 const FILTER_VARIABLE: &str = "ONWARD_LOG";
+
+/// Replaces the filter of the log.
+type Replace = Box<dyn Fn(Targets) + Send + Sync>;
+
+/// The filter of the log, once it is started.
+static FILTER: OnceLock<Replace> = OnceLock::new();
+
+/// A filter of log lines: a level such as `info`, or targets with levels such as `onward=debug`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LogFilter(String);
+
+impl FromStr for LogFilter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse::<Targets>().map_err(|error| refused(&error.to_string()))?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for LogFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn refused(why: &str) -> String {
+    format!("{why}; write a level, or targets with levels: onward=debug")
+}
 
 /// Starts logging: warnings, or more with `--verbose`.
 pub(crate) fn start(verbose: u8) {
     let colors = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colors);
     let filter = std::env::var(FILTER_VARIABLE).ok();
-    let (filter, refused) = chosen(filter.as_deref(), verbose);
+    let (filter, why) = chosen(filter.as_deref(), verbose);
+    let (filter, handle) = reload::Layer::new(filter);
     // An error means that a logger is already installed, which serves as well.
     let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(lines).with(filter));
-    if let Some(why) = refused {
-        tracing::warn!("{FILTER_VARIABLE} is ignored: {why}; write a level, or targets with levels: onward=debug");
+    // An error of a reload means that the logger is gone.
+    let replace = move |filter| drop(handle.reload(filter));
+    let _ = FILTER.set(Box::new(replace));
+    if let Some(why) = why {
+        tracing::warn!("{FILTER_VARIABLE} is ignored: {}", refused(&why));
+    }
+}
+
+/// Replaces the filter of the log; `None` returns to that of `--verbose`.
+pub(crate) fn set(filter: Option<&LogFilter>, verbose: u8) {
+    let (filter, _) = chosen(filter.map(|filter| filter.0.as_str()), verbose);
+    if let Some(replace) = FILTER.get() {
+        replace(filter);
     }
 }
 

@@ -1,8 +1,8 @@
 //! The program `onward`.
 //!
 //! The program is glue: [`commands`] has one file per command, and the store keeps all durable
-//! state. In reading order: [`arguments`] (the command line), [`commands`], [`process`] (running
-//! other programs), [`output`].
+//! state. In reading order: [`arguments`] (the command line), [`settings`], [`commands`],
+//! [`process`] (running other programs), [`output`].
 
 mod apply;
 mod arguments;
@@ -16,14 +16,14 @@ mod options;
 mod output;
 mod process;
 mod remote;
+mod settings;
 mod store_file;
 mod values;
 
 use anyhow::Context as _;
-use clap::Parser;
 
-use crate::arguments::Arguments;
 use crate::exit_code::ExitCode;
+use crate::settings::Parsed;
 
 /// Many small allocations are made on one thread and freed on another. With glibc's allocator that
 /// costs a fifth of a task's time.
@@ -34,11 +34,18 @@ fn main() -> std::process::ExitCode {
     if let Some(code) = process::serve_if_asked() {
         return code;
     }
-    let arguments = Arguments::try_parse().unwrap_or_else(|error| arguments::explained(error).exit());
-    let json = arguments.options.json;
-    logging::start(arguments.options.verbose);
+    let parsed = match settings::parse() {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            // The settings that ask for JSON could not be read either.
+            report(&error, std::env::args_os().any(|argument| argument == "--json"));
+            return ExitCode::of(&error).into();
+        }
+    };
+    let json = parsed.arguments.options.json;
+    logging::start(parsed.arguments.options.verbose);
     process::prepare();
-    match run(arguments) {
+    match run(parsed) {
         Ok(code) => code.into(),
         Err(error) if output::is_output_closed(&error) => ExitCode::OutputClosed.into(),
         Err(error) => {
@@ -48,10 +55,10 @@ fn main() -> std::process::ExitCode {
     }
 }
 
-fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+fn run(parsed: Parsed) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.context("cannot start; see ulimit -n (open files) and ulimit -u (processes)")?;
-    let outcome = runtime.block_on(commands::run_command(arguments));
+    let outcome = runtime.block_on(commands::run_command(parsed));
     // A thread that is blocked on reading a terminal or a pipe must not delay the end.
     runtime.shutdown_background();
     outcome

@@ -1,5 +1,7 @@
 //! The options that every command takes.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 use onward_store::Durability;
 
@@ -11,12 +13,23 @@ use crate::location::Location;
 pub(crate) struct GlobalOptions {
     /// Store to use: a file, sqlite:PATH, postgres://USER@HOST/DATABASE, or the address of `onward
     /// serve`, https://HOST. Commands that add or set something create a missing store
-    #[arg(long, global = true, env = "ONWARD_STORE", value_name = "STORE", default_value = "onward.db")]
+    #[arg(
+        long,
+        global = true,
+        env = "ONWARD_STORE",
+        hide_env_values = true,
+        value_name = "STORE",
+        default_value = "onward.db"
+    )]
     pub(crate) store: Location,
 
     /// Failure that acknowledged work survives
-    #[arg(long, global = true, value_name = "DURABILITY-LEVEL", default_value = "full")]
+    #[arg(long, global = true, env = "ONWARD_DURABILITY", value_name = "DURABILITY-LEVEL", default_value = "full")]
     pub(crate) durability: DurabilityLevel,
+
+    /// File of settings; default: onward.toml in the working directory, if there is one
+    #[arg(long, global = true, env = "ONWARD_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 
     /// Print JSON: one object, or one object per line for lists
     #[arg(long, global = true)]

@@ -2,18 +2,23 @@
 
 #[cfg(feature = "top")]
 use super::top;
-use super::{
-    completions, doctor, each, events, generate, import, limit, man, orchestration, queue, run, schedule, stats, store,
-    submit, tag, task, work, workflow,
-};
 #[cfg(feature = "serve")]
-use super::{key, serve};
-use crate::arguments::{Arguments, Command};
+use super::{account, key, serve};
+use super::{
+    completions, config, doctor, each, events, generate, import, limit, man, orchestration, queue, run, schedule,
+    stats, store, submit, tag, task, work, workflow,
+};
+use crate::arguments::Command;
 use crate::exit_code::ExitCode;
 use crate::remote::check_is_served;
+use crate::settings::Parsed;
 
 /// Runs the command that the user typed.
-pub(crate) async fn run_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run_command(parsed: Parsed) -> anyhow::Result<ExitCode> {
+    if let Command::Config(_) = &parsed.arguments.command {
+        return config::run(&parsed);
+    }
+    let arguments = parsed.arguments;
     let options = &arguments.options;
     check_is_served(&arguments.command, options)?;
     match arguments.command {
@@ -30,9 +35,13 @@ pub(crate) async fn run_command(arguments: Arguments) -> anyhow::Result<ExitCode
         Command::Import(command) => import::run(options, command).await,
         Command::Workflow(command) => workflow::run(options, command).await,
         #[cfg(feature = "serve")]
-        Command::Serve(arguments) => serve::run(options, arguments).await,
+        Command::Serve(arguments) => serve::run(options, *arguments).await,
+        #[cfg(feature = "serve")]
+        Command::Account(command) => account::run(options, command).await,
         #[cfg(feature = "serve")]
         Command::Key(command) => key::run(options, command).await,
+        // It has returned above, because it needs the sources of the values.
+        Command::Config(_) => Ok(ExitCode::Done),
         Command::Stats => stats::run(options).await,
         #[cfg(feature = "top")]
         Command::Top(arguments) => top::run(options, arguments).await,

@@ -1,6 +1,9 @@
 //! The commands, one file each.
 
+#[cfg(feature = "serve")]
+pub(crate) mod account;
 pub(crate) mod completions;
+pub(crate) mod config;
 mod dispatch;
 pub(crate) mod doctor;
 pub(crate) mod each;

@@ -30,6 +30,14 @@ impl Interrupts {
         })
     }
 
+    /// Installs the signal handlers, except that of SIGHUP, which means something else to this
+    /// command.
+    #[cfg(feature = "serve")]
+    pub(crate) fn listen_without_hang_up() -> io::Result<Self> {
+        let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        Ok(Self { interrupt, terminate, hang_up: None, is_terminated: false })
+    }
+
     /// Waits for the next request to stop.
     pub(crate) async fn next(&mut self) {
         let hang_up = async {

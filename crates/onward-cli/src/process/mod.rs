@@ -2,6 +2,8 @@
 //! descendants.
 
 mod capture;
+#[cfg(feature = "serve")]
+mod hang_ups;
 mod interrupts;
 mod invocation;
 mod open_files;
@@ -11,6 +13,8 @@ mod runner;
 mod supervisor;
 
 pub(crate) use capture::Captured;
+#[cfg(feature = "serve")]
+pub(crate) use hang_ups::{HangUp, HangUps};
 pub(crate) use interrupts::Interrupts;
 pub(crate) use invocation::{Invocation, find_program};
 pub(crate) use open_files::{job_limit, prepare};

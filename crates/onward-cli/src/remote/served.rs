@@ -19,6 +19,8 @@ fn needs_store(command: &Command) -> Option<NeedsStore> {
         #[cfg(feature = "serve")]
         Command::Serve(_) => Some(("serve", "it is a server itself")),
         #[cfg(feature = "serve")]
+        Command::Account(_) => Some(("account", "it makes and changes the accounts by which people use servers")),
+        #[cfg(feature = "serve")]
         Command::Key(_) => Some(("key", "it makes and revokes the keys by which servers are used")),
         Command::Doctor => Some(("doctor", "it checks files and processes of the store")),
         Command::Store(_) => Some(("store", "it works on the files or the database of the store")),
@@ -35,6 +37,7 @@ fn needs_store(command: &Command) -> Option<NeedsStore> {
         | Command::Workflow(_)
         | Command::Stats
         | Command::Events(_)
+        | Command::Config(_)
         | Command::Completions(_)
         | Command::Man
         | Command::Generate(_) => None,

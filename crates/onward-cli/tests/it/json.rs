@@ -82,6 +82,14 @@ pub(crate) const COMMANDS: &[&str] = &[
     "key create ci --role viewer",
     "key list",
     "key revoke ci",
+    "account create ada --role viewer --password-file password",
+    "account list",
+    "account role ada operator",
+    "account password ada --password-file password",
+    "account disable ada",
+    "account enable ada",
+    "account delete ada",
+    "config explain",
     "import crontab crontab",
     "workflow check order.yaml",
     "workflow put order.yaml new.yaml",
@@ -162,6 +170,7 @@ fn output_of_commands_is_json_on_request(sandbox: Sandbox) {
 /// Writes the files that the commands name.
 pub(crate) fn write_files(sandbox: &Sandbox) {
     sandbox.write("lines", "a\nb\n");
+    sandbox.write("password", "correct horse battery\n");
     sandbox.write("crontab", "CRON_TZ=UTC\n0 3 * * * backup\n");
     sandbox.write("tasker.yaml", "name: a\nsteps: [{name: b, handler: {callable: c}}]\n");
     sandbox.write("build.yaml", "steps: {one: {value: 1}}\n");

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
+#[cfg(feature = "serve")]
+mod account;
 mod aggregate;
 mod app;
 mod bulk;
@@ -42,6 +44,9 @@ mod run_again;
 mod schedule;
 #[cfg(feature = "serve")]
 mod serve;
+#[cfg(feature = "serve")]
+mod serve_start;
+mod settings;
 mod store;
 mod stores;
 mod submit;

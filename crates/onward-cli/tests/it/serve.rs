@@ -29,12 +29,12 @@ pub(crate) struct Serving {
 
 impl Serving {
     pub(crate) fn start(sandbox: &Sandbox) -> Self {
-        Self::start_with(sandbox, &[])
+        Self::start_with(sandbox, &["--listen", "127.0.0.1:0", "--stop-within", "20s"])
     }
 
-    fn start_with(sandbox: &Sandbox, options: &[&str]) -> Self {
-        let always = ["--json", "serve", "--listen", "127.0.0.1:0", "--stop-within", "20s"];
-        let mut child = sandbox.spawn(&[&always, options].concat());
+    /// Starts a server with these flags.
+    pub(crate) fn start_with(sandbox: &Sandbox, flags: &[&str]) -> Self {
+        let mut child = sandbox.spawn(&[&["--json", "serve"], flags].concat());
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         let announced = serde_json::from_str(&line).unwrap_or_else(|_| {
@@ -51,7 +51,7 @@ impl Serving {
     }
 
     /// Sends a request and returns the open connection.
-    fn send(&self, method: &str, path: &str, headers: &str, body: &Value) -> TcpStream {
+    pub(crate) fn send(&self, method: &str, path: &str, headers: &str, body: &Value) -> TcpStream {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let mut stream = TcpStream::connect(self.address()).unwrap();
         let length = body.len();
@@ -65,12 +65,23 @@ impl Serving {
     }
 
     /// Sends a request with a key, and returns the status and the body.
-    fn request(&self, method: &str, path: &str, key: &str, body: &Value) -> (u16, Value) {
+    pub(crate) fn request(&self, method: &str, path: &str, key: &str, body: &Value) -> (u16, Value) {
         response(self.send(method, path, &format!("authorization: Bearer {key}\r\n"), body))
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap(), signal).unwrap();
+    }
+
+    /// Reads what it says on standard error up to and including a line with a text.
+    pub(crate) fn await_said(&mut self, part: &str) -> String {
+        let stderr = self.child.stderr.as_mut().unwrap();
+        let (mut said, mut byte) = (Vec::new(), [0]);
+        while !(said.ends_with(b"\n") && String::from_utf8_lossy(&said).contains(part)) {
+            assert_eq!(stderr.read(&mut byte).unwrap(), 1, "it ended without saying `{part}`");
+            said.push(byte[0]);
+        }
+        String::from_utf8_lossy(&said).into_owned()
     }
 
     /// Asks the server to stop, and returns its exit code.
@@ -80,14 +91,14 @@ impl Serving {
     }
 }
 
-fn response(mut stream: TcpStream) -> (u16, Value) {
+pub(crate) fn response(mut stream: TcpStream) -> (u16, Value) {
     let mut text = String::new();
     let _ = stream.read_to_string(&mut text);
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no response: {text}"));
     (head.split(' ').nth(1).unwrap().parse().unwrap(), serde_json::from_str(body).unwrap_or(Value::Null))
 }
 
-fn create_key(sandbox: &Sandbox, role: &str) -> Value {
+pub(crate) fn create_key(sandbox: &Sandbox, role: &str) -> Value {
     sandbox.json(&["key", "create", "ci", "--role", role]).remove(0)
 }
 
@@ -182,7 +193,7 @@ fn the_key_file_is_private_and_gone_after_a_stop() {
 #[test]
 fn the_demonstration_writes_no_file() {
     let sandbox = Sandbox::new();
-    let serving = Serving::start_with(&sandbox, &["--demo"]);
+    let serving = Serving::start_with(&sandbox, &["--listen", "127.0.0.1:0", "--demo"]);
     assert_eq!(serving.announced["key_file"], Value::Null);
     let link = serving.announced["link"].as_str().unwrap();
     let path = link.strip_prefix(serving.announced["listening"].as_str().unwrap()).unwrap();

@@ -38,7 +38,7 @@ export class Window {
   async signIn(key) {
     await this.page.goto(this.server.base);
     await this.page.getByRole('textbox', { name: 'Key' }).fill(key);
-    await this.page.getByRole('button', { name: 'Sign in' }).click();
+    await this.page.getByRole('button', { name: 'Sign in', exact: true }).click();
     await this.page.getByRole('navigation', { name: 'Screens' }).waitFor();
     // The browser itself reports that nobody was signed in yet.
     this.faults = this.faults.filter((fault) => !fault.includes('401'));

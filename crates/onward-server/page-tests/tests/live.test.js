@@ -101,7 +101,7 @@ test('a killed server is reported, and the page goes on when it is back', async 
   // The session came by the key file, whose key ends with its server: the page asks for another sign-in.
   window.server = server;
   await window.page.getByRole('textbox', { name: 'Key' }).fill(server.key);
-  await window.page.getByRole('button', { name: 'Sign in' }).click();
+  await window.page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await server.submit({ kind: 'after' });
   await window.page.getByRole('cell', { name: 'after' }).waitFor();
   window.faults = window.faults.filter((fault) => !/401|ERR_|Failed to load/.test(fault));

@@ -1,6 +1,8 @@
 // Signing in and out.
 
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { launch, Window } from '../support/browser.js';
 import { Server } from '../support/server.js';
@@ -42,9 +44,28 @@ test('a wrong key is refused with a remedy', async () => {
   const window = await Window.open(browser, server, { key: null });
   await window.page.goto(server.base);
   await window.page.getByRole('textbox', { name: 'Key' }).fill('onward_0123456789abcdef_x');
-  await window.page.getByRole('button', { name: 'Sign in' }).click();
+  await window.page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await window.page.getByRole('alert').getByText('onward key list').waitFor();
   await window.checkAccess('sign-in');
+  window.faults = window.faults.filter((fault) => !fault.includes('401'));
+  await window.close();
+});
+
+test('an account signs in with its password', async () => {
+  writeFileSync(join(server.folder, 'password'), 'correct horse battery\n');
+  server.run('account', 'create', 'ada', '--role', 'viewer', '--password-file', 'password');
+  const window = await Window.open(browser, server, { key: null });
+  await window.page.goto(server.base);
+  await window.page.getByRole('textbox', { name: 'Name' }).fill('Ada');
+  const password = window.page.getByRole('textbox', { name: 'Password' });
+  const button = window.page.getByRole('button', { name: 'Sign in with the password' });
+  await password.fill('wrong');
+  await button.click();
+  await window.page.getByRole('alert').getByText('the name or the password is not right').waitFor();
+  await window.checkAccess('sign-in');
+  await password.fill('correct horse battery');
+  await button.click();
+  await window.heading('All well, and nothing to do.').waitFor();
   window.faults = window.faults.filter((fault) => !fault.includes('401'));
   await window.close();
 });

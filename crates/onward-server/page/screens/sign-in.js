@@ -1,8 +1,9 @@
-// Signing in: with the link that the server printed, or with a key.
+// Signing in: with the link that the server printed, with a password, or with a key.
 
 import { html, useState } from '../lib/html.js';
 import { signIn } from '../lib/api.js';
 import { Command, Failed } from '../lib/parts.js';
+import { PasswordSignIn } from './sign-in-password.js';
 
 export function SignIn() {
   const [key, setKey] = useState('');
@@ -18,7 +19,8 @@ export function SignIn() {
   }
   return html`<main class="sign-in">
     <h1>onward</h1>
-    <p>Open the link that <code>onward serve</code> printed, or sign in with a key.</p>
+    <p>Open the link that <code>onward serve</code> printed, or sign in with a password or a key.</p>
+    <${PasswordSignIn} />
     <form onSubmit=${submit}>
       <label class="field">Key<input type="password" autocomplete="off" placeholder="onward_…" value=${key} onInput=${(/** @type {any} */ event) => setKey(event.target.value)} /></label>
       <button type="submit" class="primary" disabled=${key.trim() === ''}>Sign in</button>

@@ -78,11 +78,67 @@ pub const REFUSALS_COUNTED: Duration = Duration::from_secs(10);
 /// The largest number of queues, kinds or scopes that a metric names; the others are joined.
 pub const METRIC_VALUES: usize = 200;
 
+/// The time within which the TLS handshake of a connection must end.
+pub const TLS_HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+
+/// The shortest time between two looks at the files of a certificate.
+pub const TLS_FILES_LOOK: Duration = Duration::from_secs(10);
+
+/// The time before the end of a certificate from which on the log warns when it is read.
+pub const TLS_EXPIRES_SOON: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// The longest name of an account, in bytes.
+pub const ACCOUNT_NAME_BYTES: usize = 128;
+
+/// The shortest password that an account may be given, in characters.
+pub const PASSWORD_CHARACTERS: usize = 12;
+
+/// The longest password, in bytes.
+pub const PASSWORD_BYTES: usize = 1024;
+
+/// The largest number of accounts.
+pub const ACCOUNTS: usize = 10_000;
+
+/// The largest body of a sign-in, in bytes.
+pub const SIGN_IN_BYTES: usize = 16 * 1024;
+
+/// The largest number of passwords that are hashed at once; fewer on a machine with fewer
+/// processors.
+pub const HASHES: usize = 4;
+
+/// The largest number of sign-ins that wait for their hash. More are refused.
+pub const HASHES_WAITING: usize = 32;
+
+/// The number of failed sign-ins of one account from one address within
+/// [`ATTEMPTS_TIME`] after which both are locked out.
+pub const ATTEMPTS: u32 = 10;
+
+/// The number of failed sign-ins from one address within [`ATTEMPTS_TIME`], of any accounts, after
+/// which the address is locked out.
+pub const ATTEMPTS_PER_ADDRESS: u32 = 100;
+
+/// The time in which failed sign-ins count together, and the time of the first lock-out. Each
+/// further lock-out takes twice the time of the one before, up to [`LOCK_OUT`].
+pub const ATTEMPTS_TIME: Duration = Duration::from_secs(60);
+
+/// The longest lock-out, and the time without failures after which earlier ones are forgotten.
+pub const LOCK_OUT: Duration = Duration::from_secs(3600);
+
+/// The largest number of accounts and addresses whose failed sign-ins a server remembers.
+pub const ATTEMPTS_REMEMBERED: usize = 20_000;
+
 /// The longest name of a key, in bytes.
 pub const KEY_NAME_BYTES: usize = 128;
 
 /// The time after which a session ends.
 pub const SESSION_TIME: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// The time without requests after which a session ends.
+pub const SESSION_IDLE: Duration = Duration::from_secs(24 * 3600);
+
+/// The shortest time between two notes that a session is in use. A session may end by this much
+/// earlier than [`SESSION_IDLE`] after its last request.
+pub const SESSION_NOTED: Duration = Duration::from_secs(3600);
 
 /// The largest number of sessions. A sign-in beyond it ends the oldest session.
 pub const SESSIONS: usize = 1000;

@@ -4,13 +4,14 @@
 //! the router from one table of routes, from which the OpenAPI document and the tests of access
 //! are made as well. [`Listener`] serves a router on a port with bounds for connections.
 //!
-//! In reading order: the table of `routes/`, the path of a request in `pipeline`, `access/` (keys
-//! and roles), `change/` (records in the commit of a change), `problem/` (errors), `live/`
+//! In reading order: the table of `routes/`, the path of a request in `pipeline`, `access/` (keys,
+//! accounts and roles), `change/` (records in the commit of a change), `problem/` (errors), `live/`
 //! (event streams), `page/` (the web page).
 
 mod access;
 pub mod bounds;
 mod change;
+mod limits;
 mod listen;
 mod live;
 mod metrics;
@@ -23,8 +24,11 @@ mod server;
 mod wire;
 mod work;
 
-pub use access::{KeyRecord, KeyState, Keys, NewKey, Role};
-pub use listen::{Listener, check_address};
+pub use access::{
+    AccountChange, AccountRecord, Accounts, KeyRecord, KeyState, Keys, NewAccount, NewKey, Role, has_sign_in,
+};
+pub use limits::Limits;
+pub use listen::{Listener, Network, Protection, Tls, TlsFiles, check_address};
 pub use metrics::{METRICS, Metric};
 pub use problem::Code;
 pub use routes::{RouteInfo, openapi_json, routes};

@@ -1,6 +1,6 @@
 //! The path of a request: checks, credential, role, body, records, handler, response.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -8,16 +8,18 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, FromRequestParts as _, RawPathParams};
 use axum::http::request::Parts;
-use axum::http::{Extensions, HeaderValue, Method, Request, Response, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use axum::routing::{MethodFilter, MethodRouter, get, on};
+use bytes::Bytes;
 use futures_util::FutureExt as _;
 
-use super::access::{Actor, authenticate};
+use super::access::{Actor, SignInBody, authenticate_request, check_own_page, sign_in};
 use super::bounds;
 use super::change::{AuditRecord, ChangeScope, Idempotency, find_request, in_scope};
+use super::listen::client_address;
 use super::page::page_router;
 use super::problem::{Code, Problem};
-use super::request::{Call, read_body};
+use super::request::{Call, read_body, read_json};
 use super::routes::{Access, Route, all_routes};
 use super::server::Server;
 use super::wire::Reply;
@@ -72,7 +74,7 @@ async fn serve(server: Arc<Server>, route: Arc<Route>, request: Request<Body>) -
     }
     let id = server.request_id();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let address = address(request.extensions());
+    let address = address(&server, request.extensions(), request.headers()).map(|it| it.to_string());
     let response = match handle(&server, &route, request, &id).await {
         Ok(response) => response,
         Err(problem) => {
@@ -143,17 +145,8 @@ pub(super) fn with_id(mut response: Response<Body>, id: &str) -> Response<Body> 
 
 async fn handle(server: &Arc<Server>, route: &Arc<Route>, request: Request<Body>, id: &str) -> Reply {
     let (mut parts, body) = request.into_parts();
-    let actor = match route.access {
-        Access::Open => None,
-        Access::Needs(role) => {
-            refuse_when_stopping(server)?;
-            super::listen::check_host(&server.options, &parts)?;
-            let actor = authenticate(server, &parts.method, &parts.headers).await?;
-            actor.needs(role)?;
-            Some(actor)
-        }
-    };
-    let body = tokio::time::timeout(server.options.request_time, read_body(body)).await.map_err(|_| too_slow())??;
+    let address = address(server, &parts.extensions, &parts.headers);
+    let (actor, body) = admit(server, route.access, &parts, body, address).await?;
     if parts.uri.path_and_query().is_some_and(|text| text.as_str().contains("%00")) {
         // PostgreSQL keeps no such text.
         return Err(Problem::new(Code::Malformed, "the path or the query has a NUL character", "leave it out"));
@@ -162,18 +155,58 @@ async fn handle(server: &Arc<Server>, route: &Arc<Route>, request: Request<Body>
         Ok(parameters) => parameters.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         Err(_) => return Err(Problem::new(Code::Malformed, "the path is not UTF-8", "encode it as UTF-8")),
     };
-    let address = address(&parts.extensions);
     let Parts { uri, headers, .. } = parts;
-    let mut call = Call { server: Arc::clone(server), actor, parameters, uri, headers, body, repeats: None };
+    let server = Arc::clone(server);
+    let mut call = Call { server, actor, address, parameters, uri, headers, body, repeats: None };
     route.check_shape(&call)?;
     let idempotency = idempotency(route, &call)?;
     if let Some(request) = &idempotency {
-        call.repeats = repeated(server, request).await?;
+        call.repeats = repeated(&call.server, request).await?;
     }
     let link = Actor::of_link();
     let author = if route.is_used_up() { Some(&link) } else { call.actor.as_ref().filter(|_| route.is_audited()) };
-    let audit = author.map(|actor| record(actor, address, id, route, &call));
+    let audit = author.map(|actor| record(actor, id, route, &call));
     run(route, call, Arc::new(ChangeScope::new(audit, idempotency))).await
+}
+
+/// Checks that a request may be made, and reads its body. A request without a valid credential
+/// learns nothing else, and its body is not read; that of a sign-in, which has the credential, is
+/// small.
+async fn admit(
+    server: &Server,
+    access: Access,
+    parts: &Parts,
+    body: Body,
+    address: Option<IpAddr>,
+) -> Result<(Option<Actor>, Bytes), Problem> {
+    let (method, headers) = (&parts.method, &parts.headers);
+    if access != Access::Open {
+        refuse_when_stopping(server)?;
+        super::listen::check_host(&server.options, parts)?;
+    }
+    let actor = match access {
+        Access::Open => None,
+        Access::Needs(role) => {
+            let actor = authenticate_request(server, method, headers).await?;
+            actor.needs(role)?;
+            Some(actor)
+        }
+        Access::SignsIn if headers.contains_key(header::AUTHORIZATION) => {
+            Some(authenticate_request(server, method, headers).await?)
+        }
+        Access::SignsIn => {
+            check_own_page(method, headers)?;
+            let body = read_in_time(server, body, bounds::SIGN_IN_BYTES).await?;
+            let given: SignInBody = read_json(&body)?;
+            return Ok((Some(sign_in(server, given, address).await?), Bytes::new()));
+        }
+    };
+    Ok((actor, read_in_time(server, body, bounds::BODY_BYTES).await?))
+}
+
+async fn read_in_time(server: &Server, body: Body, limit: usize) -> Result<Bytes, Problem> {
+    let time = server.limits.get().request_time;
+    tokio::time::timeout(time, read_body(body, limit)).await.map_err(|_| too_slow())?
 }
 
 /// Runs the handler within the scope of its records.
@@ -197,15 +230,18 @@ async fn limited(route: &Route, server: &Server, reply: impl Future<Output = Rep
     if route.waits {
         return reply.await;
     }
-    tokio::time::timeout(server.options.request_time, reply).await.unwrap_or_else(|_| Err(store_too_slow()))
+    tokio::time::timeout(server.limits.get().request_time, reply).await.unwrap_or_else(|_| Err(store_too_slow()))
 }
 
-fn record(actor: &Actor, address: Option<String>, id: &str, route: &Route, call: &Call) -> AuditRecord {
-    AuditRecord::new(actor, address, id, format!("{} {}", route.method, route.path), call.uri.path())
+fn record(actor: &Actor, id: &str, route: &Route, call: &Call) -> AuditRecord {
+    let (action, address) = (format!("{} {}", route.method, route.path), call.address.map(|it| it.to_string()));
+    AuditRecord::new(actor, address, id, action, call.uri.path())
 }
 
-fn address(extensions: &Extensions) -> Option<String> {
-    extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(address)| address.ip().to_string())
+/// Returns the address of the client: that of the connection, or what a trusted proxy says.
+fn address(server: &Server, extensions: &Extensions, headers: &HeaderMap) -> Option<IpAddr> {
+    let ConnectInfo(peer) = extensions.get::<ConnectInfo<SocketAddr>>()?;
+    Some(client_address(&server.options.proxies, peer.ip(), headers))
 }
 
 /// Returns the idempotency key of a request.

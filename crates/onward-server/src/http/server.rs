@@ -3,24 +3,23 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use axum::Router;
 use onward::Engine;
 use onward_store::{Error, Store};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::access::{KeyChecks, KeyFile, KeyState, Keys, OneTimeLink, Refusals, Role, Sessions};
-use super::bounds;
+use super::access::{Accounts, Attempts, KeyChecks, KeyFile, Keys, OneTimeLink, Refusals, Role, Sessions, has_holder};
 use super::change::{Pruner, RecordingStore};
+use super::limits::{Limits, PresentLimits};
+use super::listen::Network;
 use super::live::EventFeed;
 use super::metrics::RequestCounts;
 use super::pipeline::make_router;
 use super::work::WorkConnections;
 
 /// The options of a server.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ServerOptions {
     /// The names by which clients may address the server, besides `localhost` and the loopback
@@ -31,22 +30,20 @@ pub struct ServerOptions {
     pub base_path: String,
     /// The path of the SQLite store beside which a key file is kept. Default: no key file.
     pub key_file_beside: Option<PathBuf>,
-    /// The time within which the head of a request must arrive, then its body, and within which a
-    /// request must end that neither waits nor streams. Default: [`bounds::REQUEST_TIME`].
-    pub request_time: Duration,
-    /// The largest number of event streams and long polls at once. Default: [`bounds::STREAMS`].
-    pub streams: usize,
+    /// The proxies whose `X-Forwarded-For` is believed. They may connect without TLS beyond
+    /// loopback. Default: none.
+    pub proxies: Vec<Network>,
+    /// The limits, which [`Server::set_limits`] changes while the server runs.
+    pub limits: Limits,
 }
 
-impl Default for ServerOptions {
-    fn default() -> Self {
-        Self {
-            hosts: Vec::new(),
-            base_path: String::new(),
-            key_file_beside: None,
-            request_time: bounds::REQUEST_TIME,
-            streams: bounds::STREAMS,
-        }
+impl ServerOptions {
+    /// Checks the options, as [`Server::open`] does.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) if the base path is no path.
+    pub fn check(&self) -> Result<(), Error> {
+        check_base_path(&self.base_path)
     }
 }
 
@@ -57,10 +54,12 @@ pub struct Server {
     pub(crate) engine: Engine,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) keys: Keys,
+    pub(crate) accounts: Accounts,
     pub(crate) sessions: Sessions,
+    pub(crate) attempts: Attempts,
     pub(crate) link: OneTimeLink,
     pub(crate) feed: EventFeed,
-    pub(crate) streams: Arc<Semaphore>,
+    pub(crate) limits: PresentLimits,
     pub(crate) pruner: Pruner,
     pub(crate) refusals: Refusals,
     pub(crate) request_counts: RequestCounts,
@@ -84,10 +83,11 @@ impl Server {
     /// The store's error if it cannot be used; an error if the key file cannot be written, or if
     /// the base path is no path.
     pub async fn open(store: Arc<dyn Store>, options: ServerOptions) -> Result<Arc<Self>, onward::Error> {
-        check_base_path(&options.base_path)?;
+        options.check()?;
         let store: Arc<dyn Store> = Arc::new(RecordingStore::new(store));
         let engine = Engine::builder().store(Arc::clone(&store)).open().await?;
         let keys = Keys::new(Arc::clone(&store));
+        let accounts = Accounts::new(Arc::clone(&store));
         let key_file = match &options.key_file_beside {
             Some(path) => KeyFile::write(path, keys.clone()).await?,
             None => None,
@@ -96,7 +96,7 @@ impl Server {
         Ok(Arc::new(Self {
             link: OneTimeLink::new(Arc::clone(&clock)),
             feed: EventFeed::new(Arc::clone(&store)),
-            streams: Arc::new(Semaphore::new(options.streams.min(bounds::STREAMS))),
+            limits: PresentLimits::new(options.limits),
             pruner: Pruner::default(),
             refusals: Refusals::default(),
             request_counts: RequestCounts::default(),
@@ -106,7 +106,9 @@ impl Server {
             requests: AtomicU64::new(0),
             started: format!("{:x}{:08x}", clock.now().as_microseconds(), fastrand::u32(..)),
             key_file: tokio::sync::Mutex::new(key_file),
-            sessions: Sessions::new(Arc::clone(&store), keys.clone()),
+            sessions: Sessions::new(Arc::clone(&store), keys.clone(), accounts.clone()),
+            attempts: Attempts::default(),
+            accounts,
             work: Arc::new(WorkConnections::new(Arc::clone(&store))),
             engine,
             store,
@@ -120,18 +122,22 @@ impl Server {
         make_router(self)
     }
 
-    /// Issues the token of the one-time link, unless the store has an admin key already. The token
-    /// is valid for [`bounds::LINK_TIME`] and one use.
+    /// Issues the token of the one-time link, unless the store has an admin: an active key or
+    /// account with that role. The token is valid for
+    /// [`bounds::LINK_TIME`](super::bounds::LINK_TIME) and one use.
     ///
     /// # Errors
     /// The store's error if it could not be read.
     pub async fn first_admin_token(&self) -> Result<Option<String>, Error> {
-        let is_admin =
-            |key: &super::KeyRecord| key.role == Role::Admin && key.state == KeyState::Active && !key.is_key_file;
-        if self.keys.list().await?.iter().any(is_admin) {
+        if has_holder(&self.keys, &self.accounts, Role::Admin).await? {
             return Ok(None);
         }
         self.link.issue().map(Some)
+    }
+
+    /// Changes the limits for connections, streams and requests that begin from now on.
+    pub fn set_limits(&self, limits: Limits) {
+        self.limits.set(limits);
     }
 
     /// Returns the path of the key file, if the server has written one.

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use axum::http::Method;
-use onward_server::http::{NewKey, Role, RouteInfo, routes};
+use onward_server::http::{AccountChange, NewAccount, NewKey, Role, RouteInfo, bounds, routes};
+use serde_json::json;
 
 use crate::api::Api;
 use crate::client::Request;
@@ -12,6 +13,7 @@ use crate::client::Request;
 on_every_store! {
     every_route_refuses_each_credential_that_is_not_enough,
     every_route_refuses_each_cookie_that_is_not_enough,
+    a_sign_in_takes_a_valid_credential_only,
 }
 
 /// Every route, with the least role that may use it. `-` needs no credential.
@@ -110,7 +112,13 @@ viewer GET /v1/changes
 viewer GET /v1/me
 viewer POST /v1/sign-out
 admin GET /v1/sessions
-viewer POST /v1/sessions
+- POST /v1/sessions
+viewer PUT /v1/me/password
+admin GET /v1/accounts
+admin POST /v1/accounts
+admin GET /v1/accounts/{account}
+admin PATCH /v1/accounts/{account}
+admin DELETE /v1/accounts/{account}
 admin DELETE /v1/sessions/{session}
 operator POST /v1/work
 operator POST /v1/work/{connection}/send
@@ -176,20 +184,49 @@ fn is_last(route: &RouteInfo) -> bool {
     matches!(route.path, "/v1/changes" | "/v1/sign-out")
 }
 
+/// Signs in with a password and returns the cookie.
+async fn cookie_of_account(api: &Api, name: &str, role: Role) -> String {
+    let (name, password) = (name.to_owned(), format!("the password of {name}"));
+    let body = json!({"name": name, "password": password});
+    api.accounts.create(NewAccount { name, role, password }).await.unwrap();
+    let request = Request::new("POST", "/v1/sessions").header("x-onward-page", "1").json(&body);
+    let response = api.send(request).await;
+    response.header("set-cookie").unwrap().split(';').next().unwrap().to_owned()
+}
+
+/// Returns cookies of an admin whose session is over: idle, by its key, or by its account.
+async fn lost_cookies(api: &Api) -> Vec<String> {
+    let idle = cookie(api, api.key(Role::Admin)).await;
+    api.clock.advance(bounds::SESSION_IDLE);
+    let (revoked, id) = key(api, "lost", Role::Admin, None).await;
+    let revoked = cookie(api, &revoked).await;
+    api.keys.revoke(&id).await.unwrap();
+    let mut lost = vec![idle, revoked];
+    for name in ["disabled", "changed", "deleted"] {
+        lost.push(cookie_of_account(api, name, Role::Admin).await);
+    }
+    let disable = AccountChange { disable: Some(true), ..AccountChange::default() };
+    api.accounts.change("disabled", disable).await.unwrap();
+    let change = AccountChange { password: Some("another password".to_owned()), ..AccountChange::default() };
+    api.accounts.change("changed", change).await.unwrap();
+    api.accounts.delete("deleted").await.unwrap();
+    lost
+}
+
 /// Shows: W8
 async fn every_route_refuses_each_cookie_that_is_not_enough(api: Api) {
-    let (lost, id) = key(&api, "lost", Role::Admin, None).await;
-    let lost = cookie(&api, &lost).await;
-    api.keys.revoke(&id).await.unwrap();
+    let lost = lost_cookies(&api).await;
     let mut cookies = Vec::new();
     for role in Role::ALL {
         cookies.push((role, cookie(&api, api.key(role)).await));
+        cookies.push((role, cookie_of_account(&api, role.as_str(), role).await));
     }
-    let admin = &cookies[3].1;
+    let admin = &cookies[6].1;
     let wrong = format!("{}{}", &admin[..admin.len() - 1], if admin.ends_with('A') { 'B' } else { 'A' });
     let with = |route: &RouteInfo, cookie: &str| request(route).header("cookie", cookie);
     for route in routes().iter().filter(|route| route.role.is_some() && !is_last(route)) {
-        for cookie in [&lost, &wrong, "onward-session-80=", "onward-session-80=0123456789abcdef_x"] {
+        let nonsense = [wrong.as_str(), "onward-session-80=", "onward-session-80=0123456789abcdef_x"];
+        for cookie in lost.iter().map(String::as_str).chain(nonsense) {
             let response = api.send(with(route, cookie).header("x-onward-page", "1")).await;
             response.expect_problem(401, "credential_invalid");
         }
@@ -216,8 +253,28 @@ async fn every_route_refuses_each_cookie_that_is_not_enough(api: Api) {
 
 /// Shows: W8
 #[test]
-fn routes_without_a_credential_are_few_and_change_nothing_but_by_the_link() {
+fn routes_without_a_credential_are_few_and_change_nothing_but_by_a_sign_in() {
     let open: Vec<_> = routes().into_iter().filter(|route| route.role.is_none()).collect();
-    assert!(open.iter().all(|route| route.method == Method::GET), "{open:?}");
-    assert_eq!(open.len(), 4, "{open:?}");
+    let changes: Vec<_> = open.iter().filter(|route| route.method != Method::GET).map(|route| route.path).collect();
+    assert_eq!(changes, ["/v1/sessions"]);
+    assert_eq!(open.len(), 5, "{open:?}");
+}
+
+/// Shows: W8
+async fn a_sign_in_takes_a_valid_credential_only(api: Api) {
+    let (expired, _) = key(&api, "expired", Role::Admin, Some(Duration::from_secs(60))).await;
+    let (revoked, id) = key(&api, "revoked", Role::Admin, None).await;
+    api.keys.revoke(&id).await.unwrap();
+    api.clock.advance(Duration::from_secs(60));
+    let request = || Request::new("POST", "/v1/sessions");
+    for key in [expired.as_str(), &revoked, "onward_0123456789abcdef_x", "nonsense", ""] {
+        api.send(request().key(key)).await.expect_problem(401, "credential_invalid");
+    }
+    api.send(request()).await.expect_problem(403, "origin_refused");
+    api.send(request().header("x-onward-page", "1")).await.expect_problem(400, "malformed");
+    for role in Role::ALL {
+        api.send(request().key(api.key(role))).await.expect(201);
+    }
+    let both = request().key(api.key(Role::Admin)).json(&json!({"name": "ada", "password": "x"}));
+    api.send(both).await.expect_problem(400, "malformed");
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onward::Engine;
-use onward_server::http::{Keys, Listener, NewKey, Role, Server, ServerOptions};
+use onward_server::http::{Accounts, Keys, Listener, NewKey, Role, Server, ServerOptions, Tls};
 use onward_store::{ManualClock, Store};
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -20,6 +20,7 @@ pub(crate) struct Api {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) server: Arc<Server>,
     pub(crate) keys: Keys,
+    pub(crate) accounts: Accounts,
     roles: Vec<(Role, String)>,
     pub(crate) stop: CancellationToken,
     pub(crate) served: JoinHandle<bool>,
@@ -31,6 +32,27 @@ impl Api {
     }
 
     pub(crate) async fn start_with(store: Arc<dyn Store>, clock: Arc<ManualClock>, options: ServerOptions) -> Self {
+        let listener = Listener::bind(([127, 0, 0, 1], 0).into()).await.unwrap();
+        Self::start_on(listener, store, clock, options).await
+    }
+
+    /// Starts another server on the store, with TLS.
+    pub(crate) async fn another_with_tls(&self, tls: Arc<Tls>, options: ServerOptions) -> Self {
+        let listener = Listener::bind(([127, 0, 0, 1], 0).into()).await.unwrap().with_tls(tls);
+        Self::start_on(listener, Arc::clone(&self.store), Arc::clone(&self.clock), options).await
+    }
+
+    /// Starts another server on the store, on a listener.
+    pub(crate) async fn another_on(&self, listener: Listener, options: ServerOptions) -> Self {
+        Self::start_on(listener, Arc::clone(&self.store), Arc::clone(&self.clock), options).await
+    }
+
+    async fn start_on(
+        listener: Listener,
+        store: Arc<dyn Store>,
+        clock: Arc<ManualClock>,
+        options: ServerOptions,
+    ) -> Self {
         let keys = Keys::new(Arc::clone(&store));
         let mut roles = Vec::new();
         let others = keys.list().await.unwrap().len();
@@ -40,7 +62,6 @@ impl Api {
             let new = NewKey { name, role, expires_after: None };
             roles.push((role, keys.create(new).await.unwrap().0));
         }
-        let listener = Listener::bind(([127, 0, 0, 1], 0).into()).await.unwrap();
         let address = listener.local_address().unwrap();
         let server = Server::open(Arc::clone(&store), options).await.unwrap();
         let stop = CancellationToken::new();
@@ -48,7 +69,8 @@ impl Api {
             let (server, stop) = (Arc::clone(&server), stop.clone());
             async move { listener.serve(&server, stop, Duration::from_secs(20)).await }
         });
-        Self { address, store, clock, server, keys, roles, stop, served }
+        let accounts = Accounts::new(Arc::clone(&store));
+        Self { address, store, clock, server, keys, accounts, roles, stop, served }
     }
 
     /// Starts another server on the store.

@@ -131,7 +131,7 @@ async fn a_pruned_position_is_reported_as_a_gap(api: Api) {
 
 async fn streams_are_bounded(api: Api) {
     let mut options = ServerOptions::default();
-    options.streams = 1;
+    options.limits.streams = 1;
     let other = api.another(options).await;
     other.submit("k").await;
     let mut stream = Stream::open(&other, other.request("GET", "/v1/events")).await;

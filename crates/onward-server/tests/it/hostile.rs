@@ -63,7 +63,7 @@ async fn hostile_texts_are_stored_as_they_are_and_break_nothing(api: Api) {
 
 async fn quick(api: &Api) -> Api {
     let mut options = ServerOptions::default();
-    options.request_time = Duration::from_millis(300);
+    options.limits.request_time = Duration::from_millis(300);
     api.another(options).await
 }
 

@@ -13,6 +13,8 @@ mod client;
 #[cfg(test)]
 mod access;
 #[cfg(test)]
+mod accounts;
+#[cfg(test)]
 mod audit;
 #[cfg(test)]
 mod control;
@@ -39,6 +41,8 @@ mod page;
 #[cfg(test)]
 mod problems;
 #[cfg(test)]
+mod proxies;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod stopping;
@@ -48,6 +52,7 @@ mod store;
 mod submit;
 #[cfg(test)]
 mod tasks;
+mod tls;
 #[cfg(test)]
 mod work;
 #[cfg(test)]

@@ -46,8 +46,8 @@ fn each_code_is_produced() {
         let clock = Arc::new(ManualClock::default());
         let store = Arc::new(Failing { inner: MemoryStore::with_clock(clock.clone()), fault: AtomicU8::new(0) });
         let mut options = ServerOptions::default();
-        options.request_time = Duration::from_millis(300);
-        options.streams = 0;
+        options.limits.request_time = Duration::from_millis(300);
+        options.limits.streams = 0;
         let api = Api::start_with(store.clone(), clock, options).await;
         let mut seen = BTreeSet::new();
         let mut saw = |response: Response, code: Code| {
@@ -131,7 +131,17 @@ async fn of_states(api: &Api) -> Vec<(Response, Code)> {
         (gone, Code::IdempotencyResultGone),
         (changed, Code::Changed),
         (full_mailbox(api).await, Code::MailboxFull),
+        (locked_out(api).await, Code::TooManyAttempts),
     ]
+}
+
+async fn locked_out(api: &Api) -> Response {
+    let body = json!({"name": "nobody", "password": "wrong"});
+    let sign_in = || api.send(Request::new("POST", "/v1/sessions").header("x-onward-page", "1").json(&body));
+    for _ in 0..onward_server::http::bounds::ATTEMPTS {
+        sign_in().await.expect_problem(401, "credential_invalid");
+    }
+    sign_in().await
 }
 
 async fn full_mailbox(api: &Api) -> Response {

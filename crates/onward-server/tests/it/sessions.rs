@@ -11,7 +11,10 @@ use crate::client::Request;
 on_every_store! {
     the_link_signs_a_browser_in_once,
     a_cookie_is_bound_to_its_host_and_hidden_from_scripts,
-    a_session_ends_with_its_time,
+    a_session_in_use_ends_with_its_time,
+    an_idle_session_ends,
+    the_use_of_a_session_is_noted_once_an_hour,
+    a_sign_in_ends_the_session_before_it,
     a_session_ends_with_a_sign_out,
     a_session_is_revoked_at_every_server,
     a_session_cannot_create_another,
@@ -72,13 +75,48 @@ async fn a_cookie_is_bound_to_its_host_and_hidden_from_scripts(api: Api) {
     }
 }
 
-async fn a_session_ends_with_its_time(api: Api) {
+async fn a_session_in_use_ends_with_its_time(api: Api) {
     let (cookie, _) = sign_in(&api, Role::Viewer).await;
-    api.clock.advance(bounds::SESSION_TIME - Duration::from_secs(1));
+    let step = Duration::from_secs(12 * 3600);
+    for _ in 0..13 {
+        api.clock.advance(step);
+        me(&api, &cookie).await.expect(200);
+    }
+    api.clock.advance(step - Duration::from_secs(1));
     me(&api, &cookie).await.expect(200);
     api.clock.advance(Duration::from_secs(1));
     me(&api, &cookie).await.expect_problem(401, "credential_invalid");
     assert_eq!(api.get("/v1/sessions").await.expect(200)["items"], json!([]));
+}
+
+async fn an_idle_session_ends(api: Api) {
+    let (cookie, _) = sign_in(&api, Role::Viewer).await;
+    api.clock.advance(bounds::SESSION_IDLE - Duration::from_secs(1));
+    me(&api, &cookie).await.expect(200);
+    api.clock.advance(bounds::SESSION_IDLE);
+    me(&api, &cookie).await.expect_problem(401, "credential_invalid");
+    assert_eq!(api.get("/v1/sessions").await.expect(200)["items"], json!([]));
+}
+
+async fn the_use_of_a_session_is_noted_once_an_hour(api: Api) {
+    let (cookie, _) = sign_in(&api, Role::Viewer).await;
+    let used = async || api.get("/v1/sessions").await.expect(200)["items"][0]["used_at"].clone();
+    let signed_in = used().await;
+    api.clock.advance(bounds::SESSION_NOTED - Duration::from_secs(1));
+    me(&api, &cookie).await.expect(200);
+    assert_eq!(used().await, signed_in, "a request of the same hour writes nothing");
+    api.clock.advance(Duration::from_secs(1));
+    me(&api, &cookie).await.expect(200);
+    assert_ne!(used().await, signed_in);
+}
+
+async fn a_sign_in_ends_the_session_before_it(api: Api) {
+    let (before, _) = sign_in(&api, Role::Viewer).await;
+    let again = Request::new("POST", "/v1/sessions").key(api.key(Role::Admin)).header("cookie", &before);
+    let again = api.send(again).await;
+    let after = again.header("set-cookie").unwrap().split(';').next().unwrap();
+    me(&api, &before).await.expect_problem(401, "credential_invalid");
+    assert_eq!(me(&api, after).await.expect(200)["role"], "admin");
 }
 
 async fn a_session_ends_with_a_sign_out(api: Api) {
@@ -105,7 +143,7 @@ async fn a_session_is_revoked_at_every_server(api: Api) {
 
 async fn a_session_cannot_create_another(api: Api) {
     let (cookie, _) = sign_in(&api, Role::Admin).await;
-    api.send(with(&cookie, "POST", "/v1/sessions")).await.expect_problem(409, "conflict");
+    api.send(with(&cookie, "POST", "/v1/sessions")).await.expect_problem(400, "malformed");
 }
 
 async fn a_change_by_cookie_is_recorded_with_its_session(api: Api) {

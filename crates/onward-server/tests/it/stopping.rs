@@ -8,7 +8,7 @@ use crate::api::Api;
 
 on_every_store! {
     a_stop_ends_streams_with_bye_and_waits_for_no_one,
-    readiness_ends_with_the_stop,
+    a_stopping_server_is_not_ready_and_refuses_requests,
 }
 
 /// Shows: W8
@@ -37,9 +37,12 @@ async fn a_stop_ends_streams_with_bye_and_waits_for_no_one(api: Api) {
     assert!(TcpStream::connect(api.address).await.is_err(), "nothing listens any more");
 }
 
-async fn readiness_ends_with_the_stop(api: Api) {
+async fn a_stopping_server_is_not_ready_and_refuses_requests(api: Api) {
     assert_eq!(api.get("/v1/health/ready").await.expect(200)["status"], "ready");
     api.server.begin_stop();
     api.get("/v1/health/ready").await.expect_problem(503, "stopping");
+    let refused = api.get("/v1/tasks").await;
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    refused.expect_problem(503, "stopping");
     assert_eq!(api.get("/v1/health/live").await.expect(200)["status"], "live");
 }

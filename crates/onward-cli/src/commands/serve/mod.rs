@@ -1,8 +1,12 @@
 //! `onward serve`
 
+mod announce;
 mod arguments;
+mod check;
 mod demo;
+mod prepare;
+mod reload;
 mod run;
 
-pub(crate) use arguments::Arguments;
+pub(crate) use arguments::{Arguments, Settings};
 pub(crate) use run::run;

@@ -117,7 +117,8 @@ mod tests {
     #[test]
     fn the_oldest_orchestration_makes_room_for_another_one() {
         let kept = KeptTurns::default();
-        for task in (0..=KEPT_TURNS as u64).map(TaskId) {
+        for task in 0..=KEPT_TURNS {
+            let task = TaskId(i64::try_from(task).unwrap());
             kept.replied(task, 1, SEEN);
             kept.ended(task, 1, true);
         }

@@ -3,6 +3,7 @@
 use axum::http::{HeaderMap, Method, header};
 use onward_store::Timestamp;
 
+use super::account::SignedIn;
 use super::cookie;
 use super::key::KeyRecord;
 use super::key_file::KeyFile;
@@ -29,6 +30,18 @@ pub(crate) struct Actor {
     pub(crate) expires_at: Option<Timestamp>,
     /// The id of the session, if the credential is a cookie.
     pub(crate) session: Option<String>,
+    /// The account, if a name and a password signed in.
+    pub(crate) account: Option<ActorAccount>,
+    /// True if the use of the session is to be noted.
+    is_use_due: bool,
+}
+
+/// The account of an actor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ActorAccount {
+    pub(crate) name: String,
+    /// The state of the account at the sign-in. The session ends when it is another one.
+    pub(crate) epoch: String,
 }
 
 impl Actor {
@@ -38,16 +51,25 @@ impl Actor {
         if self.is_key_file { KeyFile::NAME } else { &self.key }
     }
 
+    fn new(key: String, name: String, role: Role) -> Self {
+        let (expires_at, session, account) = (None, None, None);
+        Self { key, name, role, is_key_file: false, expires_at, session, account, is_use_due: false }
+    }
+
     /// Returns the actor of a change that needs no key: it was made by the one-time link.
     pub(crate) fn of_link() -> Self {
-        let name = "one-time link".to_owned();
-        Self { key: String::new(), name, role: Role::Admin, is_key_file: false, expires_at: None, session: None }
+        Self::new(String::new(), "one-time link".to_owned(), Role::Admin)
     }
 
     /// Returns the actor of a request whose credential was refused.
     pub(crate) fn unknown() -> Self {
-        let name = "unknown".to_owned();
-        Self { key: String::new(), name, role: Role::Viewer, is_key_file: false, expires_at: None, session: None }
+        Self::new(String::new(), "unknown".to_owned(), Role::Viewer)
+    }
+
+    /// Returns the actor of an account that has just signed in.
+    pub(crate) fn of_account(SignedIn { name, epoch, role }: SignedIn) -> Self {
+        let account = Some(ActorAccount { name: name.clone(), epoch });
+        Self { account, ..Self::new(account_key(&name), name, role) }
     }
 
     /// Returns the id of the credential: of the session, or of the key.
@@ -68,6 +90,11 @@ impl Actor {
     }
 }
 
+/// Returns the id that an account has in the place of a key. No key has such an id.
+fn account_key(name: &str) -> String {
+    format!("account:{name}")
+}
+
 /// Returns the actor of a request by its `Authorization: Bearer` header, or by the cookie of a
 /// session.
 pub(crate) async fn authenticate(server: &Server, method: &Method, headers: &HeaderMap) -> Result<Actor, Problem> {
@@ -75,20 +102,39 @@ pub(crate) async fn authenticate(server: &Server, method: &Method, headers: &Hea
         let key = value.to_str().ok().and_then(bearer).ok_or_else(invalid)?;
         let record = server.keys.find(key).await?.ok_or_else(invalid)?;
         let KeyRecord { id, name, role, is_key_file, expires_at, .. } = record;
-        return Ok(Actor { key: id, name, role, is_key_file, expires_at, session: None });
+        return Ok(Actor { is_key_file, expires_at, ..Actor::new(id, name, role) });
     }
     let cookie = cookie::read(headers).ok_or_else(missing)?;
     check_own_page(method, headers)?;
-    let session = server.sessions.find(cookie).await?.ok_or_else(session_over)?;
-    let (expires_at, name, role) = (Some(session.expires_at), session.name, session.role);
-    let key = session.key.unwrap_or_else(|| session.id.clone());
-    Ok(Actor { key, name, role, is_key_file: false, expires_at, session: Some(session.id) })
+    let found = server.sessions.find(cookie).await?.ok_or_else(session_over)?;
+    let (session, is_use_due) = (found.record, found.is_use_due);
+    let key = session.account.as_deref().map(account_key).or(session.key).unwrap_or_else(|| session.id.clone());
+    let account = session.account.zip(found.epoch).map(|(name, epoch)| ActorAccount { name, epoch });
+    let (expires_at, session_id) = (Some(session.expires_at), Some(session.id));
+    let actor = Actor::new(key, session.name, session.role);
+    Ok(Actor { expires_at, session: session_id, account, is_use_due, ..actor })
+}
+
+/// Returns the actor of a request, and notes that its session is in use.
+pub(crate) async fn authenticate_request(
+    server: &Server,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<Actor, Problem> {
+    let actor = authenticate(server, method, headers).await?;
+    if let (true, Some(session)) = (actor.is_use_due, &actor.session)
+        && let Err(error) = server.sessions.note_use(session).await
+    {
+        // A store that only reads serves a request that only reads.
+        tracing::warn!(%error, "the use of a session could not be noted, so it may end early");
+    }
+    Ok(actor)
 }
 
 /// Checks that a request with a cookie comes from a page of this server. Browsers send a cookie
 /// with requests of other pages, too: those of another port of the same host count as the same
 /// site.
-fn check_own_page(method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
+pub(crate) fn check_own_page(method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
     let site = headers.get("sec-fetch-site").and_then(|site| site.to_str().ok());
     let is_own = site.is_none_or(|site| matches!(site, "same-origin" | "none"));
     if is_own && (method == Method::GET || headers.contains_key(PAGE_HEADER)) {

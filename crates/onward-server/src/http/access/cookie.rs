@@ -18,7 +18,7 @@ fn name(headers: &HeaderMap) -> String {
 }
 
 /// Returns the secret in the cookie of a request.
-pub(super) fn read(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn read(headers: &HeaderMap) -> Option<&str> {
     let name = name(headers);
     let lines = headers.get_all(header::COOKIE).into_iter().filter_map(|line| line.to_str().ok());
     let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));

@@ -1,7 +1,9 @@
-//! Access: keys, sessions, roles and the actor of a request.
+//! Access: keys, accounts, sessions, roles and the actor of a request.
 
+mod account;
 mod actor;
 pub(crate) mod cookie;
+mod holders;
 mod key;
 mod key_checks;
 mod key_file;
@@ -13,7 +15,11 @@ mod secret;
 mod session;
 mod sessions;
 
-pub(crate) use actor::{Actor, authenticate};
+pub use account::{AccountChange, AccountRecord, Accounts, NewAccount};
+pub(crate) use account::{Attempts, SignInBody, change_own_password, sign_in};
+pub(crate) use actor::{Actor, authenticate_request, check_own_page};
+pub(crate) use holders::has_holder;
+pub use holders::has_sign_in;
 pub use key::{KeyRecord, KeyState, NewKey};
 pub(crate) use key_checks::KeyChecks;
 pub(crate) use key_file::KeyFile;

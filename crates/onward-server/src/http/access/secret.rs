@@ -45,3 +45,8 @@ fn random<const BYTES: usize>() -> Result<[u8; BYTES], Error> {
         .map_err(|error| Error::io(format!("the system has no random numbers ({error}); try again")))?;
     Ok(bytes)
 }
+
+/// Returns a new salt of a password.
+pub(super) fn new_salt() -> Result<[u8; 16], Error> {
+    random()
+}

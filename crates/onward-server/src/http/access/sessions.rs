@@ -6,6 +6,8 @@ use onward_store::{
     DocumentQuery, DocumentRecord, Error, ExpectedVersion, Name, Outcome, PutDocument, Store, StoreReads, Write,
 };
 
+use super::account::Accounts;
+use super::actor::ActorAccount;
 use super::key::is_id;
 use super::keys::Keys;
 use super::role::Role;
@@ -21,6 +23,7 @@ const COLLECTION: &str = "onward.sessions";
 pub(crate) struct Sessions {
     store: Arc<dyn Store>,
     keys: Keys,
+    accounts: Accounts,
 }
 
 /// The holder of a new session.
@@ -28,36 +31,49 @@ pub(crate) struct Sessions {
 pub(crate) struct NewSession {
     pub(crate) name: String,
     pub(crate) role: Role,
-    /// The id of the key that signs in; `None` for the one-time link.
+    /// The id of the key that signs in; `None` for the one-time link and for an account.
     pub(crate) key: Option<String>,
+    /// The account that signs in.
+    pub(crate) account: Option<ActorAccount>,
+    /// The id of the session that the browser had before, which ends.
+    pub(crate) replaces: Option<String>,
+}
+
+/// A session that was found by its cookie.
+#[derive(Debug)]
+pub(super) struct FoundSession {
+    pub(super) record: SessionRecord,
+    /// The epoch of the account at the sign-in.
+    pub(super) epoch: Option<String>,
+    /// True if the last note of its use is [`bounds::SESSION_NOTED`] ago.
+    pub(super) is_use_due: bool,
 }
 
 impl Sessions {
-    pub(crate) fn new(store: Arc<dyn Store>, keys: Keys) -> Self {
-        Self { store, keys }
+    pub(crate) fn new(store: Arc<dyn Store>, keys: Keys, accounts: Accounts) -> Self {
+        Self { store, keys, accounts }
     }
 
     /// Creates a session. Returns the text of its cookie, which is nowhere stored, and its record.
     /// It removes sessions that are over, and the oldest ones beyond [`bounds::SESSIONS`].
     pub(crate) async fn create(&self, new: NewSession) -> Result<(String, SessionRecord), Error> {
         let (id, secret, now) = (new_id()?, new_secret()?, self.keys.now());
-        let NewSession { name, role, key } = new;
+        let NewSession { name, role, key, account, replaces } = new;
+        let (account, epoch) = account.map(|it| (it.name, it.epoch)).unzip();
         let session = StoredSession {
             name,
             role,
             key,
+            account,
+            epoch,
             hash: SecretHash::of(&secret).to_text(),
             created_at: now,
+            used_at: None,
             expires_at: now.plus(bounds::SESSION_TIME),
         };
-        let content = serde_json::to_vec(&session).map_err(|error| Error::corrupt(error.to_string()))?;
-        let document = PutDocument {
-            expect: ExpectedVersion::Absent,
-            content_type: "application/json".to_owned(),
-            ..PutDocument::new(collection()?, id.clone(), content)
-        };
         let mut writes = self.surplus().await?;
-        writes.push(Write::PutDocument(Box::new(document)));
+        writes.extend(replaces.map(delete).transpose()?);
+        writes.push(put(&id, &session, ExpectedVersion::Absent)?);
         match self.store.apply(writes).await?.pop() {
             Some(Outcome::DocumentPut { .. }) => Ok((format!("{id}_{secret}"), session.record(id))),
             Some(Outcome::Refused(refusal)) => Err(Error::invalid(refusal.to_string())),
@@ -99,21 +115,41 @@ impl Sessions {
         Ok(Some(record))
     }
 
-    /// Returns the session of a cookie; `None` if it is unknown or over, or its key is.
-    pub(super) async fn find(&self, cookie: &str) -> Result<Option<SessionRecord>, Error> {
+    /// Returns the session of a cookie; `None` if it is unknown or over, or its key or its account
+    /// is.
+    pub(super) async fn find(&self, cookie: &str) -> Result<Option<FoundSession>, Error> {
         let Some((id, secret)) = cookie.split_once('_') else { return Ok(None) };
         let found = self.document(id).await?.as_ref().map(read).transpose()?;
         let given = SecretHash::of(secret);
         // An unknown id costs the same comparison as a wrong secret.
         let expected = found.as_ref().and_then(|it| SecretHash::from_text(&it.hash)).unwrap_or(SecretHash::of(""));
         let (matches, now) = (expected.matches(&given), self.keys.now());
-        let Some(session) = found.filter(|session| matches && session.expires_at > now) else { return Ok(None) };
+        let Some(mut session) = found.filter(|session| matches && session.ends_at() > now) else { return Ok(None) };
         if let Some(key) = &session.key
             && !self.keys.is_active(key).await?
         {
             return Ok(None);
         }
-        Ok(Some(session.record(id.to_owned())))
+        if let (Some(account), Some(epoch)) = (&session.account, &session.epoch) {
+            let Some(role) = self.accounts.role_of(account, epoch).await? else { return Ok(None) };
+            session.role = role;
+        }
+        let is_use_due = now >= session.used_at().plus(bounds::SESSION_NOTED);
+        let epoch = session.epoch.clone();
+        Ok(Some(FoundSession { record: session.record(id.to_owned()), epoch, is_use_due }))
+    }
+
+    /// Returns the id of the session of a cookie, if there is one.
+    pub(crate) async fn id_of(&self, cookie: &str) -> Result<Option<String>, Error> {
+        Ok(self.find(cookie).await?.map(|found| found.record.id))
+    }
+
+    /// Notes that a session is in use. A session that ends at the same time stays ended.
+    pub(super) async fn note_use(&self, id: &str) -> Result<(), Error> {
+        let Some(document) = self.document(id).await? else { return Ok(()) };
+        let session = StoredSession { used_at: Some(self.keys.now()), ..read(&document)? };
+        // A refusal means that another request has noted it, or that the session has ended.
+        self.store.apply(vec![put(id, &session, ExpectedVersion::Version(document.version))?]).await.map(drop)
     }
 
     async fn document(&self, id: &str) -> Result<Option<DocumentRecord>, Error> {
@@ -126,6 +162,16 @@ impl Sessions {
 
 fn collection() -> Result<Name, Error> {
     Name::new(COLLECTION)
+}
+
+fn put(id: &str, session: &StoredSession, expect: ExpectedVersion) -> Result<Write, Error> {
+    let content = serde_json::to_vec(session).map_err(|error| Error::corrupt(error.to_string()))?;
+    let document = PutDocument {
+        expect,
+        content_type: "application/json".to_owned(),
+        ..PutDocument::new(collection()?, id, content)
+    };
+    Ok(Write::PutDocument(Box::new(document)))
 }
 
 fn delete(key: String) -> Result<Write, Error> {

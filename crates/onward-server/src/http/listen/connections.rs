@@ -4,8 +4,6 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::http::bounds;
-
 /// The open connections.
 #[derive(Debug, Default)]
 pub(super) struct Connections(Mutex<Counts>);
@@ -24,11 +22,12 @@ pub(super) struct Connection {
 }
 
 impl Connections {
-    /// Counts a connection. Returns `None` if there are too many.
-    pub(super) fn open(self: &Arc<Self>, address: IpAddr) -> Option<Connection> {
+    /// Counts a connection. Returns `None` if there are too many in all, or more than
+    /// `per_address` from the address.
+    pub(super) fn open(self: &Arc<Self>, address: IpAddr, all: usize, per_address: usize) -> Option<Connection> {
         let mut counts = self.counts();
         let count = counts.by_address.get(&address).copied().unwrap_or(0);
-        if counts.all >= bounds::CONNECTIONS || count >= bounds::CONNECTIONS_PER_ADDRESS {
+        if counts.all >= all || count >= per_address {
             return None;
         }
         counts.all += 1;
@@ -60,11 +59,11 @@ mod tests {
     fn an_address_with_too_many_connections_leaves_room_for_others() {
         let connections = Arc::new(Connections::default());
         let (one, other) = ([127, 0, 0, 1].into(), [127, 0, 0, 2].into());
-        let mut open: Vec<_> =
-            (0..bounds::CONNECTIONS_PER_ADDRESS).map(|_| connections.open(one).expect("there is room")).collect();
-        assert!(connections.open(one).is_none());
-        assert!(connections.open(other).is_some());
+        let mut open: Vec<_> = (0..8).map(|_| connections.open(one, 10, 8).expect("there is room")).collect();
+        assert!(connections.open(one, 10, 8).is_none());
+        let _of_other = connections.open(other, 10, 8).expect("there is room");
         open.pop();
-        assert!(connections.open(one).is_some());
+        assert!(connections.open(one, 10, 8).is_some());
+        assert!(connections.open(one, 8, 10).is_none(), "eight are open in all");
     }
 }

@@ -10,19 +10,46 @@ use crate::http::problem::{Code, Problem};
 use crate::http::request::Call;
 use crate::http::server::ServerOptions;
 
+/// The protection of the connections of a listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Protection {
+    /// True if the listener has TLS.
+    pub has_tls: bool,
+    /// True if trusted proxies are named, and other clients are refused.
+    pub has_proxies: bool,
+    /// True if people or programs can sign in: the store has an active key or account.
+    pub has_sign_in: bool,
+}
+
 /// Checks that a server may listen on an address.
 ///
 /// # Errors
-/// [`is_invalid`](Error::is_invalid) for an address beyond loopback: the server has no TLS, so a
-/// key could be read on the way.
-pub fn check_address(address: SocketAddr) -> Result<(), Error> {
+/// [`is_invalid`](Error::is_invalid) for an address beyond loopback, if the listener has neither
+/// TLS nor trusted proxies, so that a key could be read on the way, or if the store has no key and
+/// no account. The message names each missing part.
+pub fn check_address(address: SocketAddr, protection: Protection) -> Result<(), Error> {
     if address.ip().is_loopback() {
         return Ok(());
     }
-    Err(Error::invalid(format!(
-        "the address {address} is beyond loopback, and TLS is missing, so that keys could be read on the way; listen on 127.0.0.1, and put a \
-         proxy with TLS on this machine before it"
-    )))
+    let mut missing = Vec::new();
+    if !protection.has_tls && !protection.has_proxies {
+        missing.push((
+            "TLS is missing, so that keys could be read on the way",
+            "give --tls-cert and --tls-key, or name the proxies with TLS with --behind-proxy",
+        ));
+    }
+    if !protection.has_sign_in {
+        missing.push((
+            "sign-in is missing, because the store has no key and no account",
+            "make an account with `onward account create NAME --role admin`, or a key with `onward key create`",
+        ));
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let (faults, remedies): (Vec<_>, Vec<_>) = missing.into_iter().unzip();
+    let (faults, remedies) = (faults.join(", and "), remedies.join(", and "));
+    Err(Error::invalid(format!("the address {address} is beyond loopback, and {faults}; {remedies}")))
 }
 
 /// Checks the `Host` of a request on a path without a credential.
@@ -103,10 +130,20 @@ mod tests {
     }
 
     #[test]
-    fn only_loopback_needs_no_tls() {
-        assert!(check_address("127.0.0.1:7070".parse().unwrap()).is_ok());
-        assert!(check_address("[::1]:7070".parse().unwrap()).is_ok());
-        let error = check_address("0.0.0.0:7070".parse().unwrap()).unwrap_err().to_string();
-        assert!(error.contains("TLS is missing"), "{error}");
+    fn an_address_beyond_loopback_needs_sign_in_and_protection() {
+        let protection = |has_tls, has_proxies, has_sign_in| Protection { has_tls, has_proxies, has_sign_in };
+        let check = |address: &str, protection| check_address(address.parse().unwrap(), protection);
+        for address in ["127.0.0.1:7070", "[::1]:7070"] {
+            assert!(check(address, protection(false, false, false)).is_ok(), "{address}");
+        }
+        let error = |protection| check("0.0.0.0:7070", protection).unwrap_err().to_string();
+        let both = error(protection(false, false, false));
+        assert!(both.contains("TLS is missing") && both.contains("sign-in is missing"), "{both}");
+        let tls = error(protection(false, false, true));
+        assert!(tls.contains("TLS is missing") && !tls.contains("sign-in"), "{tls}");
+        let sign_in = error(protection(true, false, false));
+        assert!(sign_in.contains("sign-in is missing") && !sign_in.contains("TLS"), "{sign_in}");
+        assert!(check("[::]:7070", protection(true, false, true)).is_ok());
+        assert!(check("192.0.2.1:7070", protection(false, true, true)).is_ok());
     }
 }

@@ -8,11 +8,11 @@ use axum::response::IntoResponse as _;
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use futures_util::stream::{self, Stream};
 use onward_store::Changes;
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::stream::too_many;
 use crate::http::access::Actor;
 use crate::http::bounds;
+use crate::http::limits::OpenStream;
 use crate::http::request::Call;
 use crate::http::server::Server;
 use crate::http::wire::Reply;
@@ -27,7 +27,7 @@ struct Watcher {
     number: u64,
     is_over: bool,
     /// Held until the stream ends, so that streams are bounded.
-    _permit: OwnedSemaphorePermit,
+    _permit: OpenStream,
 }
 
 /// Returns a stream of server-sent events: `change` at once, and after each change of the store.
@@ -35,7 +35,7 @@ struct Watcher {
 /// ends with `bye` when the server stops, or when the credential is not valid any more.
 pub(crate) fn change_stream(call: &Call) -> Reply {
     let server = &call.server;
-    let permit = Arc::clone(&server.streams).try_acquire_owned().map_err(|_| too_many(server.options.streams))?;
+    let permit = server.limits.open_stream().map_err(too_many)?;
     let changes = server.store.changes();
     let (server, actor, headers) = (Arc::clone(server), call.actor.clone(), call.headers.clone());
     let watcher = Watcher { server, actor, headers, changes, number: 0, is_over: false, _permit: permit };

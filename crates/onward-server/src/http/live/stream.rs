@@ -9,11 +9,11 @@ use axum::response::IntoResponse as _;
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use futures_util::stream::{self, Stream, StreamExt as _};
 use onward_store::{Changes, EventCursor, EventPage};
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::filter::EventFilter;
 use crate::http::access::Actor;
 use crate::http::bounds;
+use crate::http::limits::OpenStream;
 use crate::http::problem::{Code, Problem};
 use crate::http::request::Call;
 use crate::http::server::Server;
@@ -30,13 +30,13 @@ struct Follower {
     filter: EventFilter,
     is_over: bool,
     /// Held until the stream ends, so that streams are bounded.
-    _permit: OwnedSemaphorePermit,
+    _permit: OpenStream,
 }
 
 impl Follower {
     fn new(call: &Call, cursor: EventCursor, filter: EventFilter) -> Result<Self, Problem> {
         let server = &call.server;
-        let permit = Arc::clone(&server.streams).try_acquire_owned().map_err(|_| too_many(server.options.streams))?;
+        let permit = server.limits.open_stream().map_err(too_many)?;
         let changes = server.feed.changes();
         let (server, actor, headers) = (Arc::clone(server), call.actor.clone(), call.headers.clone());
         Ok(Self { server, actor, headers, changes, cursor, filter, is_over: false, _permit: permit })

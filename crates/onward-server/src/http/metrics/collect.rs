@@ -4,7 +4,6 @@ use onward_store::{Error, KindStatistics, LimitRecord, QueueRecord, StoreReads a
 
 use super::table::{ATTEMPTS, ENDED, LIMIT_RUNNING, OLDEST, PAUSED, REQUESTS, RUN, STREAMS, TASKS, WAIT, WORKERS};
 use super::text::Samples;
-use crate::http::bounds;
 use crate::http::server::Server;
 use crate::http::wire::scope_text;
 
@@ -22,8 +21,7 @@ pub(crate) async fn metrics_text(server: &Server) -> Result<String, Error> {
     let mut requests = Samples::new(REQUESTS);
     server.request_counts.iter().for_each(|(class, count)| requests.add(0, &[class], as_number(count)));
     metrics.push(requests);
-    let streams = server.options.streams.min(bounds::STREAMS) - server.streams.available_permits();
-    metrics.push(alone(STREAMS, as_number(streams as u64)));
+    metrics.push(alone(STREAMS, as_number(server.limits.streams() as u64)));
     let mut text = String::new();
     metrics.iter().for_each(|samples| samples.write(&mut text));
     Ok(text)

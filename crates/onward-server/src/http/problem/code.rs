@@ -50,6 +50,8 @@ codes! {
     CredentialMissing = UNAUTHORIZED, "credential_missing", "A credential is required";
     /// The credential is unknown, has expired or was revoked.
     CredentialInvalid = UNAUTHORIZED, "credential_invalid", "The credential is not valid";
+    /// Too many sign-ins failed, or too many wait.
+    TooManyAttempts = TOO_MANY_REQUESTS, "too_many_attempts", "Too many sign-ins";
     /// The role of the key does not allow the request.
     Forbidden = FORBIDDEN, "forbidden", "The key does not allow this";
     /// The request comes from a page of another origin.

@@ -1,5 +1,6 @@
 //! A request that was checked and read.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ pub(crate) struct Call {
     pub(crate) server: Arc<Server>,
     /// The actor; `None` on a path that needs no credential.
     pub(crate) actor: Option<Actor>,
+    /// The address of the client; `None` in a router that another program serves without it.
+    pub(crate) address: Option<IpAddr>,
     pub(crate) parameters: Vec<(String, String)>,
     pub(crate) uri: Uri,
     pub(crate) headers: HeaderMap,

@@ -7,23 +7,22 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 
-use crate::http::bounds;
 use crate::http::problem::{Code, Problem};
 
-/// Reads a body of at most [`bounds::BODY_BYTES`].
-pub(crate) async fn read_body(body: Body) -> Result<Bytes, Problem> {
-    match Limited::new(body, bounds::BODY_BYTES).collect().await {
+/// Reads a body of at most `limit` bytes.
+pub(crate) async fn read_body(body: Body, limit: usize) -> Result<Bytes, Problem> {
+    match Limited::new(body, limit).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
+        Err(error) if error.is::<LengthLimitError>() => Err(too_large(limit)),
         Err(_) => Err(Problem::new(Code::Malformed, "the body ended before its length", "send the whole body")),
     }
 }
 
 #[cold]
-fn too_large() -> Problem {
+fn too_large(limit: usize) -> Problem {
     Problem::new(
         Code::BodyTooLarge,
-        format!("the body has more than {} bytes", bounds::BODY_BYTES),
+        format!("the body has more than {limit} bytes"),
         "send less at once, or keep the data elsewhere and send a reference",
     )
 }

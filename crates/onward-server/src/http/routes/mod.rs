@@ -1,6 +1,7 @@
 //! The routes: one table, from which the router, the OpenAPI document and the tests of access are
 //! made.
 
+mod accounts;
 mod audit;
 mod bulk;
 mod changes;

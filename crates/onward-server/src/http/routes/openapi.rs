@@ -66,7 +66,7 @@ fn components(routes: &[Route]) -> Components {
 
 fn schemas_of(route: &Route) -> Vec<NamedSchema> {
     let taken = match &route.takes {
-        Takes::Json(schema) | Takes::JsonOrRaw(schema) => Some(schema.clone()),
+        Takes::Json(schema) | Takes::OptionalJson(schema) | Takes::JsonOrRaw(schema) => Some(schema.clone()),
         Takes::Nothing | Takes::AnyJson | Takes::Text(_) => None,
     };
     let returned = route.returns.iter().filter_map(|returns| match &returns.content {
@@ -92,7 +92,7 @@ fn operation(route: &Route) -> OperationBuilder {
     let problem = ResponseBuilder::new().description("A problem.").content("application/problem+json", problem).build();
     operation = operation.response("default", problem);
     match route.access {
-        Access::Open => operation,
+        Access::Open | Access::SignsIn => operation,
         Access::Needs(role) => operation
             .description(Some(format!("Needs the role `{role}`.")))
             .security(SecurityRequirement::new("key", Vec::<String>::new())),
@@ -140,6 +140,7 @@ fn request_body(takes: &Takes) -> Option<RequestBody> {
     let body = match takes {
         Takes::Nothing => return None,
         Takes::Json(schema) => body.content("application/json", json(schema)),
+        Takes::OptionalJson(schema) => body.required(Some(Required::False)).content("application/json", json(schema)),
         Takes::JsonOrRaw(schema) => body.content("application/json", json(schema)).content("*/*", any()),
         Takes::AnyJson => body.content("application/json", any()),
         Takes::Text(content_type) => body.content(*content_type, any()),

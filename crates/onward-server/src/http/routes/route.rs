@@ -39,6 +39,8 @@ pub(crate) enum Access {
     Open,
     /// A key with this role, or with a higher one.
     Needs(Role),
+    /// A key, or a name and a password in the body.
+    SignsIn,
 }
 
 /// The body that a route takes.
@@ -48,6 +50,8 @@ pub(super) enum Takes {
     Nothing,
     /// A body of JSON.
     Json(NamedSchema),
+    /// A body of JSON, or none.
+    OptionalJson(NamedSchema),
     /// A body of JSON, or of any other content type as it is.
     JsonOrRaw(NamedSchema),
     /// Any JSON value.
@@ -114,14 +118,15 @@ pub struct RouteInfo {
     pub method: Method,
     /// The pattern of the path.
     pub path: &'static str,
-    /// The role that it needs; `None` for a route without a credential.
+    /// The role that it needs; `None` for a route without a credential, and for the sign-in, which
+    /// takes a key or a password.
     pub role: Option<Role>,
 }
 
 impl From<&Route> for RouteInfo {
     fn from(route: &Route) -> Self {
         let role = match route.access {
-            Access::Open => None,
+            Access::Open | Access::SignsIn => None,
             Access::Needs(role) => Some(role),
         };
         Self { method: route.method.clone(), path: route.path, role }
@@ -167,6 +172,12 @@ impl Route {
     /// Takes a body of JSON.
     pub(super) fn takes<T: ToSchema>(mut self) -> Self {
         self.takes = Takes::Json(NamedSchema::of::<T>());
+        self
+    }
+
+    /// Takes a body of JSON, or none.
+    pub(super) fn takes_optional<T: ToSchema>(mut self) -> Self {
+        self.takes = Takes::OptionalJson(NamedSchema::of::<T>());
         self
     }
 

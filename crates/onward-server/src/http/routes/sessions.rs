@@ -1,11 +1,11 @@
 //! `/v1/sessions`, `/v1/me` and `/v1/sign-out`: browsers.
 
 use axum::http::{HeaderValue, Method, StatusCode, header};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::route::{Access, Route, route};
-use crate::http::access::{Actor, NewSession, Role, SessionRecord, cookie};
+use crate::http::access::{Actor, NewSession, Role, SessionRecord, SignInBody, change_own_password, cookie};
 use crate::http::problem::{Code, Problem};
 use crate::http::request::Call;
 use crate::http::wire::{Page, Reply, created, json, no_content};
@@ -20,8 +20,14 @@ pub(super) fn table() -> Vec<Route> {
             .returns_nothing("The cookie is not accepted any more."),
         route(get, "/v1/sessions", admin, "Lists the sessions of browsers.", list)
             .returns_page::<SessionRecord>("All sessions, the oldest first."),
-        route(post, "/v1/sessions", viewer, "Signs a browser in with a key.", create)
+        route(post, "/v1/sessions", Access::SignsIn, "Signs a browser in, with a password or a key.", create)
+            .takes_optional::<SignInBody>()
+            .header("Authorization", "A key, instead of a name and a password.")
+            .header("X-Onward-Page", "`1`, which a page of another origin cannot send. A password needs it.")
             .returns::<SessionRecord>(201, "The session. `Set-Cookie` has its secret."),
+        route(Method::PUT, "/v1/me/password", viewer, "Sets the password of the account of the session.", set_password)
+            .takes::<OwnPasswordBody>()
+            .returns_nothing("The password is set. All sessions of the account have ended."),
         route(Method::DELETE, "/v1/sessions/{session}", admin, "Ends a session.", revoke)
             .returns::<SessionRecord>(200, "The session, which no server accepts any more."),
     ]
@@ -30,10 +36,13 @@ pub(super) fn table() -> Vec<Route> {
 /// The holder of a credential.
 #[derive(Debug, Serialize, ToSchema)]
 struct MeBody {
-    /// The name of the key.
+    /// The name of the key or the account.
     name: String,
     /// The role.
     role: Role,
+    /// The account, if a name and a password signed in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    account: Option<String>,
     /// The id of the session, if the credential is a cookie.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
@@ -47,20 +56,54 @@ fn actor(call: &Call) -> Result<Actor, Problem> {
 }
 
 async fn me(call: Call) -> Reply {
-    let Actor { name, role, session, .. } = actor(&call)?;
-    json(&MeBody { name, role, session, store: call.server.store.info().backend })
+    let Actor { name, role, session, account, .. } = actor(&call)?;
+    let account = account.map(|account| account.name);
+    json(&MeBody { name, role, account, session, store: call.server.store.info().backend })
 }
 
 async fn create(call: Call) -> Reply {
-    let Actor { key, name, role, session, .. } = actor(&call)?;
-    if session.is_some() {
-        let remedy = "send a key as `Authorization: Bearer KEY`";
-        return Err(Problem::new(Code::Conflict, "a session cannot create another one", remedy));
+    let Actor { key, name, role, account, .. } = actor(&call)?;
+    if !matches!(call.body.trim_ascii(), b"" | b"{}") {
+        let detail = "the request has two credentials: a key, and a name with a password";
+        return Err(Problem::new(Code::Malformed, detail, "send one of them"));
     }
-    let new = NewSession { name, role, key: Some(key) };
+    let key = if account.is_some() { None } else { Some(key) };
+    let new = NewSession { name, role, key, account, replaces: replaced_session(&call).await? };
     let (secret, record) = call.server.sessions.create(new).await?;
     let reply = created(StatusCode::CREATED, &format!("/v1/sessions/{}", record.id), &record);
     with_cookie(reply, &cookie::set(&call.headers, &secret))
+}
+
+/// Returns the id of the session that a browser has while it signs in again. It ends, so that a
+/// cookie from before is worth nothing after.
+pub(super) async fn replaced_session(call: &Call) -> Result<Option<String>, Problem> {
+    match cookie::read(&call.headers) {
+        Some(cookie) => Ok(call.server.sessions.id_of(cookie).await?),
+        None => Ok(None),
+    }
+}
+
+/// A new password.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct OwnPasswordBody {
+    /// The present password.
+    #[schema(format = Password)]
+    password: String,
+    /// The new password: at least 12 characters.
+    #[schema(format = Password)]
+    new_password: String,
+}
+
+async fn set_password(call: Call) -> Reply {
+    let OwnPasswordBody { password, new_password } = call.json()?;
+    let Some(account) = actor(&call)?.account else {
+        let remedy = "sign in with a name and a password; an admin sets another with `onward account password NAME`";
+        return Err(Problem::new(Code::Conflict, "the credential is no session of an account", remedy));
+    };
+    change_own_password(&call.server, &account.name, [password, new_password], call.address).await?;
+    call.server.key_checks.note_revoked();
+    with_cookie(no_content(), &cookie::remove(&call.headers))
 }
 
 async fn sign_out(call: Call) -> Reply {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::route::{Access, Route, route};
-use super::sessions::with_cookie;
+use super::sessions::{replaced_session, with_cookie};
 use crate::http::access::{KeyRecord, NewKey, NewSession, Role, cookie};
 use crate::http::listen::check_host_of;
 use crate::http::problem::{Code, Problem};
@@ -60,7 +60,13 @@ async fn sign_in(call: Call) -> Reply {
         ));
     }
     if is_browser {
-        let new = NewSession { name: NAME.to_owned(), role: Role::Admin, key: None };
+        let new = NewSession {
+            name: NAME.to_owned(),
+            role: Role::Admin,
+            key: None,
+            account: None,
+            replaces: replaced_session(&call).await?,
+        };
         let (secret, _) = call.server.sessions.create(new).await?;
         return with_cookie(Ok(to_page()), &cookie::set(&call.headers, &secret));
     }

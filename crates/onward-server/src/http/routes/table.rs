@@ -2,8 +2,9 @@
 
 use super::route::{Route, RouteInfo};
 use super::{
-    audit, bulk, changes, dead, events, groups, health, inbox, keys, limits, metrics, orchestrations, overview, queues,
-    run_graph, run_results, runs, schedules, sessions, sign_in, store, submit, task_actions, tasks, templates, work,
+    accounts, audit, bulk, changes, dead, events, groups, health, inbox, keys, limits, metrics, orchestrations,
+    overview, queues, run_graph, run_results, runs, schedules, sessions, sign_in, store, submit, task_actions, tasks,
+    templates, work,
 };
 
 /// Returns all routes.
@@ -31,6 +32,7 @@ pub(crate) fn all_routes() -> Vec<Route> {
         changes::table(),
         overview::table(),
         keys::table(),
+        accounts::table(),
         sessions::table(),
         audit::table(),
         store::table(),

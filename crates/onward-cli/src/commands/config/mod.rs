@@ -1,0 +1,6 @@
+//! `onward config`
+
+mod command;
+mod explain;
+
+pub(crate) use command::{Command, run};
