@@ -5,12 +5,15 @@
 //! are made as well. [`Listener`] serves a router on a port with bounds for connections.
 //!
 //! In reading order: the table of `routes/`, the path of a request in `pipeline`, `access/` (keys
-//! and roles), `change/` (records in the commit of a change), `problem/` (errors), `live/`
-//! (event streams), `page/` (the web page).
+//! and roles), `change/` (records in the commit of a change), `circuit/` (a store that
+//! fails), `problem/` (errors), `live/`
+//! (event streams), `webhooks/` and `hooks/` (deliveries out and in), `page/` (the web page).
 
 mod access;
 pub mod bounds;
 mod change;
+mod circuit;
+mod hooks;
 mod listen;
 mod live;
 mod metrics;
@@ -20,6 +23,7 @@ mod problem;
 mod request;
 mod routes;
 mod server;
+mod webhooks;
 mod wire;
 
 pub use access::{KeyRecord, KeyState, Keys, NewKey, Role};

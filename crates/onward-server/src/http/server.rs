@@ -14,9 +14,12 @@ use tokio_util::sync::CancellationToken;
 use super::access::{KeyChecks, KeyFile, KeyState, Keys, OneTimeLink, Refusals, Role, Sessions};
 use super::bounds;
 use super::change::{Pruner, RecordingStore};
+use super::circuit::{BreakingStore, Circuits};
+use super::hooks::Hooks;
 use super::live::EventFeed;
 use super::metrics::RequestCounts;
 use super::pipeline::make_router;
+use super::webhooks::{Webhooks, serve_webhooks};
 
 /// The options of a server.
 #[derive(Debug, Clone)]
@@ -35,6 +38,12 @@ pub struct ServerOptions {
     pub request_time: Duration,
     /// The largest number of event streams and long polls at once. Default: [`bounds::STREAMS`].
     pub streams: usize,
+    /// An engine on the same store that has the code of orchestrations, and replies to queries.
+    /// Default: none, so that queries are refused.
+    pub code: Option<Engine>,
+    /// True allows webhooks to addresses of this machine and of private networks, and without TLS.
+    /// Default: false.
+    pub private_webhooks: bool,
 }
 
 impl Default for ServerOptions {
@@ -45,6 +54,8 @@ impl Default for ServerOptions {
             key_file_beside: None,
             request_time: bounds::REQUEST_TIME,
             streams: bounds::STREAMS,
+            code: None,
+            private_webhooks: false,
         }
     }
 }
@@ -62,8 +73,11 @@ pub struct Server {
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) pruner: Pruner,
     pub(crate) refusals: Refusals,
+    pub(crate) circuits: Arc<Circuits>,
     pub(crate) request_counts: RequestCounts,
     pub(crate) key_checks: KeyChecks,
+    pub(crate) webhooks: Webhooks,
+    pub(crate) hooks: Hooks,
     pub(crate) options: ServerOptions,
     /// Cancelled when streams are to end.
     pub(crate) stopping: CancellationToken,
@@ -83,7 +97,9 @@ impl Server {
     /// the base path is no path.
     pub async fn open(store: Arc<dyn Store>, options: ServerOptions) -> Result<Arc<Self>, onward::Error> {
         check_base_path(&options.base_path)?;
-        let store: Arc<dyn Store> = Arc::new(RecordingStore::new(store));
+        let breaking = BreakingStore::new(store);
+        let circuits = breaking.circuits();
+        let store: Arc<dyn Store> = Arc::new(RecordingStore::new(Arc::new(breaking)));
         let engine = Engine::builder().store(Arc::clone(&store)).open().await?;
         let keys = Keys::new(Arc::clone(&store));
         let key_file = match &options.key_file_beside {
@@ -97,8 +113,11 @@ impl Server {
             streams: Arc::new(Semaphore::new(options.streams.min(bounds::STREAMS))),
             pruner: Pruner::default(),
             refusals: Refusals::default(),
+            circuits,
             request_counts: RequestCounts::default(),
             key_checks: KeyChecks::default(),
+            webhooks: Webhooks::new(Arc::clone(&store)),
+            hooks: Hooks::new(Arc::clone(&store)),
             stopping: CancellationToken::new(),
             is_stopping: AtomicBool::new(false),
             requests: AtomicU64::new(0),
@@ -134,6 +153,16 @@ impl Server {
     /// Returns the path of the key file, if the server has written one.
     pub async fn key_file(&self) -> Option<PathBuf> {
         self.key_file.lock().await.as_ref().map(|file| file.path().to_owned())
+    }
+
+    /// Sends events to the webhooks of the store until `stop` is cancelled. Any number of servers
+    /// may do so: each delivery is one task. Without webhooks it reads only their list, after
+    /// changes of the store and at most every ten seconds.
+    ///
+    /// # Errors
+    /// The store's error if it failed permanently.
+    pub async fn send_webhooks(self: &Arc<Self>, stop: CancellationToken) -> Result<(), onward::Error> {
+        serve_webhooks(self, stop).await
     }
 
     /// Refuses new requests from now on, and ends the event streams.

@@ -15,6 +15,8 @@ mod access;
 #[cfg(test)]
 mod audit;
 #[cfg(test)]
+mod circuit;
+#[cfg(test)]
 mod control;
 #[cfg(test)]
 mod dead;
@@ -22,6 +24,8 @@ mod dead;
 mod events;
 #[cfg(test)]
 mod groups;
+#[cfg(test)]
+mod hooks;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
@@ -35,6 +39,8 @@ mod metrics;
 #[cfg(test)]
 mod openapi;
 #[cfg(test)]
+mod orchestrations;
+#[cfg(test)]
 mod page;
 #[cfg(test)]
 mod problems;
@@ -46,5 +52,7 @@ mod stopping;
 mod submit;
 #[cfg(test)]
 mod tasks;
+#[cfg(test)]
+mod webhooks;
 #[cfg(test)]
 mod workflows;

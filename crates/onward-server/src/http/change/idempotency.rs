@@ -90,6 +90,11 @@ impl Idempotency {
     }
 }
 
+/// Returns a random id for a request without an idempotency key.
+pub(crate) fn new_request_id() -> String {
+    format!("{:032x}", fastrand::u128(..))
+}
+
 /// Returns the digest of parts. The lengths keep apart what together has the same bytes.
 fn hex(parts: &[&[u8]]) -> String {
     let mut digest = Sha256::new();

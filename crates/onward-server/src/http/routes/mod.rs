@@ -9,6 +9,7 @@ mod dead_retry;
 mod events;
 mod groups;
 mod health;
+mod hooks;
 mod inbox;
 mod keys;
 mod limits;
@@ -28,6 +29,7 @@ mod table;
 mod task_actions;
 mod tasks;
 mod templates;
+mod webhooks;
 
 pub use openapi::openapi_json;
 pub use route::RouteInfo;

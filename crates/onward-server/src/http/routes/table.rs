@@ -2,8 +2,8 @@
 
 use super::route::{Route, RouteInfo};
 use super::{
-    audit, bulk, changes, dead, events, groups, health, inbox, keys, limits, metrics, orchestrations, overview, queues,
-    run_graph, runs, schedules, sessions, sign_in, submit, task_actions, tasks, templates,
+    audit, bulk, changes, dead, events, groups, health, hooks, inbox, keys, limits, metrics, orchestrations, overview,
+    queues, run_graph, runs, schedules, sessions, sign_in, submit, task_actions, tasks, templates, webhooks,
 };
 
 /// Returns all routes.
@@ -29,6 +29,8 @@ pub(crate) fn all_routes() -> Vec<Route> {
         events::table(),
         changes::table(),
         overview::table(),
+        webhooks::table(),
+        hooks::table(),
         keys::table(),
         sessions::table(),
         audit::table(),
