@@ -40,6 +40,8 @@ mod run_again;
 mod schedule;
 #[cfg(feature = "serve")]
 mod serve;
+#[cfg(feature = "serve")]
+mod serve_cluster;
 mod store;
 mod stores;
 mod submit;

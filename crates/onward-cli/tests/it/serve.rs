@@ -64,7 +64,7 @@ impl Serving {
         response(self.send(method, path, &format!("authorization: Bearer {key}\r\n"), body))
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap(), signal).unwrap();
     }
 

@@ -18,7 +18,7 @@ use crate::store_file;
 
 /// Serves the store until the program is asked to stop.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { listen, host, base_path, stop_within } = arguments;
+    let Arguments { listen, host, base_path, private_webhooks, stop_within } = arguments;
     check_address(listen)?;
     let mut interrupts = Interrupts::listen().context("cannot listen for signals")?;
     let store = store_file::open_or_create_to_stay(options).await?;
@@ -30,10 +30,12 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     settings.hosts = host;
     settings.base_path.clone_from(&base_path);
     settings.key_file_beside = file_of(&options.store).map(Path::to_owned);
+    settings.private_webhooks = private_webhooks;
     let server = Server::open(store, settings).await?;
     announce(options, &server, &listener, &base_path).await?;
 
     let stop = CancellationToken::new();
+    let webhooks = tokio::spawn(send_webhooks(Arc::clone(&server), stop.clone()));
     let serving = listener.serve(&server, stop.clone(), stop_within);
     tokio::pin!(serving);
     let ended = tokio::select! {
@@ -47,11 +49,20 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
             }
         }
     };
+    stop.cancel();
+    webhooks.await.context("the sender of webhooks panicked")?;
     server.close().await?;
     if !ended {
         remark("some requests had not ended");
     }
     Ok(if ended { ExitCode::Done } else { ExitCode::Interrupted })
+}
+
+/// Sends events to webhooks until the server stops.
+async fn send_webhooks(server: Arc<Server>, stop: CancellationToken) {
+    if let Err(error) = server.send_webhooks(stop).await {
+        remark(format_args!("webhooks are not sent any more: {error}"));
+    }
 }
 
 fn file_of(location: &Location) -> Option<&Path> {
