@@ -111,6 +111,9 @@ pub const HISTORY_EVENTS: u64 = 100_000;
 /// The largest history that one request replays or copies, in bytes.
 pub const HISTORY_BYTES: u64 = 64 * 1024 * 1024;
 
+/// The largest number of queries of orchestrations that a server replays at once.
+pub const QUERIES_AT_ONCE: usize = 4;
+
 /// The largest number of tasks in a tree.
 pub const TREE_TASKS: usize = 1000;
 
@@ -128,6 +131,9 @@ pub const WEBHOOK_URL_BYTES: usize = 2048;
 
 /// The largest number of events whose deliveries are submitted in one commit.
 pub const WEBHOOK_EVENTS: usize = 100;
+
+/// The largest number of pages without deliveries after which the cursor of webhooks is stored.
+pub const WEBHOOK_PAGES_SKIPPED: u32 = 100;
 
 /// The number of waiting deliveries beyond which no further events are read for webhooks.
 pub const WEBHOOK_BACKLOG: u64 = 100_000;

@@ -41,6 +41,8 @@ pub(super) struct Delivery {
 struct Position {
     cursor: EventCursor,
     version: ExpectedVersion,
+    /// The number of pages without deliveries since the cursor was stored.
+    skipped: u32,
 }
 
 /// The result of a step.
@@ -61,6 +63,9 @@ pub(super) async fn follow(server: &Arc<Server>, stop: &CancellationToken, begin
     loop {
         // In this order, a change after the read is seen by the wait.
         changes.hint();
+        let created = server.webhooks.created.notified();
+        tokio::pin!(created);
+        created.as_mut().enable();
         let step = match step(server, &mut position, &begin).await {
             Ok(step) => step,
             Err(error) => {
@@ -69,7 +74,6 @@ pub(super) async fn follow(server: &Arc<Server>, stop: &CancellationToken, begin
                 Step::Idle
             }
         };
-        let created = server.webhooks.created.notified();
         let wait = async {
             match step {
                 Step::More => {}
@@ -104,9 +108,9 @@ async fn step(server: &Server, position: &mut Option<Position>, begin: &impl Fn(
     }
     let deliveries = deliveries(&webhooks, &page.events)?;
     let is_full = page.events.len() >= bounds::WEBHOOK_EVENTS;
-    if deliveries.is_empty() && !is_full {
-        // The cursor is only kept here: a restart reads a part of a page again.
-        *position = Some(Position { cursor: page.next, ..here });
+    if deliveries.is_empty() && here.skipped < bounds::WEBHOOK_PAGES_SKIPPED {
+        // The cursor is only kept here: a restart reads these pages again.
+        *position = Some(Position { cursor: page.next, skipped: here.skipped + 1, ..here });
         return Ok(if page.events.is_empty() { Step::UpToDate } else { Step::More });
     }
     if is_full && backlog(server).await? >= bounds::WEBHOOK_BACKLOG {
@@ -138,7 +142,7 @@ async fn move_to(
                 ExpectedVersion::Version(version) => version + 1,
                 _ => 1,
             };
-            Ok(Some(Position { cursor: next, version: ExpectedVersion::Version(version) }))
+            Ok(Some(Position { cursor: next, version: ExpectedVersion::Version(version), skipped: 0 }))
         }
         Some(Outcome::Refused(Refusal::InAll { refusal, .. }))
             if matches!(*refusal, Refusal::DocumentChanged { .. }) =>
@@ -152,10 +156,10 @@ async fn move_to(
 
 async fn stored_position(server: &Server) -> Result<Position, Error> {
     let Some(found) = server.store.document(Name::new(COLLECTION)?, KEY.to_owned()).await? else {
-        return Ok(Position { cursor: EventCursor::START, version: ExpectedVersion::Absent });
+        return Ok(Position { cursor: EventCursor::START, version: ExpectedVersion::Absent, skipped: 0 });
     };
     let text = String::from_utf8_lossy(found.content.as_deref().unwrap_or_default()).into_owned();
-    Ok(Position { cursor: text.parse()?, version: ExpectedVersion::Version(found.version) })
+    Ok(Position { cursor: text.parse()?, version: ExpectedVersion::Version(found.version), skipped: 0 })
 }
 
 /// Returns the number of deliveries that wait.

@@ -6,13 +6,13 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::query::check_size;
+use super::target::orchestration;
 use crate::http::access::Role;
 use crate::http::change::tagged_tasks;
 use crate::http::problem::Problem;
 use crate::http::request::Call;
 use crate::http::routes::route::{Access, Route, route};
 use crate::http::routes::submit::{SubmittedBody, respond, result_gone};
-use crate::http::routes::tasks::record;
 use crate::http::wire::{Reply, check_text};
 
 pub(super) fn table() -> Vec<Route> {
@@ -62,7 +62,7 @@ struct ResetBody {
 
 async fn fork(call: Call) -> Reply {
     let ForkBody { events } = call.json()?;
-    let id = record(&call).await?.id;
+    let id = orchestration(&call).await?;
     if call.repeats.is_some() {
         return first(&call).await;
     }
@@ -74,7 +74,7 @@ async fn fork(call: Call) -> Reply {
 async fn reset(call: Call) -> Reply {
     let ResetBody { events, reason } = call.json()?;
     check_text("reason", &reason)?;
-    let id = record(&call).await?.id;
+    let id = orchestration(&call).await?;
     if call.repeats.is_some() {
         return first(&call).await;
     }

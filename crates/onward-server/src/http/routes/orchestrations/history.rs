@@ -5,12 +5,12 @@ use onward::orchestration::{HistoryEvent, decode_history};
 use onward_store::{Store, StoreReads as _, TaskId};
 
 use super::history_event::HistoryEventBody;
+use super::target::orchestration;
 use crate::http::access::Role;
 use crate::http::bounds;
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{Call, decode_cursor, encode_cursor};
 use crate::http::routes::route::{Access, Route, route};
-use crate::http::routes::tasks::record;
 use crate::http::wire::{Page, PageQuery, Reply, check_limit, json};
 
 /// The largest number of chunks of a history that are read at a time.
@@ -40,7 +40,7 @@ type HistoryCursor = (u32, u64);
 async fn history(call: Call) -> Reply {
     let query: PageQuery = call.query()?;
     let limit = check_limit(query.limit)?;
-    let id = record(&call).await?.id;
+    let id = orchestration(&call).await?;
     let instance = call.server.engine.orchestration_status(id).await?.record().clone();
     let cursor = query.cursor.as_deref().map(decode_cursor::<HistoryCursor>).transpose()?;
     let (generation, from) = cursor.unwrap_or((instance.generation, 0));

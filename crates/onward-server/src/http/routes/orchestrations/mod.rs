@@ -6,6 +6,7 @@ mod history;
 mod history_event;
 mod query;
 mod table;
+mod target;
 mod tree;
 mod update;
 

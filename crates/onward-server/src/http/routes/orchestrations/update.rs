@@ -7,18 +7,17 @@ use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
 use onward::orchestration::UpdateReply;
-use onward_store::rules::orchestration::is_run;
-use onward_store::{Refusal, TaskId};
+use onward_store::TaskId;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::target::orchestration;
 use crate::http::access::Role;
 use crate::http::change::new_request_id;
 use crate::http::problem::{Code, Problem};
 use crate::http::request::Call;
 use crate::http::routes::route::{Access, Route, route};
-use crate::http::routes::tasks::record;
 use crate::http::wire::{Reply, created, json};
 
 /// The time to wait for a reply if the request does not set it.
@@ -66,7 +65,7 @@ struct UpdateBody {
 
 async fn send(call: Call) -> Reply {
     let (payload, wait) = (call.any_json()?, call.wait()?.unwrap_or(WAIT));
-    let id = record_of_code(&call).await?;
+    let id = orchestration(&call).await?;
     let update = match &call.repeats {
         Some(first) => update_id(first.digest()),
         None => {
@@ -80,18 +79,9 @@ async fn send(call: Call) -> Reply {
 
 async fn reply(call: Call) -> Reply {
     let wait = call.wait()?.unwrap_or_default();
-    let id = record_of_code(&call).await?;
+    let id = orchestration(&call).await?;
     let update = call.parameter("update").to_owned();
     respond(&call, id, update, wait).await
-}
-
-/// Returns the id of the orchestration in the path. A run of a workflow has no updates.
-async fn record_of_code(call: &Call) -> Result<TaskId, Problem> {
-    let record = record(call).await?;
-    if !record.orchestration || is_run(&record.kind) {
-        return Err(Problem::from(&Refusal::NotAnOrchestration(record.id)));
-    }
-    Ok(record.id)
 }
 
 /// Returns the id of an update: half of the digest of its idempotency key, so that a repeated
