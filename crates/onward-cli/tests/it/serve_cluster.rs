@@ -134,7 +134,7 @@ impl Cluster {
         let old = std::mem::replace(&mut servers[index], Serving::start(sandbox));
         let address = servers[index].address().to_owned();
         self.addresses()[index] = address;
-        let code = old.stop();
+        let code = old.wait();
         assert!(signal == Signal::KILL || code == Some(0), "a server stopped with {code:?}");
     }
 
