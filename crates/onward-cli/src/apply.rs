@@ -105,7 +105,7 @@ impl MissingWorkerReport {
         Self { at: Some(Instant::now() + WORKER_GRACE) }
     }
 
-    /// Waits until a look is due. Never completes after the report.
+    /// Waits until the next check is due. Never completes after the report.
     pub(crate) async fn due(&self) {
         match self.at {
             Some(at) => tokio::time::sleep_until(at).await,

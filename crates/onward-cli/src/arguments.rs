@@ -99,10 +99,10 @@ const WITH_A_COMMAND: [&str; 2] = ["each", "work"];
 /// Completes an error of argument parsing. Adds a hint where the `--` before a command may be
 /// missing, and escapes control characters in what the user typed.
 pub(crate) fn explained(error: clap::Error) -> clap::Error {
-    explained_for(error, std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()))
+    with_explanation(error, std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()))
 }
 
-fn explained_for(mut error: clap::Error, typed: impl Iterator<Item = String>) -> clap::Error {
+fn with_explanation(mut error: clap::Error, typed: impl Iterator<Item = String>) -> clap::Error {
     let typed: Vec<String> = typed.collect();
     let has_command = WITH_A_COMMAND.iter().any(|command| typed.iter().any(|argument| argument == command));
     if let (ErrorKind::UnknownArgument, true) =
@@ -120,7 +120,7 @@ fn explained_for(mut error: clap::Error, typed: impl Iterator<Item = String>) ->
     error
 }
 
-/// Returns the hint for an `onward work` that says not what to run, or a program without quotes.
+/// Returns the hint for an `onward work` that names no program, or a program without quotes.
 fn hint_for_work(error: &clap::Error, typed: &[String]) -> Option<&'static str> {
     let is_work = typed.iter().any(|argument| argument == "work");
     let has_app = typed.iter().any(|argument| argument == "--app");

@@ -182,20 +182,20 @@ pub struct Ack {
     pub ends: Vec<AckEnd>,
 }
 
-/// The fate of an end.
+/// The result of writing an end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AckEnd {
     /// The attempt.
     #[serde(flatten)]
     pub attempt: TaskFence,
-    /// The fate.
+    /// The result.
     pub result: AckResult,
     /// The reason of a refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// The fate of an end.
+/// The result of writing an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AckResult {

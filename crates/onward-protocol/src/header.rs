@@ -40,7 +40,7 @@ impl<'a> Header<'a> {
         let envelope: Envelope<'a> = match serde_json::from_slice(bytes) {
             Ok(envelope) if is_object => envelope,
             Ok(_) => return Err(Error::new(Code::BadHeader, "the header is not a JSON object")),
-            Err(error) if is_object && is_payloads_at_fault(bytes) => {
+            Err(error) if is_object && has_invalid_payloads(bytes) => {
                 return Err(Error::new(Code::PayloadCount, format!("`payloads` is no count: {error}")));
             }
             Err(error) => return Err(Error::new(Code::BadHeader, format!("the header cannot be read: {error}"))),
@@ -60,7 +60,7 @@ impl<'a> Header<'a> {
 }
 
 /// Returns true if a header is a JSON object with a type, so that only `payloads` can be at fault.
-fn is_payloads_at_fault(bytes: &[u8]) -> bool {
+fn has_invalid_payloads(bytes: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Typed<'a> {
         #[serde(borrow, rename = "t")]

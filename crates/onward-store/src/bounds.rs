@@ -339,7 +339,7 @@ pub const NAMED_WORKERS: usize = 10;
 /// The largest number of sub-queues that [`StoreReads::queues`](crate::StoreReads::queues) examines
 /// to find the first waiting task of each queue. Each queue, kind and group with waiting tasks is
 /// one; those without a group are examined first.
-pub const LINES_LOOKED_AT: usize = 1024;
+pub const SUB_QUEUES_EXAMINED: usize = 1024;
 
 /// The delay of a task that a process claimed, could not [decode](crate::PayloadCodec) and
 /// released. Other processes can claim it meanwhile.

@@ -40,7 +40,7 @@ pub trait Fixture {
     }
 }
 
-/// Returns whether no store can be tested, and prints the reason.
+/// Returns true if no store can be tested, and prints the reason.
 #[doc(hidden)]
 #[must_use]
 #[expect(clippy::print_stdout, reason = "a test that does not run says so")]

@@ -17,8 +17,8 @@ use crate::fixture::{Conditions, Fixture, StoreLocation};
 /// The lease of the sessions that [`TestStore::session`] opens.
 pub(crate) const LEASE: Duration = Duration::from_secs(10);
 
-/// A store and what a test needs around it. Every method panics if the store returns an error, or
-/// an outcome other than the one that the method's name promises.
+/// A store with the clock and the helpers of a test. Every method panics if the store returns an
+/// error, or an outcome other than the one that the method's name promises.
 #[derive(Debug)]
 pub struct TestStore {
     store: Option<Arc<dyn Store>>,

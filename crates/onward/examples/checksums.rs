@@ -7,8 +7,9 @@
 
 use std::path::{Path, PathBuf};
 
+use onward::TaskError;
 use onward::prelude::*;
-use onward::{OnDuplicate, TaskError};
+use onward::task::OnDuplicate;
 use serde::{Deserialize, Serialize};
 
 /// A file to read.

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use onward::prelude::*;
+use onward::store::Page;
 use onward::testing::ManualClock;
-use onward::{Backoff, HandlerOptions, Page, RetryPolicy, TaskFilter, TaskState};
+use onward::{Backoff, HandlerOptions, RetryPolicy, TaskFilter, TaskState};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]

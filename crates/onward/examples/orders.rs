@@ -10,9 +10,12 @@ use std::process::{Child, Command};
 use std::sync::Arc;
 use std::time::Duration;
 
+use onward::Output;
+use onward::handlers::Finished;
+use onward::observe::EventCursor;
 use onward::orchestration::{Activity, Either, OrchestrationContext, select};
 use onward::prelude::*;
-use onward::{EventCursor, Finished, Output, SqliteStore};
+use onward::store::SqliteStore;
 use onward_store::rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 

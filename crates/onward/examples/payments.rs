@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use onward::prelude::*;
-use onward::{Backoff, OnDuplicate, Output, RetryPolicy, SqliteStore};
+use onward::store::SqliteStore;
+use onward::task::OnDuplicate;
+use onward::{Backoff, Output, RetryPolicy};
 use onward_store::rusqlite::{Connection, OptionalExtension, Transaction};
 use serde::{Deserialize, Serialize};
 

@@ -7,8 +7,9 @@
 
 use std::sync::Arc;
 
+use onward::handlers::Finished;
 use onward::prelude::*;
-use onward::{Finished, PostgresStore};
+use onward::store::PostgresStore;
 use onward_store::tokio_postgres::{Client, Error, NoTls, connect};
 
 /// The shop's own tables, and a trigger that makes an order and its payment exist together or not

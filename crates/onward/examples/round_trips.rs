@@ -4,8 +4,8 @@
 
 use std::time::{Duration, Instant};
 
-use onward::Durability;
 use onward::prelude::*;
+use onward::store::Durability;
 
 const BATCH: usize = 1000;
 

@@ -145,7 +145,7 @@ pub const RETENTION_INTERVAL: Duration = Duration::from_secs(60);
 /// The number of ended tasks that one write forgets.
 pub const PRUNE_BATCH: usize = 1000;
 
-/// The number of upcoming schedules in an [`Overview`](crate::Overview).
+/// The number of upcoming schedules in an [`Overview`](crate::observe::Overview).
 pub const SCHEDULES_SHOWN: usize = 100;
 
 /// The number of times in one turn that the end of an orchestration is deferred for messages that
@@ -217,4 +217,4 @@ pub const DEAD_LETTERS: usize = 10_000;
 pub const DEAD_CAUSE_BYTES: usize = 512;
 
 /// The largest number of dead letters that one commit retries or deletes.
-pub const DEAD_LETTERS_AT_ONCE: usize = 100;
+pub const DEAD_LETTER_BATCH: usize = 100;

@@ -75,8 +75,9 @@ impl Error {
         }
     }
 
-    /// Returns a cursor if events were pruned before their [reader](crate::EventStream) had read
-    /// them: the one before the oldest event that remains.
+    /// Returns a cursor if events were pruned before their
+    /// [reader](crate::observe::EventStream) had read them: the one before the oldest event that
+    /// remains.
     #[must_use]
     pub fn events_forgotten(&self) -> Option<EventCursor> {
         match self.0 {

@@ -44,17 +44,20 @@
 //!
 //! * [`Engine`] opens a store, registers handlers, submits tasks and runs them. [`EngineBuilder`]
 //!   has the settings.
-//! * [`TaskQuery`] lists tasks.
 //! * [`Task`] is a typed task, [`NewTask`] an untyped one with a payload of bytes. [`Handle`]
 //!   awaits a typed result, [`Engine::wait`] any task.
 //! * [`Context`] gives a handler its payload, its progress and the request to stop. [`Failure`] is
 //!   what a handler returns if it did not succeed, and [`RetryPolicy`] decides what follows.
-//! * [`HandlerOptions`] apply to kinds and patterns of kinds. [`Next`] is what a middleware
-//!   continues with, and [`Module`] a set of handlers that a library offers.
-//! * [`EventStream`] follows every event. [`Snapshot`] shows what this engine does now, and
-//!   [`Overview`] adds the state of the store.
-//! * [`testing`] moves the clock, [`telemetry`] lists metrics and traces, and [`bounds`] has every
-//!   limit.
+//! * [`HandlerOptions`] apply to kinds and patterns of kinds. [`handlers`] has the types of
+//!   middleware and of decisions about failures. An [`engine::Module`] is a set of handlers that a
+//!   library offers.
+//! * [`task`] has the types of a task's fields. [`queues`], [`limits`], [`schedules`] and
+//!   [`pressure`] decide when tasks run, and [`control`] has the results of bulk actions.
+//! * [`observe`] lists tasks, follows their events, and shows what this engine and its store do
+//!   now. [`telemetry`] lists metrics and traces.
+//! * [`orchestration`] has durable functions, and [`workflow`] graphs of steps from templates.
+//! * [`store`] has the stores, their clock, and the records that they return.
+//! * [`testing`] moves the clock, and [`bounds`] has every limit.
 //!
 //! # Guarantees
 //!
@@ -77,7 +80,7 @@
 //! | It misses its [heartbeat timeout](Context::heartbeat). | Stopped; then as for an error. |
 //! | The task is cancelled. | Stopped; cancelled. |
 //! | The engine stops. | Stopped after the shutdown limit; released. |
-//! | More urgent work needs its slot ([`Preemption`]). | Stopped; released. |
+//! | More urgent work needs its slot ([preemption](limits::Preemption)). | Stopped; released. |
 //! | Its session lapses (a stall beyond the lease). | Stopped; runs again here or elsewhere. |
 //!
 //! * **Cleaning up.** The future passed to [`Context::clean_up_with`] runs if the attempt was asked
@@ -101,59 +104,38 @@
 //! runtime with time enabled.
 
 pub mod bounds;
-mod control;
+pub mod control;
 mod dispatch;
 #[cfg(doctest)]
 mod doctests;
-mod engine;
+pub mod engine;
 mod error;
-mod handlers;
+pub mod handlers;
 mod json;
-mod limits;
-mod observe;
+pub mod limits;
+pub mod observe;
 pub mod orchestration;
-mod pressure;
-mod schedules;
+pub mod pressure;
+pub mod queues;
+pub mod schedules;
+pub mod store;
+mod store_backoff;
 mod submit;
+pub mod task;
 pub mod testing;
 mod timer;
 pub mod workflow;
 
-pub use control::{BulkSummary, Cancellation, DeadCause, DeadCauses, Moved};
-pub use engine::{Engine, EngineBuilder, FromState, Module, ModuleParts, WeakEngine};
+pub use engine::{Engine, EngineBuilder, WeakEngine};
 pub use error::{Error, Result};
-pub use handlers::{
-    Context, EndReport, FailedAttempt, Failure, FailureError, Finished, Finishing, HandlerOptions, Interruption, Next,
-    Output, ResultWriter, Verdict,
-};
-#[cfg(feature = "postgres")]
-pub use handlers::{FinishingByStatement, FinishingOnServer};
-pub use limits::Preemption;
+pub use handlers::{Context, Failure, HandlerOptions, Output};
 pub use observe::telemetry;
-pub use observe::{
-    DrainSummary, EventStream, Forecast, Overview, RunningTask, Snapshot, TaskQuery, TaskStream, Transition,
-};
-#[cfg(target_os = "linux")]
-pub use pressure::StallPressure;
-pub use pressure::{Pressure, PressureFn, PressureReading, PressureSource, Throttle};
-pub use schedules::{ScheduleBuilder, ScheduleProvider};
 pub use submit::{Handle, Submission, Task, TaskError};
 
-pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
+pub use onward_store::rules::retry::{Backoff, RetryPolicy};
 pub use onward_store::{
-    Aggregate, AttemptError, ByteProgress, CatchUp, Change, Clock, CompletionToken, ConcurrencyLimit, Dependencies,
-    Dependency, Durability, EndedCounts, Event, EventCursor, Firing, GroupShare, Io, IoKind, IoStatistics,
-    KindStatistics, LastFiring, Limit, LimitRecord, LimitScope, MemoryStore, Name, NewSchedule, NewTask, NextFiring,
-    OnDependencyFailure, OnDuplicate, OutputPiece, OutputStream, Overlap, Page, PauseRecord, PayloadCodec,
-    PendingBatch, PendingBatchSelection, Priority, Progress, QueueDay, QueueMode, QueueRecord, QueueSettings, Rate,
-    RateLimit, Recurrence, Refusal, ScheduleError, ScheduleRecord, ScheduleSet, Scope, Served, ServedCode, SessionId,
-    SessionRecord, SetLimit, SetQueue, SqliteStore, StateCounts, Store, StoreInfo, StoreReads, Submitted, SystemClock,
-    TagKeyPage, TagPage, TagValue, TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage, TaskOutput, TaskPage,
-    TaskRecord, TaskResult, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason, When,
+    Name, NewTask, Priority, Store, StoreReads, Submitted, TaskFilter, TaskId, TaskRecord, TaskState, Timestamp,
 };
-
-#[cfg(feature = "postgres")]
-pub use onward_store::{PostgresOptions, PostgresStore};
 
 /// The five names that most programs need.
 pub mod prelude {

@@ -10,7 +10,8 @@
 //! use std::sync::Arc;
 //! use std::time::Duration;
 //! use onward::testing::ManualClock;
-//! use onward::{Engine, Failure, NewTask, StoreReads, TaskState, When};
+//! use onward::task::When;
+//! use onward::{Engine, Failure, NewTask, StoreReads, TaskState};
 //!
 //! const MONTH: Duration = Duration::from_secs(30 * 24 * 3600);
 //!

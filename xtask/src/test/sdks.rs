@@ -10,8 +10,8 @@ use crate::{page, sdk};
 /// The script that sends generated requests to a server.
 const API_SCRIPT: &str = "crates/onward-server/api-checks/check.sh";
 
-/// Runs the checks of each SDK, of the page and of the API, one after another. Their first run installs the
-/// tools, which takes a minute, and Chromium, which takes another one.
+/// Runs the checks of each SDK, of the page and of the API, one after another. Their first run
+/// installs the tools, which takes a minute, and Chromium, which takes another one.
 ///
 /// Most of the time they wait for processes and timers, so they run beside the test programs.
 pub(super) fn run(project: &Project) -> Result<Vec<ProgramRun>> {

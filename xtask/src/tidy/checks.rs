@@ -4,8 +4,8 @@ use anyhow::{Context as _, Result, bail};
 
 use super::exceptions::Exceptions;
 use super::{
-    Finding, architecture, changelog, commands, dependencies, files, fixtures, lengths, links, locks, map, modules,
-    profiles, prose, retired_words, root, sizes, sleeps, stores, words,
+    Finding, architecture, changelog, commands, dependencies, files, fixtures, growing_types, lengths, links, locks,
+    map, modules, profiles, prose, retired_words, root, sizes, sleeps, stores, words,
 };
 use crate::project::Project;
 use crate::source::SourceFile;
@@ -50,6 +50,9 @@ const CHECKS: &[(&str, &str, Check)] = &[
         dependencies::check(&inputs.project.read("docs/dependencies.md")?, &inputs.metadata)
     }),
     ("lengths", "functions and files stay short", |inputs| Ok(lengths::check(&inputs.sources, &inputs.exceptions))),
+    ("growing-types", "public types that will grow are marked non-exhaustive", |inputs| {
+        Ok(growing_types::check(&inputs.sources))
+    }),
     ("words", "names and comments avoid words that say nothing", |inputs| Ok(words::check(&inputs.sources))),
     (
         "prose",

@@ -10,6 +10,7 @@ mod exceptions;
 mod files;
 mod finding;
 mod fixtures;
+mod growing_types;
 mod lengths;
 mod links;
 mod locks;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use bench_protocol::{Order, Row};
-use onward::{Engine, NewTask, Store, When};
+use onward::task::When;
+use onward::{Engine, NewTask, Store};
 use onward_store::{Claim, Claimed, OpenSession, Outcome, SessionId, Write};
 
 /// The number of tasks in one commit while a store is filled.

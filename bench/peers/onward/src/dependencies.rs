@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 use bench_protocol::{Measurement, Request, Row, key_prefix, microseconds_per, now};
-use onward::{Dependencies, Engine, TaskId};
+use onward::task::Dependencies;
+use onward::{Engine, TaskId};
 
 use crate::dispatch::KIND;
 use crate::open::{engine, open_store};

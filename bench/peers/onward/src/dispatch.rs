@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use bench_protocol::{BackoffName, Measurement, Request, Row, group_of, key_prefix, microseconds_per, now};
-use onward::{Backoff, Engine, Failure, HandlerOptions, LimitScope, Name, Priority, RetryPolicy, SetLimit};
+use onward::limits::{LimitScope, SetLimit};
+use onward::{Backoff, Engine, Failure, HandlerOptions, Name, Priority, RetryPolicy};
 
 use crate::open::{engine, open_store};
 use crate::submit::keyed;

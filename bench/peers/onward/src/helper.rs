@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use bench_protocol::{DurabilityLevel, Order, monotonic_nanoseconds, pace};
-use onward::{Store, When};
+use onward::Store;
+use onward::task::When;
 use tokio::runtime::Runtime;
 
 use crate::open::{engine, open_file, open_location};

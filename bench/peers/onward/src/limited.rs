@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use bench_protocol::{Measurement, Order, Request, now};
-use onward::{Engine, LimitScope, Name, Rate, SetLimit};
+use onward::limits::{LimitScope, Rate, SetLimit};
+use onward::{Engine, Name};
 
 use crate::open::{engine, open_store};
 use crate::round_trips::{KIND, PlaceOrder, Seen, register};

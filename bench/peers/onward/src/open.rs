@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use bench_protocol::{CommitSizes, DurabilityLevel, Request};
-use onward::{Durability, Engine, Store};
+use onward::store::Durability;
+use onward::{Engine, Store};
 use onward_store::{MemoryStore, PostgresStore, SqliteStore};
 use tempfile::TempDir;
 

@@ -10,7 +10,8 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use bench_protocol::{DurabilityLevel, Measurement, Request, Usage, now};
 use onward::orchestration::OrchestrationContext;
-use onward::{Clock, Engine, Failure, Store, SystemClock, Task, Timestamp};
+use onward::store::{Clock, SystemClock};
+use onward::{Engine, Failure, Store, Task, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::helper::{Helper, Job, wait_until_ready};

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use bench_protocol::{Measurement, Request, Usage};
-use onward::{Engine, Store, When};
+use onward::task::When;
+use onward::{Engine, Store};
 use tokio::sync::Semaphore;
 
 use crate::helper::{Helper, Job, leave_behind, wait_until_ready};

@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 use bench_protocol::{Latencies, Measurement, Request, key_prefix, microseconds_per, now};
-use onward::{NewTask, Submitted, UniqueKey};
+use onward::task::UniqueKey;
+use onward::{NewTask, Submitted};
 
 use crate::open::{engine, open_store};
 

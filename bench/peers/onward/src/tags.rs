@@ -3,7 +3,9 @@
 use anyhow::Result;
 use bench_protocol::{Latencies, Measurement, Request, key_prefix, microseconds_per, now};
 use onward::StoreReads;
-use onward::{TagPage, Tags, TaskFilter};
+use onward::TaskFilter;
+use onward::store::TagPage;
+use onward::task::Tags;
 use onward_store::Page;
 use tokio::runtime::Runtime;
 

@@ -98,5 +98,6 @@ fn description(change: Change) -> String {
         Change::Moved => "moved to another queue".to_owned(),
         Change::Batched { batch } => format!("was delivered in batch {batch}"),
         Change::Unblocked => "no longer waits for other tasks".to_owned(),
+        _ => "changed".to_owned(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use onward::Overview;
+use onward::observe::Overview;
 use onward_store::{IoKind, KindStatistics, PauseRecord, SessionRecord};
 
 use super::queue;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use bytes::Bytes;
-use onward::Forecast;
+use onward::observe::Forecast;
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{Aggregate, ByteProgress, Io, IoKind, Progress, TaskRecord, Ttl, TtlFrom};
 

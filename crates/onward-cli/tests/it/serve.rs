@@ -74,8 +74,8 @@ impl Serving {
         self.wait()
     }
 
-    /// Waits for the end of a server that was asked to stop, or was killed. A second request to stop
-    /// would end it at once.
+    /// Waits for the end of a server that was asked to stop, or was killed. A second request to
+    /// stop would end it at once.
     pub(crate) fn wait(mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }

@@ -25,7 +25,7 @@ pub enum Outcome {
     Ok,
     /// The attempt failed.
     Fail,
-    /// The task is given back, uncounted.
+    /// The task is released, and the attempt does not count.
     Release,
     /// The task waits for external completion.
     Later,
@@ -84,7 +84,7 @@ pub struct End {
     /// Data of the error, for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
-    /// False if no further attempt helps; default: true.
+    /// False if a retry cannot help; default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<bool>,
     /// The time until the next attempt.

@@ -23,7 +23,7 @@ pub const PENDING_BEATS: usize = 256;
 /// The number of reads and submits of one worker that may be under way.
 pub const PENDING_REQUESTS: usize = 256;
 
-/// The number of unsent bytes beyond which a session takes no further tasks and events.
+/// The number of unsent bytes beyond which a session sends no more tasks and events.
 pub const UNSENT_BYTES: usize = 8 << 20;
 
 /// The number of bytes that are read from a connection at once.
@@ -36,10 +36,10 @@ pub const INPUTS_AT_ONCE: usize = 256;
 /// The number of acknowledgements in one message, which keeps its header within its bound.
 pub const ACKS_IN_MESSAGE: usize = 512;
 
-/// The number of bytes beyond which the header of a message of tasks takes no further task.
+/// The number of bytes beyond which no task is added to the header of a message of tasks.
 pub const TASKS_HEADER_BYTES: usize = 32 << 10;
 
-/// The number of bytes beyond which the header of a reply takes no further child or item.
+/// The number of bytes beyond which no child or item is added to the header of a reply.
 pub const REPLY_HEADER_BYTES: usize = 60 << 10;
 
 /// The number of workers that one listening gateway serves at once.

@@ -73,13 +73,13 @@ impl Gateway {
         Self { store, options: Arc::new(options), drain: CancellationToken::new(), abort: CancellationToken::new() }
     }
 
-    /// Asks every worker to finish. It gets no further tasks, and
-    /// [`stop_within`](GatewayOptions::stop_within) for those that run.
+    /// Asks every worker to finish. Workers get no more tasks, and their running tasks have
+    /// [`stop_within`](GatewayOptions::stop_within) to end.
     pub fn drain(&self) {
         self.drain.cancel();
     }
 
-    /// Ends every session at once. What workers run is given back.
+    /// Ends every session at once. The running tasks of workers are released.
     pub fn abort(&self) {
         self.abort.cancel();
     }

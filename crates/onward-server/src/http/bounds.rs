@@ -84,7 +84,7 @@ pub const SESSIONS: usize = 1000;
 /// The shortest time between two messages of `GET /v1/changes`.
 pub const CHANGES_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The time within which the store must answer a check of readiness.
+/// The time within which the store must reply to a check of readiness.
 pub const READY_TIME: Duration = Duration::from_secs(2);
 
 /// The number of calls to the store that fail in a row before requests are refused at once.

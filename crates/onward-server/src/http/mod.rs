@@ -5,9 +5,11 @@
 //! are made as well. [`Listener`] serves a router on a port with bounds for connections.
 //!
 //! In reading order: the table of `routes/`, the path of a request in `pipeline`, `access/` (keys
-//! and roles), `change/` (records in the commit of a change), `circuit/` (a store that
-//! fails), `problem/` (errors), `live/`
-//! (event streams), `webhooks/` and `hooks/` (deliveries out and in), `page/` (the web page).
+//! and roles), `change/` (records in the commit of a change), `problem/` (errors), `live/` (event
+//! streams), `page/` (the web page).
+//!
+//! `circuit/` is in front of a store that fails. `webhooks/` sends events, and `hooks/` takes
+//! deliveries of other programs.
 
 mod access;
 pub mod bounds;

@@ -202,7 +202,7 @@ async fn run(route: &Route, call: Call, scope: Arc<ChangeScope>) -> Reply {
 }
 
 async fn limited(route: &Route, server: &Server, reply: impl Future<Output = Reply>) -> Reply {
-    // A panic of one request must not close the connection under others that wait in it.
+    // A panic of one request must not close the connection under other requests on it.
     let reply = AssertUnwindSafe(reply).catch_unwind();
     let reply = async { reply.await.unwrap_or_else(|_| Err(panicked())) };
     if route.waits {

@@ -113,6 +113,18 @@ impl Sending {
     }
 }
 
+/// Waits until a delivery is in one of some states, and returns the list.
+async fn until_listed(api: &Api, states: &str) -> Value {
+    let path = format!("/v1/tasks?kind=webhook:send&state={states}");
+    loop {
+        let listed = api.get(&path).await.expect(200);
+        if listed["items"] != json!([]) {
+            return listed;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
 /// Shows: W8
 async fn an_event_is_sent_with_a_signature(api: Api) {
     let sending = Sending::start(&api).await;
@@ -177,11 +189,7 @@ async fn a_failed_delivery_is_retried_with_the_same_id(api: Api) {
     sending.create(json!({"url": receiver.url})).await;
     api.submit("k").await;
     let first = receiver.next().await;
-    let deliveries = "/v1/tasks?kind=webhook:send&state=scheduled";
-    while api.get(deliveries).await.expect(200)["items"] == json!([]) {
-        tokio::task::yield_now().await;
-    }
-    let failed = api.get(deliveries).await.expect(200);
+    let failed = until_listed(&api, "scheduled").await;
     assert!(failed["items"][0]["error"].as_str().unwrap().contains("status 500"), "{failed}");
     api.clock.advance(Duration::from_secs(10));
     let second = receiver.next().await;
@@ -196,13 +204,12 @@ async fn a_redirect_is_not_followed(api: Api) {
     sending.create(json!({"url": receiver.url})).await;
     api.submit("k").await;
     receiver.next().await;
+    until_listed(&api, "scheduled").await;
     api.clock.advance(Duration::from_secs(10));
     let second = receiver.next().await;
     assert!(second.head.starts_with("POST /hook"), "{}", second.head);
     // Status 410 ends the delivery for good.
-    while api.get("/v1/tasks?kind=webhook:send&state=failed,dead").await.expect(200)["items"] == json!([]) {
-        tokio::task::yield_now().await;
-    }
+    until_listed(&api, "failed,dead").await;
     sending.stop().await;
 }
 

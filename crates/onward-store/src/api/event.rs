@@ -32,6 +32,7 @@ pub struct Event {
 /// A transition of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case", tag = "change")]
+#[non_exhaustive]
 pub enum Change {
     /// The store accepted the task.
     Submitted,

@@ -17,6 +17,7 @@ use crate::text::Shown;
 
 /// The result of one [`Write`](crate::Write).
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Outcome {
     /// The write was applied and has no further result.
     Done,
@@ -153,7 +154,24 @@ impl Submitted {
         }
     }
 
-    /// Returns whether a new task was inserted.
+    /// The names of the results, in the order of the variants.
+    pub const NAMES: [&'static str; 6] =
+        ["inserted", "duplicate", "priority_raised", "requeued", "superseded", "rejected"];
+
+    /// Returns the name of the result, as the JSON form has it: one of [`NAMES`](Self::NAMES).
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Inserted { .. } => "inserted",
+            Self::Duplicate { .. } => "duplicate",
+            Self::PriorityRaised { .. } => "priority_raised",
+            Self::Requeued { .. } => "requeued",
+            Self::Superseded { .. } => "superseded",
+            Self::Rejected { .. } => "rejected",
+        }
+    }
+
+    /// Returns true if a new task was inserted.
     #[must_use]
     pub fn is_new(self) -> bool {
         matches!(self, Self::Inserted { .. } | Self::Superseded { .. })
@@ -218,6 +236,7 @@ pub struct Swept {
 
 /// The reason for which a store rejected a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Refusal {
     /// The input is invalid for every store, or exceeds a bound of this one. The message names the
     /// thing and the remedy.

@@ -101,8 +101,8 @@ reads! {
 
     /// Returns every queue with its sizes, by name. The cost depends on the numbers of queues,
     /// running tasks and sub-queues of waiting tasks (at most
-    /// [`bounds::LINES_LOOKED_AT`](crate::bounds::LINES_LOOKED_AT) of them), but not on the number
-    /// of waiting tasks.
+    /// [`bounds::SUB_QUEUES_EXAMINED`](crate::bounds::SUB_QUEUES_EXAMINED) of them), but not on the
+    /// number of waiting tasks.
     Queues = fn queues() -> Vec<QueueRecord>;
 
     /// Returns the mode in which claims choose among queues if they name no mode themselves.

@@ -22,6 +22,7 @@ const SHOWN_TASKS: usize = 10;
 /// what releases it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "reason")]
+#[non_exhaustive]
 pub enum WaitReason {
     /// The task is not due yet.
     NotDue {

@@ -195,8 +195,8 @@ pub struct QueueRecord {
     pub ended: EndedCounts,
     /// The due time of the first waiting task, by its priority and the time that it has waited: how
     /// far behind the queue is. If the queue has more sub-queues than the store examines
-    /// ([`bounds::LINES_LOOKED_AT`](crate::bounds::LINES_LOOKED_AT)), it is that of the first task
-    /// in the examined ones, and may be `None`.
+    /// ([`bounds::SUB_QUEUES_EXAMINED`](crate::bounds::SUB_QUEUES_EXAMINED)), it is that of the
+    /// first task in the examined ones, and may be `None`.
     pub oldest_waiting: Option<Timestamp>,
     /// True if the queue itself is paused.
     pub paused: bool,

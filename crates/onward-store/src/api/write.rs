@@ -29,6 +29,7 @@ use crate::rules::order::{SortKey, last_sort_key};
 /// and the write changes nothing and does not affect other writes. Every write sees the effects of
 /// those before it. The write of a concurrent caller acts wholly before or wholly after it.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Write {
     /// Opens a session for a worker.
     ///

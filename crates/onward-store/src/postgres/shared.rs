@@ -126,14 +126,14 @@ impl Shared {
     pub(super) fn saw(&self, stamp: i64) -> bool {
         let is_new = self.stamp.swap(stamp, Ordering::Relaxed) != stamp;
         if is_new {
-            self.anything_may_have_happened();
+            self.notify_unknown_change();
         }
         is_new
     }
 
     /// Makes every waiting caller of this process read again, because an unknown change may have
     /// happened.
-    pub(super) fn anything_may_have_happened(&self) {
+    pub(super) fn notify_unknown_change(&self) {
         self.others_wrote(Hint::all());
     }
 

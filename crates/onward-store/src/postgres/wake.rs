@@ -38,7 +38,7 @@ const WHERE_LISTENING: u32 = 6;
 /// Notifies this process of other processes' writes until the store is dropped. Without a
 /// `listener` it polls.
 pub(in crate::postgres) async fn run(shared: Weak<Shared>, listener: Option<Listener>, poll: Duration) {
-    let Some(mut listener) = listener else { return look_now_and_then(&shared, poll).await };
+    let Some(mut listener) = listener else { return poll_for_changes(&shared, poll).await };
     loop {
         follow(&shared, listener, poll * WHERE_LISTENING).await;
         listener = loop {
@@ -59,7 +59,7 @@ fn pause_after(pause: Duration, has_changed: bool, poll: Duration) -> Duration {
 
 /// Polls over a reader's connection: soon after a change, and half as often after each poll without
 /// one.
-async fn look_now_and_then(shared: &Weak<Shared>, poll: Duration) {
+async fn poll_for_changes(shared: &Weak<Shared>, poll: Duration) {
     let mut pause = SOON.min(poll);
     loop {
         tokio::time::sleep(pause).await;
@@ -107,7 +107,7 @@ impl Listener {
         shared.saw(stamp(&listener.client, shared).await?);
         // This process may have writes with an unknown outcome from the time when the server was
         // away. They count as missed.
-        shared.anything_may_have_happened();
+        shared.notify_unknown_change();
         shared.inbox.notify_one();
         Ok(listener)
     }

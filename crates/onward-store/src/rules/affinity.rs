@@ -21,7 +21,7 @@ pub fn reserved_until(run_at: Timestamp, wait: Duration) -> Timestamp {
 /// Returns whether a start at `now` is stored for an affinity key whose last stored start was at
 /// `noted_at`. Most starts are not stored, because each would be a write.
 #[must_use]
-pub fn is_to_be_noted(noted_at: Timestamp, now: Timestamp) -> bool {
+pub fn must_store_start(noted_at: Timestamp, now: Timestamp) -> bool {
     now < noted_at || now - noted_at >= bounds::AFFINITY_KEPT / 10
 }
 
@@ -45,12 +45,12 @@ mod tests {
     #[test]
     fn a_start_is_noted_when_a_tenth_of_the_time_is_over() {
         let almost = TENTH - Duration::from_micros(1);
-        assert!(is_to_be_noted(noon(), noon().plus(TENTH)) && !is_to_be_noted(noon(), noon().plus(almost)));
+        assert!(must_store_start(noon(), noon().plus(TENTH)) && !must_store_start(noon(), noon().plus(almost)));
     }
 
     #[test]
     fn a_start_is_noted_after_the_clock_was_set_back() {
-        assert!(is_to_be_noted(noon().plus(TENTH), noon()));
+        assert!(must_store_start(noon().plus(TENTH), noon()));
     }
 
     #[test]

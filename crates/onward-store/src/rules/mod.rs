@@ -6,6 +6,7 @@ pub mod aggregate;
 pub mod all;
 pub mod attempt;
 pub mod bulk;
+pub(crate) mod change_code;
 pub mod children;
 pub mod choice;
 pub mod completion;

@@ -341,17 +341,17 @@ pub fn is_woken(length: u64, hold: Hold, state: TaskState) -> bool {
 /// Returns the hold of an orchestration that is paused while it is in this state.
 #[must_use]
 pub fn paused(state: TaskState) -> Hold {
-    if is_to_have_a_turn(state) { Hold::PausedDue } else { Hold::Paused }
+    if needs_turn(state) { Hold::PausedDue } else { Hold::Paused }
 }
 
 /// Returns whether an orchestration stays blocked instead of entering `state`, because it is paused
 /// and would have a turn there.
 #[must_use]
 pub fn stands_aside(hold: Hold, state: TaskState) -> bool {
-    hold.is_paused() && is_to_have_a_turn(state)
+    hold.is_paused() && needs_turn(state)
 }
 
-fn is_to_have_a_turn(state: TaskState) -> bool {
+fn needs_turn(state: TaskState) -> bool {
     matches!(state, TaskState::Waiting | TaskState::Scheduled)
 }
 

@@ -130,14 +130,14 @@ fn expired(facts: &WaitFacts, at: Timestamp) -> WaitReason {
 /// Returns the reasons why a task waits, except for its expiry.
 fn without_expiry(facts: &WaitFacts, now: Timestamp, steady: Duration) -> Vec<WaitReason> {
     if let Some(at) = facts.expires_at.filter(|at| *at <= now) {
-        return with_who_is_to_notice(expired(facts, at), facts, now);
+        return with_missing_worker(expired(facts, at), facts, now);
     }
     if let Some((claim, until)) = facts.awaited {
         let token = CompletionToken { task: facts.task, claim: Some(claim) };
-        return with_who_is_to_notice(WaitReason::Completion { token, until }, facts, now);
+        return with_missing_worker(WaitReason::Completion { token, until }, facts, now);
     }
     if let Some(reason) = &facts.aggregated {
-        return with_who_is_to_notice(reason.clone(), facts, now);
+        return with_missing_worker(reason.clone(), facts, now);
     }
     let mut reasons = blocking_reasons(facts, now);
     reasons.extend(facts.limits.iter().flat_map(|usage| limit_reasons(usage, steady)));
@@ -159,7 +159,7 @@ fn without_expiry(facts: &WaitFacts, now: Timestamp, steady: Duration) -> Vec<Wa
 
 /// Returns a reason. If its time is over, also returns that no worker is there, because a worker
 /// would have acted on it.
-fn with_who_is_to_notice(reason: WaitReason, facts: &WaitFacts, now: Timestamp) -> Vec<WaitReason> {
+fn with_missing_worker(reason: WaitReason, facts: &WaitFacts, now: Timestamp) -> Vec<WaitReason> {
     let over_at = match &reason {
         WaitReason::Completion { until, .. } => *until,
         WaitReason::PendingBatch { ready_at: at, .. } | WaitReason::Expired { at, .. } => Some(*at),

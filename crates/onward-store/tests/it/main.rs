@@ -41,4 +41,6 @@ mod steps;
 mod survivors;
 mod takeover;
 mod upgrade;
+#[cfg(unix)]
+mod vfs_layer;
 mod write_ahead_log;

@@ -31,7 +31,7 @@ impl fmt::Display for Mismatch {
 
 impl std::error::Error for Mismatch {}
 
-/// The outcomes and events of a sequence. They show how much of what can happen did happen.
+/// The outcomes and events of a sequence. They show how many of the possible ones occurred.
 #[derive(Debug, Default)]
 pub struct Trace {
     /// Every outcome, in order.
@@ -184,10 +184,10 @@ impl Pair {
     /// Compares everything once, at the end of the sequence.
     async fn compare_everything(&mut self) -> Compared {
         self.compare_reads(ReadShare::ALL).await?;
-        self.compare_events_from_the_start().await
+        self.compare_all_events().await
     }
 
-    async fn compare_events_from_the_start(&self) -> Compared {
+    async fn compare_all_events(&self) -> Compared {
         let one = or_message(follow(self.store(0).as_ref(), &mut EventCursor::START.clone(), 2).await)?;
         let other = or_message(follow(self.store(1).as_ref(), &mut EventCursor::START.clone(), 3).await)?;
         same("the events from the start", &one, &other)

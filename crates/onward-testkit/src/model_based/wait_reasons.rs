@@ -100,7 +100,7 @@ async fn check_sequence(fixture: &dyn Fixture, steps: &[Step]) -> Result<Removed
     check.store.sweep().await;
     for id in 1..=check.state.highest {
         check.stated.clear();
-        check.check_that_reasons_hold(TaskId(id)).await?;
+        check.check_reasons(TaskId(id)).await?;
         check.stated.clear();
         check.start(TaskId(id), 0).await?;
     }
@@ -173,7 +173,7 @@ impl WaitReasonCheck {
 
     /// Checks that no claim takes a task while a reason prevents its start. The lack of a worker
     /// and the task's position in its queue do not count as such reasons.
-    async fn check_that_reasons_hold(&mut self, task: TaskId) -> Result<(), FalseReason> {
+    async fn check_reasons(&mut self, task: TaskId) -> Result<(), FalseReason> {
         let Some(record) = self.waits(task).await else { return Ok(()) };
         let reasons = self.why(task).await;
         if !reasons.iter().any(prevents_start) {
@@ -314,7 +314,7 @@ impl WaitReasonCheck {
         wait <= LONGEST
     }
 
-    /// Removes a reason. Returns whether that is possible: a task that is due at the end of time
+    /// Removes a reason. Returns false if that is impossible: a task that is due at the end of time
     /// never becomes due.
     async fn remove(&mut self, record: &TaskRecord, reason: &WaitReason, depth: usize) -> Result<bool, FalseReason> {
         let task = record.id;
@@ -447,7 +447,7 @@ fn unchanged(scope: &onward_store::LimitScope) -> SetLimit {
     SetLimit { scope: scope.clone(), concurrency: None, rate: None, weight: None, minimum: None }
 }
 
-/// Returns whether no claim takes a task for which this reason is stated.
+/// Returns true if no claim takes a task for which this reason is stated.
 fn prevents_start(reason: &WaitReason) -> bool {
     !matches!(
         reason,
@@ -483,6 +483,6 @@ fn reason_name(reason: &WaitReason) -> &'static str {
         WaitReason::PendingBatch { .. } => "collecting",
         WaitReason::InBatch { .. } => "in batch",
         WaitReason::Expired { .. } => "expired",
-        WaitReason::Expires { .. } | WaitReason::Pressure { .. } => "other",
+        _ => "other",
     }
 }

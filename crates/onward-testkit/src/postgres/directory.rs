@@ -24,7 +24,7 @@ pub(super) fn programs() -> Option<PathBuf> {
     programs
 }
 
-/// Returns whether `ONWARD_REQUIRE_BACKENDS` asks for PostgreSQL and its pooler.
+/// Returns true if `ONWARD_REQUIRE_BACKENDS` requires PostgreSQL and its pooler.
 pub(super) fn is_required() -> bool {
     let required = std::env::var("ONWARD_REQUIRE_BACKENDS").unwrap_or_default();
     required.split(',').any(|name| matches!(name.trim(), "all" | "postgres"))

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 
 /// The result of an operation on many tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+#[non_exhaustive]
 pub struct BulkSummary {
     /// The number of tasks that were changed.
     pub tasks: u64,

@@ -29,7 +29,8 @@ impl Engine {
     /// released it.
     ///
     /// ```
-    /// # use onward::{CompletionToken, Engine, Result};
+    /// # use onward::task::CompletionToken;
+    /// # use onward::{Engine, Result};
     /// # async fn approve(engine: Engine, text: &str) -> Result<()> {
     /// let token: CompletionToken = text.parse()?;
     /// engine.complete(token, "approved").await
@@ -78,7 +79,7 @@ pub enum Moved {
     /// The task is in the other queue.
     Now,
     /// The task runs. If it continues after this attempt, it does so in the other queue.
-    WhenItsAttemptIsOver,
+    AfterAttempt,
 }
 
 /// Queues of tasks.
@@ -93,7 +94,7 @@ impl Engine {
     pub async fn move_to(&self, task: TaskId, queue: impl AsRef<str>) -> Result<Moved> {
         match self.apply(Write::Move { task, queue: Name::new(queue)? }).await? {
             Outcome::Moved => Ok(Moved::Now),
-            Outcome::MoveRequested => Ok(Moved::WhenItsAttemptIsOver),
+            Outcome::MoveRequested => Ok(Moved::AfterAttempt),
             _ => Err(Error::unexpected("a move")),
         }
     }

@@ -97,6 +97,7 @@ impl Buffer {
     }
 
     fn move_ahead(&mut self, goes_after: impl Fn(&Entry, &Entry) -> bool) -> usize {
+        // The callers have just added an attempt, so the buffer is not empty.
         let mut at = self.len() - 1;
         while at > 0 && goes_after(&self.entries[at - 1], &self.entries[at]) {
             self.entries.swap(at - 1, at);
@@ -140,6 +141,7 @@ impl Buffer {
     /// Takes the `count` attempts that would start last.
     pub(crate) fn take_last(&mut self, count: usize) -> Vec<Arc<Attempt>> {
         let last = self.entries.split_off(self.len().saturating_sub(count));
+        // Backwards, so that each queue's finish tag ends at the first of its returned starts.
         for entry in last.iter().rev() {
             self.fair.give_back(&entry.attempt.task.queue, entry.start_tag);
         }

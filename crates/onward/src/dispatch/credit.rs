@@ -17,7 +17,7 @@ impl Credit {
         self.granted.store(total, Ordering::Release);
     }
 
-    /// Returns the credit of a task that was started, but ended before its handler was called.
+    /// Gives back the credit of a task that was started, but ended before its handler was called.
     pub(crate) fn give_back(&self) {
         self.returned.fetch_add(1, Ordering::AcqRel);
     }

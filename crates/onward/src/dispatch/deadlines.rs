@@ -6,6 +6,7 @@ use onward_store::{Clock, Timestamp};
 
 use super::run_state::Occupancy;
 use crate::bounds;
+use crate::store_backoff::StoreBackoff;
 
 /// The actions that the dispatcher takes at some time, or as soon as it can.
 #[derive(Debug)]
@@ -17,13 +18,18 @@ pub(crate) struct Deadlines {
     pub(crate) look_ahead: usize,
     /// True if the cancellation of a running task may have been requested.
     pub(crate) check_cancellations: bool,
+    /// The time of the next sweep or claim, if time alone makes one necessary.
     due: Option<Due>,
+    /// The time from which the lease counts.
     renewed: Duration,
+    /// The time of the last report of progress.
     reported: Duration,
+    /// The length of the lease.
     lease: Duration,
     buffer_watch: BufferWatch,
+    /// The end of the pause after a store error.
     retry: Option<Duration>,
-    failures: u32,
+    backoff: StoreBackoff,
 }
 
 /// The time at which time alone changes something: by the steady clock, or by wall time if that is
@@ -54,7 +60,7 @@ impl Deadlines {
             lease,
             buffer_watch: BufferWatch { since: now, started: 0 },
             retry: None,
-            failures: 0,
+            backoff: StoreBackoff::default(),
         }
     }
 
@@ -84,6 +90,8 @@ impl Deadlines {
     }
 
     fn renew_at(&self) -> Duration {
+        // A third of the lease leaves time for two more renewals if the first one fails. The reply
+        // to a renewal lists cancellations, so a hint of one brings the renewal forward.
         let interval =
             if self.check_cancellations { bounds::CANCEL_INTERVAL.min(self.lease / 3) } else { self.lease / 3 };
         self.renewed.saturating_add(interval)
@@ -122,12 +130,12 @@ impl Deadlines {
 
     /// Records a store error: the next write waits for a pause.
     pub(crate) fn store_failed(&mut self, now: Duration) {
-        self.failures = self.failures.saturating_add(1);
-        self.retry = Some(now.saturating_add(store_retry_delay(self.failures)));
+        self.retry = Some(now.saturating_add(self.backoff.failed()));
     }
 
+    /// Records a reply without an error: the next error begins with the shortest pause again.
     pub(crate) fn store_replied(&mut self) {
-        self.failures = 0;
+        self.backoff.succeeded();
         self.retry = None;
     }
 
@@ -159,12 +167,6 @@ impl Deadlines {
 
 fn due(after: Duration, clock: &dyn Clock) -> Due {
     Due { steady: clock.steady().saturating_add(after), wall: clock.now().plus(after) }
-}
-
-/// Returns the pause after the `failures`-th store error in a row (counted from 1).
-fn store_retry_delay(failures: u32) -> Duration {
-    let doublings = failures.saturating_sub(1).min(16);
-    (bounds::STORE_RETRY_FIRST * 2u32.pow(doublings)).min(bounds::STORE_RETRY_LONGEST)
 }
 
 #[cfg(test)]
@@ -222,12 +224,5 @@ mod tests {
         assert_eq!(deadlines.retry_at(), Some(bounds::STORE_RETRY_FIRST));
         assert!(deadlines.may_write(bounds::STORE_RETRY_FIRST));
         assert_eq!(deadlines.retry_at(), None);
-    }
-
-    #[test]
-    fn store_errors_are_met_with_longer_and_longer_pauses_up_to_a_limit() {
-        assert_eq!(store_retry_delay(1), Duration::from_millis(50));
-        assert_eq!(store_retry_delay(3), Duration::from_millis(200));
-        assert_eq!(store_retry_delay(u32::MAX), Duration::from_secs(5));
     }
 }

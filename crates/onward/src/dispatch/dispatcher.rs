@@ -130,6 +130,8 @@ impl Dispatcher {
         }
     }
 
+    /// Repeats until the goal is reached: applies the replies that have arrived, begins a call if
+    /// there is something to write, and otherwise waits for an event.
     async fn work(&mut self) -> Result<()> {
         loop {
             self.advance_shutdown();
@@ -159,7 +161,8 @@ impl Dispatcher {
         self.deadlines.may_claim |= self.run.inner.skipped_kinds.take_change();
         self.return_over_fetched(now);
         let mut batch = WriteBatch::with_capacity(self.run.state.occupancy().ended);
-        // First, so that other engines get the released tasks at once.
+        // Before the releases below: a released task whose affinity key still preferred this
+        // session would wait for it instead of going to another one.
         if let Some(session) = self.session.filter(|_| std::mem::take(&mut self.must_retire)) {
             batch.retire(session);
         }
@@ -257,9 +260,9 @@ impl Dispatcher {
         }
         if (self.deadlines.may_claim || is_due || self.preemption.must_claim) && limit > 0 {
             batch.claim(self.claim(session, limit));
-        } else if batch.claims() {
-            // A claim renews the session too, and sweeps what is due.
-        } else {
+        }
+        // A claim renews the session too, and sweeps what is due.
+        if !batch.claims() {
             // The renewal comes before the sweep: a process that was suspended for longer than its
             // lease would otherwise take its own tasks back.
             if self.holds_anything(occupancy) && self.deadlines.must_renew(now) {
@@ -305,6 +308,8 @@ impl Dispatcher {
             concurrency: settings.concurrency,
             prefetch: settings.prefetch,
             running: occupancy.running,
+            // Tasks that a call in flight may bring count as claimed, so that concurrent calls do
+            // not claim the same room twice.
             buffered: occupancy.buffered + self.calls.claiming(),
             uncommitted: occupancy.ended + self.calls.writing(),
             throughput: self.ends.throughput(occupancy.counts.ended, self.time_of_each_slot(occupancy, now), now),
@@ -333,6 +338,7 @@ impl Dispatcher {
         claim.choice.random = fastrand::u64(..);
         claim.least = self.run.inner.gauge.least();
         if let QueueSelection::Only(queues) = &mut claim.queues {
+            // Each queue may fill the whole claim: the store chooses among them.
             queues.iter_mut().for_each(|(_, most)| *most = limit);
         }
         claim
@@ -365,6 +371,8 @@ impl Dispatcher {
                 // The instance that ran the turn sends it again.
                 PendingWrite::Turn(reply) => drop(reply.send(Err(error.clone()))),
                 PendingWrite::Queued(reply) => drop(reply.send(OutboxReply::Applied(Err(error.clone())))),
+                // These are made again when they are due. The bytes are part of the end, which is
+                // put back, and a lost claim has set `may_claim` above.
                 PendingWrite::Open
                 | PendingWrite::RecordIo
                 | PendingWrite::Renew
@@ -396,10 +404,14 @@ impl Dispatcher {
         self.turns_seen = work_seen.max(self.turns_seen);
     }
 
+    /// Notes what the store's hint reports as new. A hint may be early, late or wrong; it only
+    /// causes a claim or a renewal, whose reply counts.
     pub(super) fn read_hint(&mut self) {
         let hint = self.changes.hint();
         if hint.work > self.seen_hint.work {
             self.deadlines.may_claim = true;
+            // A new task may be more urgent than the buffered ones, so one is claimed even if the
+            // buffer is full enough.
             self.deadlines.look_ahead = self.deadlines.look_ahead.max(1);
             self.preemption.recheck();
         }
@@ -413,6 +425,7 @@ impl Dispatcher {
         if hint.schedules != self.seen_hint.schedules {
             self.run.inner.schedules_changed.notify_one();
         }
+        // A claim may have accounted for more work than this hint reports, so the count only grows.
         self.seen_hint = Hint { work: hint.work.max(self.seen_hint.work), ..hint };
     }
 
@@ -431,6 +444,8 @@ impl Dispatcher {
         self.deadlines.watch_buffer(started, now);
     }
 
+    /// Returns true if the goal of the run is reached. It is only called without a call in flight,
+    /// because a reply may bring work.
     async fn is_over(&mut self) -> Result<bool> {
         let occupancy = self.run.state.occupancy();
         if self.shutdown.is_stopping() {
@@ -462,6 +477,7 @@ impl Dispatcher {
         let claims = !self.shutdown.is_stopping();
         let has_session = self.session.is_some() || !self.retired.is_empty();
         let deadlines = match self.deadlines.retry_at() {
+            // Nothing can be written before the pause after an error is over.
             Some(retry) => Some(retry),
             None if has_session => {
                 let occupancy = self.run.state.occupancy();
@@ -476,6 +492,8 @@ impl Dispatcher {
     /// Waits for the next event.
     async fn wait(&mut self) -> Result<()> {
         let (wake, may_call) = (self.wake_at(), self.may_call());
+        // A stop comes first, and a reply before new work, because it may free slots. While no
+        // further call may begin, only those two change anything.
         tokio::select! {
             biased;
             () = self.stop.cancelled(), if !self.shutdown.is_stopping() => {}

@@ -40,7 +40,8 @@ impl FairQueueing {
         start
     }
 
-    /// Takes back the start of a queue's last task, which will not start, by its start tag.
+    /// Undoes the start of a queue's last task, which will not start. `start_tag` is its tag, and
+    /// becomes the queue's finish tag again.
     pub(crate) fn give_back(&mut self, queue: &Name, start_tag: u64) {
         if let Some(finish_tag) = self.finish_tags.get_mut(queue) {
             *finish_tag = start_tag.min(*finish_tag);

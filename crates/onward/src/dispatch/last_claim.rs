@@ -32,8 +32,8 @@ impl LastClaim {
         self.turn.clone()
     }
 
-    /// Returns true if the result of a claim depends on whose turn it is. That is also assumed
-    /// before the first claim, which reports it.
+    /// Returns true if queues or groups take turns, so that a claim depends on the one before it.
+    /// Before the first claim, which reports the mode, it returns true.
     pub(crate) fn is_fair(&self) -> bool {
         self.groups_share || self.mode != QueueMode::Strict || self.configuration.is_none()
     }

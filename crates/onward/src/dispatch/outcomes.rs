@@ -17,7 +17,8 @@ use crate::handlers::{Attempt, EndReport};
 use crate::orchestration::InstanceCache;
 
 impl Dispatcher {
-    /// Acts on the outcomes of a commit that began at `began`.
+    /// Acts on the outcomes of a commit that began at the steady time `began`. Leases count from
+    /// then, because the store may have set them at any moment of the commit.
     pub(super) fn apply_outcomes(&mut self, pending: Vec<PendingWrite>, outcomes: Vec<Outcome>, began: Duration) {
         let mut lost = Vec::new();
         for (write, outcome) in pending.into_iter().zip(outcomes) {
@@ -52,6 +53,7 @@ impl Dispatcher {
                 }
             }
         }
+        // Only now, so that tasks which an outcome above has put into the buffer are dropped too.
         lost.into_iter().for_each(|session| self.drop_session(session));
         self.record_load();
     }
@@ -65,6 +67,7 @@ impl Dispatcher {
 
     fn start_claimed(&mut self, claimed: Claimed, limit: usize, began: Duration) {
         self.deadlines.renewed(began);
+        // A claim that returned fewer tasks than it asked for has taken all that it could.
         self.deadlines.may_claim = claimed.tasks.len() >= limit;
         self.note_seen(claimed.work_seen);
         self.deadlines.set_due(claimed.next_due, &*self.run.inner.clock);
@@ -79,7 +82,8 @@ impl Dispatcher {
         let attempts = self.attempts(claimed.tasks);
         let came = attempts.len();
         let go_first = came > 0 && self.start(attempts);
-        // More such tasks may come, and the more of them came now, the more are likely.
+        // Tasks that overtake the buffer often come in groups, so the next claim asks for twice as
+        // many.
         self.deadlines.look_ahead = if go_first { (came * 2).min(bounds::LOOK_AHEAD) } else { 0 };
         self.cancel(&claimed.cancel);
     }

@@ -93,7 +93,7 @@ impl Dispatcher {
             return Ok(());
         }
         let running = self.run.state.running();
-        // Tasks in the buffer are claimed already, so they need no look at the store.
+        // Buffered tasks are claimed already, so the store need not be read for them.
         if self.preempt(policy, &running, self.run.state.buffered_priorities()) {
             return Ok(());
         }
@@ -108,7 +108,7 @@ impl Dispatcher {
         self.check_for_urgent(policy, &running, now).await
     }
 
-    /// Returns true if nothing more is claimed because every slot is taken.
+    /// Returns true if every slot is taken and nothing more would be claimed ahead of them.
     fn is_full(&mut self, now: Duration) -> bool {
         let occupancy = self.run.state.occupancy();
         self.session.is_some()

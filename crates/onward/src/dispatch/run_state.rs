@@ -153,6 +153,7 @@ impl RunState {
         clock: &dyn Clock,
     ) -> (Option<Arc<Attempt>>, bool) {
         let mut state = self.lock();
+        // One wake-up is enough for all ends that the dispatcher has not taken yet.
         let first = state.ended.is_empty();
         state.ended.push(ended);
         state.counts.ended += 1;
@@ -256,6 +257,8 @@ impl RunState {
     /// Records that a running task's progress changed, and wakes the dispatcher unless it was woken
     /// already.
     pub(crate) fn progressed(&self) {
+        // The load comes first because handlers report often: a swap for each report would move the
+        // cache line from core to core.
         if !self.progressed.load(Ordering::Relaxed) && !self.progressed.swap(true, Ordering::AcqRel) {
             self.ended.notify_one();
         }

@@ -59,7 +59,7 @@ impl Dispatcher {
             Shutdown::No if self.stop.is_cancelled() => {
                 let until = now.saturating_add(self.run.inner.settings.shutdown_limit);
                 self.shutdown = Shutdown::Waiting { until };
-                // Writes that wait go back to their callers: no further commit may follow.
+                // Queued writes go back to their callers, because no further commit may follow.
                 self.run.outbox.close();
                 self.must_retire = !self.run.state.occupancy().is_empty();
                 let unstarted = self.run.state.clear_buffer();

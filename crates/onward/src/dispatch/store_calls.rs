@@ -93,19 +93,22 @@ impl Dispatcher {
         !self.run.has_turns()
     }
 
-    /// Returns the largest size of a claim. A claim that depends on whose turn it is waits for the
-    /// claim before it, which reports that.
+    /// Returns the largest size of a claim. If queues or groups take turns, a claim waits for the
+    /// reply to the claim before it, which reports whose turn is next.
     pub(super) fn claimable(&self) -> usize {
         match (self.last_claim.is_fair(), self.calls.claiming()) {
+            // The store knows how many tasks a claim should leave to the calls beside it.
             (false, _) if self.allows_concurrent_calls() => self.run.inner.store.claim_size(),
             (false, _) | (true, 0) => onward_store::bounds::CLAIM,
             (true, _) => 0,
         }
     }
 
-    /// Returns true if a call may begin: the first, or a further one that ends attempts and claims
-    /// tasks, if nothing else is to be done.
+    /// Returns true if a call may begin: the first, or a further one that only ends attempts and
+    /// claims tasks.
     pub(super) fn may_call(&self) -> bool {
+        // Everything else (sessions, sweeps, renewals, preemption, a stop) depends on the replies
+        // to the calls before it.
         self.calls.is_empty()
             || self.calls.in_flight.len() < bounds::STORE_CALLS
                 && self.allows_concurrent_calls()
@@ -128,6 +131,8 @@ impl Dispatcher {
             ends: ThroughputSample { at: began, time, ended: occupancy.counts.ended },
             turns: ThroughputSample { at: began, time: began, ended: self.run.instances.executed() },
         };
+        // A reply to this call may come after an event that sets the flags again, so they are
+        // cleared now and not with the reply.
         let writes = batch.writes;
         self.run.inner.telemetry.commit_writes.record(f64::from(u32::try_from(writes.len()).unwrap_or(u32::MAX)));
         let store = Arc::clone(&self.run.inner.store);

@@ -19,7 +19,7 @@ use crate::submit::{Task, typed};
 /// ```
 /// use std::sync::Arc;
 /// use onward::prelude::*;
-/// use onward::{Module, ModuleParts};
+/// use onward::engine::{Module, ModuleParts};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Serialize, Deserialize)]

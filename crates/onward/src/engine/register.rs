@@ -13,7 +13,7 @@ use crate::observe::{Hook, Transition};
 use crate::submit::{Task, typed};
 
 /// Handlers. They take effect from the next run. Handlers that belong together form a
-/// [`Module`](crate::Module).
+/// [`Module`](crate::engine::Module).
 impl Engine {
     /// Registers the handler of a kind or of a pattern. A pattern is the beginning of a kind
     /// followed by `*`: `image:*`, or `*` alone for every kind. The handler of a kind takes
@@ -61,7 +61,8 @@ impl Engine {
     /// HandlerOptions::new().wrap(middleware))`.
     ///
     /// ```
-    /// # use onward::{Context, Engine, Next};
+    /// # use onward::handlers::Next;
+    /// # use onward::{Context, Engine};
     /// # fn middleware(engine: &Engine) {
     /// engine.wrap(|context: Context, next: Next| async move {
     ///     let (kind, task) = (context.kind().clone(), context.id());
@@ -122,10 +123,10 @@ impl Engine {
         self
     }
 
-    /// Registers the handler of a typed task that is collected into [batches](crate::Aggregate). It
-    /// gets the batch items, the oldest first. A task of the kind that was submitted without
-    /// batching comes as the only item. A payload that does not match the type fails the whole
-    /// batch permanently.
+    /// Registers the handler of a typed task that is collected into
+    /// [batches](crate::task::Aggregate). The handler gets the batch items, the oldest first. A
+    /// task of the kind that was submitted without batching comes as the only item. A payload that
+    /// does not match the type fails the whole batch permanently.
     pub fn register_batches<T, F, Fut>(&self, handler: F) -> &Self
     where
         T: Task,
@@ -148,10 +149,10 @@ impl Engine {
     }
 
     /// Calls a function after the commit of each change that this engine makes to a task it runs:
-    /// when the task is claimed ([`Change::Started`](crate::Change::Started)) and when the attempt
-    /// ends. A change is reported once it is durable at the store's durability level. A rejected
-    /// change, such as a late result, is not reported. Takes effect from the next run; each
-    /// function gets every change.
+    /// when the task is claimed ([`Change::Started`](crate::observe::Change::Started)) and when the
+    /// attempt ends. A change is reported once it is durable at the store's durability level. A
+    /// rejected change, such as a late result, is not reported. Takes effect from the next run;
+    /// each function gets every change.
     ///
     /// Each function runs in its own task, and is called for one transition at a time in the order
     /// of the commits, so the transitions of one task come in order. It blocks nothing else. Up to
@@ -166,7 +167,8 @@ impl Engine {
     /// tasks), follow [`events`](Self::events) from a cursor that you keep.
     ///
     /// ```
-    /// # use onward::{Change, Engine};
+    /// # use onward::Engine;
+    /// # use onward::observe::Change;
     /// # fn hook(engine: &Engine) {
     /// engine.after_commit(|transition| async move {
     ///     if transition.change == Change::Dead {

@@ -53,8 +53,8 @@ impl Engine {
     }
 
     /// Fires the schedules that are due, and runs tasks until nothing is due and nothing runs here.
-    /// It waits for tasks that a [rate](crate::Rate) holds back. It leaves tasks that are due
-    /// later, and tasks that wait because other engines use up a concurrency limit.
+    /// It waits for tasks that a [rate](crate::limits::Rate) holds back. It leaves tasks that are
+    /// due later, and tasks that wait because other engines use up a concurrency limit.
     ///
     /// # Errors
     /// As [`run`](Self::run).

@@ -38,7 +38,7 @@ pub(crate) struct Attempt {
     pub(crate) result: WrittenResult,
     /// The checkpoint that the handler has kept for the next attempt.
     pub(crate) checkpoint: Checkpoint,
-    /// The function that is called with the fate of the end.
+    /// The function that is called when the end is durable, or was dropped or refused.
     pub(crate) end_listener: EndListener,
     interruption: AtomicU8,
     started: AtomicU64,
@@ -63,7 +63,7 @@ pub enum Interruption {
     SessionLost = 3,
     /// The engine stops.
     ShuttingDown = 4,
-    /// More urgent work waits for the slot ([`Preemption`](crate::Preemption)). The task is
+    /// More urgent work waits for the slot ([`Preemption`](crate::limits::Preemption)). The task is
     /// released when the handler has ended.
     Preempted = 5,
     /// The handler missed its [heartbeat timeout](crate::Context::heartbeat).

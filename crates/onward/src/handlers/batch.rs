@@ -13,8 +13,8 @@ use crate::submit::{Task, typed};
 
 /// Batch items.
 impl Context {
-    /// Returns the number of items of this [batch](crate::Aggregate), or 0 for any other task.
-    /// Items that were cancelled or removed before the batch ran are counted.
+    /// Returns the number of items of this [batch](crate::task::Aggregate), or 0 for any other
+    /// task. Items that were cancelled or removed before the batch ran are counted.
     #[must_use]
     pub fn item_count(&self) -> u32 {
         self.attempt.task.items

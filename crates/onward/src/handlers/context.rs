@@ -98,7 +98,7 @@ impl Context {
         self.attempt.stop_at().map(|at| at.saturating_sub(self.run.inner.clock.steady()))
     }
 
-    /// Returns the value of type `T` of the handler's [module](crate::Module), or else of
+    /// Returns the value of type `T` of the handler's [module](crate::engine::Module), or else of
     /// [`Engine::state`].
     ///
     /// # Errors
@@ -234,7 +234,8 @@ impl Context {
     /// that of this one. Output is no [heartbeat](Self::heartbeat).
     ///
     /// ```
-    /// # use onward::{Context, Failure, OutputStream};
+    /// # use onward::task::OutputStream;
+    /// # use onward::{Context, Failure};
     /// async fn convert(context: Context) -> Result<(), Failure> {
     ///     for page in 1..=3 {
     ///         context.output(OutputStream::Stdout, format!("page {page}\n"));

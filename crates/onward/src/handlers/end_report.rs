@@ -1,11 +1,11 @@
-//! Reports the fate of an attempt's end to its handler's program.
+//! Reports the result of writing an attempt's end to its handler's program.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use super::context::Context;
 
-/// The fate of the end of an attempt.
+/// The result of writing the end of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EndReport {

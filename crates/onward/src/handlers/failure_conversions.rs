@@ -39,7 +39,8 @@ impl Failure {
     /// `failing().map_err(Failure::into_error)?`.
     ///
     /// ```
-    /// use onward::{Failure, FailureClass};
+    /// use onward::Failure;
+    /// use onward::task::FailureClass;
     ///
     /// fn charge() -> Result<(), Failure> {
     ///     Err(Failure::permanent("the card is blocked"))

@@ -11,8 +11,9 @@ use onward_store::rules::retry::LONGEST_DELAY;
 use super::context::Context;
 use super::failure::Failure;
 
-/// The fate of a task whose attempt failed.
+/// The decision about a task whose attempt failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Verdict {
     /// The task is retried after this time, at most a year; the attempt counts.
     Retry {

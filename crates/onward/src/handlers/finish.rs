@@ -87,7 +87,8 @@ impl Context {
     /// everything back; returned by the handler, it ends the attempt as usual.
     ///
     /// ```
-    /// # use onward::{Context, Failure, Finished};
+    /// # use onward::handlers::Finished;
+    /// # use onward::{Context, Failure};
     /// async fn pay(context: Context) -> Result<Finished, Failure> {
     ///     let amount: i64 = std::str::from_utf8(context.payload())?.parse()?;
     ///     context

@@ -73,7 +73,8 @@ impl Context {
     /// [spawned](Self::spawn_task) and its progress are written with it.
     ///
     /// ```no_run
-    /// # use onward::{Context, Failure, Finished};
+    /// # use onward::handlers::Finished;
+    /// # use onward::{Context, Failure};
     /// use onward_store::tokio_postgres::{NoTls, connect};
     ///
     /// async fn pay(context: Context) -> Result<Finished, Failure> {
@@ -110,7 +111,8 @@ impl Context {
     /// written before it, in a separate commit.
     ///
     /// ```no_run
-    /// use onward::{Context, Failure, Finished};
+    /// use onward::handlers::Finished;
+    /// use onward::{Context, Failure};
     /// use onward_store::tokio_postgres::{Client, types::ToSql};
     ///
     /// async fn pay(context: Context, client: &mut Client) -> Result<Finished, Failure> {

@@ -24,7 +24,8 @@ pub(crate) type HandlerFunction = Arc<dyn Fn(Context) -> HandlerFuture + Send + 
 ///
 /// ```
 /// use std::time::Duration;
-/// use onward::{Context, HandlerOptions, Next, Verdict};
+/// use onward::handlers::{Next, Verdict};
+/// use onward::{Context, HandlerOptions};
 ///
 /// let options = HandlerOptions::new()
 ///     .timeout(Duration::from_secs(60))

@@ -9,8 +9,8 @@ use onward_store::{OutputPiece, OutputStream};
 
 use crate::bounds::{OUTPUT_BUFFER_BYTES, OUTPUT_UNSAVED_PIECES};
 
-/// The output of one attempt. Appending never waits for the store. What comes faster than it is
-/// saved loses its middle.
+/// The output of one attempt. Appending never waits for the store. If output comes faster than it
+/// is saved, its middle is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct LiveOutput(OnceLock<Box<Mutex<Streams>>>);
 

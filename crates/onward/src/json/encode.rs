@@ -39,7 +39,7 @@ impl fmt::Display for JsonError {
 pub(crate) fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Bytes, JsonError> {
     let has_null = Cell::new(false);
     let mut bytes = Vec::with_capacity(USUAL_BYTES);
-    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, NoticingNull(&has_null));
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, NullDetector(&has_null));
     value.serialize(&mut serializer).map_err(JsonError::Other)?;
     if has_null.get() {
         // A `null` is a missing value or an invalid number, and only a second pass can tell which.
@@ -49,9 +49,9 @@ pub(crate) fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Bytes, JsonErro
 }
 
 /// A formatter that writes what `serde_json` writes by default, and records each `null`.
-struct NoticingNull<'a>(&'a Cell<bool>);
+struct NullDetector<'a>(&'a Cell<bool>);
 
-impl Formatter for NoticingNull<'_> {
+impl Formatter for NullDetector<'_> {
     fn write_null<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
         self.0.set(true);
         writer.write_all(b"null")

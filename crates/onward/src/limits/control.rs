@@ -25,7 +25,7 @@ impl Engine {
 
     /// Returns the reasons why a task does not run, each with a text that names what would release
     /// it. There is none for a task that could start now, runs, or has ended. For
-    /// [pressure](crate::PressureSource) only this engine's own is considered.
+    /// [pressure](crate::pressure::PressureSource) only this engine's own is considered.
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found) if there is no such task; the store's error if it

@@ -6,7 +6,8 @@ use onward_store::Priority;
 /// [`EngineBuilder::preemption`](crate::EngineBuilder::preemption).
 ///
 /// ```
-/// use onward::{Preemption, Priority};
+/// use onward::Priority;
+/// use onward::limits::Preemption;
 ///
 /// let urgent = Preemption { from: Priority(200), levels: 32 };
 /// assert!(urgent.gives_way(Priority::NORMAL, Priority(200)));

@@ -17,6 +17,7 @@ use crate::handlers::Attempt;
 
 /// A durable change of a task that this engine made.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Transition {
     /// The task.
     pub task: TaskId,

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// The ends of the attempts of one run, counted when they were durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
 pub struct DrainSummary {
     /// Tasks that completed.
     pub completed: u64,

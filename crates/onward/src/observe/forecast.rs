@@ -8,6 +8,7 @@ use serde::Serialize;
 /// The progress and the remaining time of a running task, from the reports of its handler, or else
 /// from the run time of earlier tasks of its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[non_exhaustive]
 pub struct Forecast {
     /// The progress from 0.0 to 1.0: as the handler reports it, or else by its bytes, or else by
     /// time ([`is_estimated`](Self::is_estimated)).

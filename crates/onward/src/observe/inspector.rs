@@ -45,8 +45,9 @@ impl Engine {
         Ok(self.inner.store.sessions().await?.into_iter().filter(serves).collect())
     }
 
-    /// Returns the pending batches ([`Aggregate`](crate::Aggregate)), the one that is ready first
-    /// first; see [`StoreReads::pending_batches`](onward_store::StoreReads::pending_batches).
+    /// Returns the pending batches ([`Aggregate`](crate::task::Aggregate)), ordered by the time at
+    /// which they are ready; see
+    /// [`StoreReads::pending_batches`](onward_store::StoreReads::pending_batches).
     ///
     /// # Errors
     /// The store's error if it could not be read.

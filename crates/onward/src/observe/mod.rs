@@ -17,6 +17,7 @@ pub use drain_summary::DrainSummary;
 pub use events::EventStream;
 pub use forecast::Forecast;
 pub(crate) use forecast::ReportedProgress;
+pub use onward_store::{Change, Event, EventCursor};
 pub use overview::Overview;
 pub(crate) use rate_meter::RateMeter;
 pub use snapshot::{RunningTask, Snapshot};

@@ -20,6 +20,7 @@ use crate::error::Result;
 /// SQLite store some 20 ms for a million waiting tasks. A dashboard should therefore read it every
 /// few seconds rather than many times a second. [`Engine::snapshot`] reads memory only.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Overview {
     /// The time of the read, by the store's clock.
     pub at: Timestamp,

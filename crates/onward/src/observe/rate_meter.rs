@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The time constant of the smoothing: older samples hardly count.
+/// The time constant of the smoothing: a sample's weight falls to 37 % after this time.
 const WINDOW: Duration = Duration::from_secs(5);
 
 /// The shortest time between two samples: over a shorter time a rate has little meaning.

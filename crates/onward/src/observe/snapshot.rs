@@ -13,6 +13,7 @@ use crate::pressure::Pressure;
 /// The present activity of one engine, with live progress. It is read from memory only, and is
 /// serialisable for a dashboard.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[non_exhaustive]
 pub struct Snapshot {
     /// True if the engine runs.
     pub is_running: bool,
@@ -30,6 +31,7 @@ pub struct Snapshot {
 
 /// A task whose handler runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct RunningTask {
     /// The task.
     pub id: TaskId,
@@ -55,8 +57,8 @@ pub struct RunningTask {
     /// The reported bytes, and their total.
     pub bytes: Option<ByteProgress>,
     /// The forecast of its progress, rate and remaining time, from what the handler reports. For a
-    /// handler that reports nothing, an [`Overview`](crate::Overview) estimates it from earlier
-    /// tasks of the kind.
+    /// handler that reports nothing, an [`Overview`](crate::observe::Overview) estimates it from
+    /// earlier tasks of the kind.
     pub forecast: Forecast,
 }
 

@@ -105,7 +105,7 @@ impl TaskQuery {
         self.set(|filter| filter.parent = Some(parent))
     }
 
-    /// Lists items of this [batch](crate::Aggregate).
+    /// Lists items of this [batch](crate::task::Aggregate).
     pub fn batch(self, batch: TaskId) -> Self {
         self.set(|filter| filter.batch = Some(batch))
     }
@@ -171,7 +171,7 @@ impl TaskQuery {
     }
 
     /// Reads payloads and results too. By default they are left out, and a record's result is
-    /// [`TaskResult::NotRead`](crate::TaskResult::NotRead).
+    /// [`TaskResult::NotRead`](crate::task::TaskResult::NotRead).
     pub fn with_payload(self) -> Self {
         self.set(|filter| filter.with_payload = true)
     }

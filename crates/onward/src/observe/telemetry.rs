@@ -152,15 +152,13 @@ impl std::fmt::Debug for KindTelemetry {
     }
 }
 
-const SUBMIT_OUTCOMES: [&str; 6] = ["inserted", "duplicate", "priority_raised", "requeued", "superseded", "rejected"];
-
 impl KindTelemetry {
     fn new(kind: &Name) -> Self {
         let kind = SharedString::from_owned(kind.as_str().to_owned());
         let ended =
             |state: TaskState| counter!("onward_tasks_ended_total", "kind" => kind.clone(), "state" => state.as_str());
         Self {
-            submitted: SUBMIT_OUTCOMES
+            submitted: Submitted::NAMES
                 .map(|outcome| counter!("onward_tasks_submitted_total", "kind" => kind.clone(), "outcome" => outcome)),
             completed: ended(TaskState::Completed),
             failed: ended(TaskState::Failed),
@@ -174,16 +172,8 @@ impl KindTelemetry {
     }
 
     pub(crate) fn submitted(&self, outcome: Submitted) {
-        let [inserted, duplicate, priority_raised, requeued, superseded, rejected] = &self.submitted;
-        let counter = match outcome {
-            Submitted::Inserted { .. } => inserted,
-            Submitted::Duplicate { .. } => duplicate,
-            Submitted::PriorityRaised { .. } => priority_raised,
-            Submitted::Requeued { .. } => requeued,
-            Submitted::Superseded { .. } => superseded,
-            Submitted::Rejected { .. } => rejected,
-        };
-        counter.increment(1);
+        let counters = Submitted::NAMES.into_iter().zip(&self.submitted);
+        counters.filter(|(name, _)| *name == outcome.as_str()).for_each(|(_, counter)| counter.increment(1));
     }
 
     /// Counts an attempt after which the task is in `state`.

@@ -148,7 +148,7 @@ impl Versions {
 
     /// Returns the code that continues the orchestrations of a version: its own, or the oldest that
     /// declares it.
-    pub(super) fn going_on_with(&self, version: u32) -> Option<&Code> {
+    pub(super) fn code_for(&self, version: u32) -> Option<&Code> {
         self.0
             .range(version..)
             .find(|(known, versioned)| **known == version || versioned.since <= version)

@@ -19,7 +19,7 @@ pub trait RemoteCode: Send + Sync {
     /// Runs a turn.
     fn run(&self, turn: RemoteTurn) -> RemoteFuture;
 
-    /// Reports the fate of the reply of a turn.
+    /// Reports whether the reply of a turn is durable, was dropped, or was refused.
     fn ended(&self, task: TaskId, claim: u32, report: EndReport);
 }
 

@@ -43,6 +43,7 @@ impl PressureSettings {
 
 /// The pressure at the last sample. It is empty for an engine without sources.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[non_exhaustive]
 pub struct Pressure {
     /// The highest pressure of all sources, from 0.0 to 1.0.
     pub highest: f32,
@@ -54,6 +55,7 @@ pub struct Pressure {
 
 /// The reading of one source of pressure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct PressureReading {
     /// The name of the source.
     pub name: String,

@@ -18,7 +18,8 @@ const DIRECTORY: &str = "/proc/pressure";
 ///
 /// ```no_run
 /// # fn example() -> Result<(), onward::Error> {
-/// use onward::{Engine, StallPressure};
+/// use onward::Engine;
+/// use onward::pressure::StallPressure;
 ///
 /// let builder = Engine::builder()
 ///     .pressure_source(StallPressure::memory()?)

@@ -17,7 +17,7 @@ pub trait PressureSource: fmt::Debug + Send + Sync + 'static {
 /// A function as a [`PressureSource`].
 ///
 /// ```
-/// use onward::{PressureFn, PressureSource};
+/// use onward::pressure::{PressureFn, PressureSource};
 ///
 /// let pool = PressureFn::new("pool", || 0.25);
 /// assert_eq!((pool.name(), pool.pressure()), ("pool", 0.25));

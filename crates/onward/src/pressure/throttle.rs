@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 /// [`Priority::HIGH`] from 0.75 on, and only [`Priority::URGENT`] tasks from 0.9 on.
 ///
 /// ```
-/// use onward::{Priority, Throttle};
+/// use onward::Priority;
+/// use onward::pressure::Throttle;
 ///
 /// let throttle = Throttle::none().from(0.8, Priority::HIGH);
 /// assert_eq!(throttle.least(0.79), None);

@@ -108,7 +108,8 @@ impl ScheduleBuilder {
         Self { ends_at: Some(moment), ..self }
     }
 
-    /// Returns the schedule, for a [provider](crate::ScheduleProvider) or to be set later.
+    /// Returns the schedule, for a [provider](crate::schedules::ScheduleProvider) or to be set
+    /// later.
     ///
     /// # Errors
     /// [`is_invalid`](Error::is_invalid) if its name or its typed task is invalid, or if the

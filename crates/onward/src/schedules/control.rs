@@ -24,7 +24,8 @@ impl Engine {
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), onward::Error> {
-    /// use onward::{Engine, NewTask, Overlap};
+    /// use onward::schedules::Overlap;
+    /// use onward::{Engine, NewTask};
     ///
     /// let engine = Engine::builder().memory().open().await?;
     /// let report = NewTask::new("report")?;

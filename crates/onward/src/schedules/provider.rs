@@ -15,7 +15,8 @@ use super::reconcile::reconcile;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::handlers::Failure;
-use crate::{bounds, timer};
+use crate::store_backoff::StoreBackoff;
+use crate::timer;
 
 /// A boxed future of a provider.
 type Provided<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -148,19 +149,17 @@ impl Providers {
 impl Registered {
     async fn follow(&self, engine: &Engine) {
         let mut provider = self.provider.lock().await;
-        let mut pause = bounds::STORE_RETRY_FIRST;
+        let mut backoff = StoreBackoff::default();
         loop {
-            match agree(engine, &self.name, &mut *provider).await {
+            match update_from_provider(engine, &self.name, &mut *provider).await {
                 Ok(()) => {
-                    pause = bounds::STORE_RETRY_FIRST;
+                    backoff.succeeded();
                     provider.changed().await;
                 }
                 Err(error) => {
                     let name = self.name.as_str();
                     tracing::warn!(provider = name, %error, "schedules could not be updated from their provider; retrying");
-                    let clock = &*engine.inner.clock;
-                    timer::reached(clock, clock.steady().saturating_add(pause)).await;
-                    pause = (pause * 2).min(bounds::STORE_RETRY_LONGEST);
+                    backoff.wait(&*engine.inner.clock).await;
                 }
             }
         }
@@ -168,7 +167,7 @@ impl Registered {
 }
 
 /// Updates the store to the present set of a provider.
-async fn agree(engine: &Engine, name: &Name, provider: &mut dyn ScheduleProvider) -> Result<()> {
+async fn update_from_provider(engine: &Engine, name: &Name, provider: &mut dyn ScheduleProvider) -> Result<()> {
     let wanted = provider.schedules().await.map_err(|failure| Error::invalid(failure.to_string()))?;
     let existing = engine.inner.store.schedules(ScheduleSelection::All).await?;
     let changes = reconcile(name, wanted, &existing);

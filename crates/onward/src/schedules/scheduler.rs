@@ -16,6 +16,7 @@ use super::calendar::Calendar;
 use super::plan::{Plan, plan};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::store_backoff::StoreBackoff;
 use crate::{bounds, timer};
 
 /// A loop over the store's schedules. It wakes when one is due, when one was changed and when a
@@ -45,13 +46,13 @@ impl Scheduler {
 
     /// Fires due schedules until the run is over.
     pub(crate) async fn run(mut self, over: &CancellationToken) {
-        let mut pause = bounds::STORE_RETRY_FIRST;
+        let mut backoff = StoreBackoff::default();
         while !over.is_cancelled() {
             // Limits how often hints are followed.
             let not_before = tokio::time::sleep(bounds::SCHEDULE_INTERVAL);
             let wait = match self.check().await {
                 Ok(next) => {
-                    pause = bounds::STORE_RETRY_FIRST;
+                    backoff.succeeded();
                     over.run_until_cancelled(self.wait(next, not_before)).await
                 }
                 // The dispatcher ends the run with this error and reports it.
@@ -59,9 +60,7 @@ impl Scheduler {
                 Err(error) => {
                     tracing::warn!(%error, "schedules could not be fired; retrying after a pause");
                     self.engine.inner.telemetry.store_errors.increment(1);
-                    let at = self.clock().steady().saturating_add(pause);
-                    pause = (pause * 2).min(bounds::STORE_RETRY_LONGEST);
-                    over.run_until_cancelled(timer::reached(self.clock(), at)).await
+                    over.run_until_cancelled(backoff.wait(self.clock())).await
                 }
             };
             if wait.is_none() {

@@ -17,7 +17,7 @@ pub(crate) async fn submit_in_order(engine: &Engine, tasks: Vec<NewTask>) -> Res
     Ok(places.into_iter().map(|place| submitted[place]).collect())
 }
 
-/// Returns the place of each position in an order.
+/// Returns the inverse of an order: for each given position, its position in the order.
 fn places(order: &[usize]) -> Vec<usize> {
     let mut places = vec![0; order.len()];
     order.iter().enumerate().for_each(|(place, position)| places[*position] = place);

@@ -71,7 +71,7 @@ impl<T: Task> Submission<T> {
     }
 
     /// Sets the affinity key: the task prefers the worker that last ran a task with the same key,
-    /// for as long as its [queue](crate::QueueSettings::affinity_wait) sets.
+    /// for as long as its [queue](crate::queues::QueueSettings::affinity_wait) sets.
     pub fn affinity(mut self, affinity_key: impl AsRef<str>) -> Self {
         match Name::new(affinity_key) {
             Ok(affinity_key) => self.set(|task| task.affinity = Some(affinity_key)),

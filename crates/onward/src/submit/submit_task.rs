@@ -73,8 +73,9 @@ impl Engine {
     /// [`Submission::into_new_task`] does so with other settings.
     ///
     /// Tasks may [depend](NewTask::depends_on) on each other by their positions
-    /// ([`Dependency::Position`](crate::Dependency::Position)), also an earlier one on a later one.
-    /// If their order is not a valid one, they are submitted, and numbered, in one that is.
+    /// ([`Dependency::Position`](crate::task::Dependency::Position)), also an earlier one on a
+    /// later one. If a task comes before one that it depends on, the tasks are submitted, and
+    /// numbered, in an order in which it does not.
     ///
     /// # Errors
     /// [`is_invalid`](Error::is_invalid) if a task breaks a limit or if tasks depend on each other

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use onward::{Clock, Engine, Failure, NewTask, Task, TaskId};
+use onward::store::Clock;
+use onward::{Engine, Failure, NewTask, Task, TaskId};
 use onward_store::{Name, bounds};
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,8 @@ use onward_store::StoreReads;
 use std::sync::Arc;
 use std::time::Duration;
 
-use onward::{Backoff, Change, Engine, Failure, HandlerOptions, RetryPolicy, TaskId, TaskState, Transition};
+use onward::observe::{Change, Transition};
+use onward::{Backoff, Engine, Failure, HandlerOptions, RetryPolicy, TaskId, TaskState};
 use onward_testkit::{Fault, FaultyStore, Side};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use onward::{Aggregate, Context, Engine, Failure, NewTask, Task, TaskId, TaskState};
+use onward::task::Aggregate;
+use onward::{Context, Engine, Failure, NewTask, Task, TaskId, TaskState};
 use serde::{Deserialize, Serialize};
 
 use crate::fixture::{SECOND, TestStore, error, record, start, start_drain, state, stop, task};

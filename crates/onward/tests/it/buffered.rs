@@ -3,7 +3,8 @@
 use onward_store::StoreReads;
 use std::sync::{Arc, Mutex};
 
-use onward::{Engine, Failure, Name, NewTask, Priority, QueueMode, SetQueue, TaskState, bounds};
+use onward::queues::{QueueMode, SetQueue};
+use onward::{Engine, Failure, Name, NewTask, Priority, TaskState, bounds};
 use tokio::task::JoinHandle;
 
 use crate::fixture::{Gate, TestStore, start, stop, task};

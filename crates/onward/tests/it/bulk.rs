@@ -1,6 +1,8 @@
 //! Bulk operations on many tasks, through the engine.
 
-use onward::{BulkSummary, NewTask, StateCounts, TaskFilter, TaskState};
+use onward::control::BulkSummary;
+use onward::store::StateCounts;
+use onward::{NewTask, TaskFilter, TaskState};
 
 use crate::fixture::{Gate, TestStore, start, state, stop, submit, task};
 
@@ -29,7 +31,8 @@ async fn running_handlers_here_see_their_token_at_once(store: TestStore) {
     gate.entered(2).await;
     let summary = engine.cancel_all(of_customer("42")).await.unwrap();
     let states = StateCounts::from_iter([(TaskState::Running, 1)]);
-    assert_eq!(summary, BulkSummary { tasks: 1, states, cancel_requested: 1, skipped: 0 });
+    assert_eq!((summary.tasks, summary.cancel_requested, summary.skipped), (1, 1, 0));
+    assert_eq!(summary.states, states);
     assert_eq!(engine.wait(mine).await.unwrap().state, TaskState::Cancelled);
     assert_eq!(state(&store, other).await, TaskState::Running);
     gate.open(1);
@@ -65,7 +68,9 @@ async fn more_tasks_than_one_step_takes_are_cancelled_tried_again_and_deleted(st
     let kept = submit(&engine, "k").await;
     let all = |state| {
         let states = StateCounts::from_iter([(state, 2500)]);
-        BulkSummary { tasks: 2500, states, ..BulkSummary::default() }
+        let mut expected = BulkSummary::default();
+        (expected.tasks, expected.states) = (2500, states);
+        expected
     };
     assert_eq!(engine.cancel_all(of_customer("42")).await.unwrap(), all(TaskState::Waiting));
     assert_eq!(engine.retry_all(of_customer("42")).await.unwrap(), all(TaskState::Cancelled));

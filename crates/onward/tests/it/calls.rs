@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use onward::{Engine, QueueMode, Store, TaskState};
+use onward::queues::QueueMode;
+use onward::{Engine, Store, TaskState};
 use onward_store::{Outcome, StoreDecorator, StoreFuture, StoreReads, Write};
 
 use crate::fixture::{Gate, TestStore, start, state, stop, submit};

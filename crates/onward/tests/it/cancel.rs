@@ -1,6 +1,8 @@
 //! Cancellation of tasks in every state.
 
-use onward::{Cancellation, Change, EventCursor, Failure, TaskState};
+use onward::control::Cancellation;
+use onward::observe::{Change, EventCursor};
+use onward::{Failure, TaskState};
 
 use crate::fixture::{Gate, SECOND, TestStore, error, start, state, stop, submit};
 

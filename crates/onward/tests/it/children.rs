@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use onward::{
-    Context, Dependencies, Engine, Failure, NewTask, Priority, RetryPolicy, TaskId, TaskRecord, TaskState, Ttl, TtlFrom,
-};
+use onward::task::{Dependencies, Ttl, TtlFrom};
+use onward::{Context, Engine, Failure, NewTask, Priority, RetryPolicy, TaskId, TaskRecord, TaskState};
 
 use crate::fixture::{Gate, TestStore, error, record, start, state, stop, submit, task};
 
@@ -46,7 +45,7 @@ async fn result(store: &TestStore, task: TaskId) -> String {
 
 async fn children(store: &TestStore, parent: TaskId) -> Vec<TaskRecord> {
     let filter = onward::TaskFilter { parent: Some(parent), ..onward::TaskFilter::default() };
-    store.tasks(filter, onward::Page::default()).await.unwrap().tasks
+    store.tasks(filter, onward::store::Page::default()).await.unwrap().tasks
 }
 
 /// Shows: T11

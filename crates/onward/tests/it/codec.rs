@@ -2,8 +2,10 @@
 
 use bytes::Bytes;
 use onward::orchestration::OrchestrationContext;
+use onward::store::PayloadCodec;
+use onward::task::OutputStream;
 use onward::workflow::template::TemplateFile;
-use onward::{Context, Engine, Failure, NewTask, OutputStream, PayloadCodec, Task, TaskState};
+use onward::{Context, Engine, Failure, NewTask, Task, TaskState};
 use onward_store::{Error, Name, Result, StoreReads};
 use onward_testkit::Inverted;
 use serde::{Deserialize, Serialize};

@@ -4,10 +4,10 @@
 use std::io::Write as _;
 use std::time::Duration;
 
-use onward::{
-    Backoff, CompletionToken, Context, Engine, Failure, Moved, NewTask, OnDuplicate, Refusal, RetryPolicy, Task,
-    TaskState, UniqueKey,
-};
+use onward::control::Moved;
+use onward::store::Refusal;
+use onward::task::{CompletionToken, OnDuplicate, UniqueKey};
+use onward::{Backoff, Context, Engine, Failure, NewTask, RetryPolicy, Task, TaskState};
 
 use crate::fixture::{HOUR, SECOND, TestStore, error, record, start, state, stop, submit, task};
 

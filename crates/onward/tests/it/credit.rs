@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use onward::{EndReport, Failure, Name, RetryPolicy, TaskState};
+use onward::handlers::EndReport;
+use onward::{Failure, Name, RetryPolicy, TaskState};
 use tokio::sync::mpsc;
 
 use crate::fixture::{Gate, SECOND, TestStore, error, record, start, state, stop, submit, task};

@@ -3,7 +3,8 @@
 use onward_store::StoreReads;
 use std::sync::{Arc, Mutex};
 
-use onward::{Context, Dependencies, Engine, Failure, NewTask, OnDependencyFailure, TaskId, TaskState};
+use onward::task::{Dependencies, OnDependencyFailure};
+use onward::{Context, Engine, Failure, NewTask, TaskId, TaskState};
 
 use crate::fixture::{Gate, TestStore, start, start_drain, state, stop, submit, task};
 

@@ -3,7 +3,8 @@
 use onward_store::StoreReads;
 use std::time::Duration;
 
-use onward::{Backoff, Failure, HandlerOptions, RetryPolicy, TaskState, Ttl, TtlFrom};
+use onward::task::{Ttl, TtlFrom};
+use onward::{Backoff, Failure, HandlerOptions, RetryPolicy, TaskState};
 
 use crate::fixture::{Gate, SECOND, TestStore, error, record, start, start_drain, state, stop, submit, task};
 

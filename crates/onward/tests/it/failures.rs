@@ -4,7 +4,8 @@ use std::error::Error as StdError;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use onward::{Failure, FailureClass, TaskState};
+use onward::task::FailureClass;
+use onward::{Failure, TaskState};
 
 use crate::fixture::{TestStore, error, state, submit};
 

@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use onward::{Change, Engine, EventCursor, Failure, OnDuplicate, Store, Submitted, TaskId, TaskState, UniqueKey};
+use onward::observe::{Change, EventCursor};
+use onward::task::{OnDuplicate, UniqueKey};
+use onward::{Engine, Failure, Store, Submitted, TaskId, TaskState};
 use onward_store::{Error, Outcome, StoreFuture, StoreReads, Write};
 use onward_testkit::soak::{self, Tally};
 use onward_testkit::{Fault, FaultyStore, Side};

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use onward::handlers::Finished;
+use onward::store::SqliteStore;
 use onward::{
-    Backoff, Context, Engine, EngineBuilder, Failure, Finished, Output, RetryPolicy, SqliteStore, Task, TaskId,
-    TaskRecord, TaskState,
+    Backoff, Context, Engine, EngineBuilder, Failure, Output, RetryPolicy, Task, TaskId, TaskRecord, TaskState,
 };
 use onward_store::rusqlite::{Connection, Transaction};
 use serde::{Deserialize, Serialize};

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use onward::{
-    Backoff, Context, Engine, EngineBuilder, Failure, Finished, NewTask, PostgresStore, RetryPolicy, SqliteStore,
-    TaskState,
-};
+use onward::handlers::Finished;
+use onward::store::{PostgresStore, SqliteStore};
+use onward::{Backoff, Context, Engine, EngineBuilder, Failure, NewTask, RetryPolicy, TaskState};
 use onward_store::Durability;
 use onward_store::tokio_postgres::types::ToSql;
 use onward_store::tokio_postgres::{Client, NoTls, connect};

@@ -4,7 +4,8 @@ use onward_store::StoreReads;
 use std::sync::Arc;
 use std::time::Duration;
 
-use onward::{Context, DrainSummary, Engine, Failure, NewTask, TaskId, TaskRecord, TaskState};
+use onward::observe::DrainSummary;
+use onward::{Context, Engine, Failure, NewTask, TaskId, TaskRecord, TaskState};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 

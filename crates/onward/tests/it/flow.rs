@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use onward::{
-    Engine, EngineBuilder, Failure, LimitScope, Name, NewTask, Priority, Rate, RetryPolicy, Scope, SetLimit, Task,
-    TaskState, WaitReason,
-};
+use onward::limits::{LimitScope, Rate, SetLimit};
+use onward::queues::Scope;
+use onward::task::WaitReason;
+use onward::{Engine, EngineBuilder, Failure, Name, NewTask, Priority, RetryPolicy, Task, TaskState};
 
 use crate::fixture::{Gate, HOUR, SECOND, TestStore, start, start_drain, state, stop, task};
 
@@ -142,7 +142,7 @@ async fn noting_starts(store: &TestStore) -> (Engine, Arc<Mutex<Vec<Duration>>>)
     let starts = Arc::new(Mutex::new(Vec::new()));
     let (noted, clock) = (Arc::clone(&starts), Arc::clone(&store.clock));
     engine.handle("any", move |_| {
-        noted.lock().unwrap().push(onward::Clock::steady(&*clock));
+        noted.lock().unwrap().push(onward::store::Clock::steady(&*clock));
         async { Ok::<(), Failure>(()) }
     });
     (engine, starts)

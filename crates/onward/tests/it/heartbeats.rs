@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
+use onward::handlers::Interruption;
 use onward::orchestration::OrchestrationContext;
-use onward::{
-    Backoff, Context, Engine, Failure, HandlerOptions, Interruption, NewTask, RetryPolicy, Task, TaskId, TaskState,
-};
+use onward::{Backoff, Context, Engine, Failure, HandlerOptions, NewTask, RetryPolicy, Task, TaskId, TaskState};
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
 

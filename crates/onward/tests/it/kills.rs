@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
 
-use onward::{Change, Durability, Engine, EventCursor, EventStream, Failure, TaskId, TaskState};
+use onward::observe::{Change, EventCursor, EventStream};
+use onward::store::Durability;
+use onward::{Engine, Failure, TaskId, TaskState};
 use onward_testkit::soak::{self, Tally};
 
 use crate::fixture::task;

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use metrics::{Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, SharedString, Unit};
+use onward::limits::Preemption;
 use onward::orchestration::OrchestrationContext;
-use onward::{Backoff, Failure, NewTask, Preemption, Priority, RetryPolicy};
+use onward::{Backoff, Failure, NewTask, Priority, RetryPolicy};
 use onward_testkit::{Fault, FaultyStore, Side};
 
 use crate::fixture::{Gate, HOUR, SECOND, TestStore, start, start_drain, stop, submit, task};

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use onward::{Context, Engine, Failure, HandlerOptions, Next, Output, TaskState};
+use onward::handlers::Next;
+use onward::{Context, Engine, Failure, HandlerOptions, Output, TaskState};
 
 use crate::fixture::{Gate, TestStore, error, record, start, state, stop, submit};
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use onward::engine::{Module, ModuleParts};
 use onward::prelude::*;
-use onward::{HandlerOptions, Module, ModuleParts, TaskState};
+use onward::{HandlerOptions, TaskState};
 use serde::{Deserialize, Serialize};
 
 use crate::fixture::{TestStore, error, record, submit};

@@ -10,7 +10,8 @@ use onward::orchestration::{
     CheckFailure, HistoryEvent, OrchestrationContext, OrchestrationOptions, OrchestrationStatus, Query,
     RecordedHistory, UpdateCall, check_files,
 };
-use onward::{Engine, Failure, NewTask, OnDuplicate, TaskId, TaskState, UniqueKey};
+use onward::task::{OnDuplicate, UniqueKey};
+use onward::{Engine, Failure, NewTask, TaskId, TaskState};
 use serde::{Deserialize, Serialize};
 
 use crate::fixture::{SECOND, TestStore, error, record, start as start_run, state, stop};

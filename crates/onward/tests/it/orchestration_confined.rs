@@ -5,7 +5,8 @@ use onward_store::StoreReads;
 use std::sync::Arc;
 
 use onward::orchestration::OrchestrationContext;
-use onward::{Engine, Handle, Scope, TaskFilter, TaskId, TaskState};
+use onward::queues::Scope;
+use onward::{Engine, Handle, TaskFilter, TaskId, TaskState};
 use tokio::sync::Mutex;
 
 use crate::fixture::{TestStore, state, task as plain};

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use onward::orchestration::{OrchestrationContext, OrchestrationOptions, check_files};
-use onward::{Backoff, Context, Engine, Failure, RetryPolicy, TaskFilter, TaskState, WaitReason};
+use onward::task::WaitReason;
+use onward::{Backoff, Context, Engine, Failure, RetryPolicy, TaskFilter, TaskState};
 use serde_json::{Value, json};
 
 use crate::fixture::{HOUR, SECOND, TestStore, record, state};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onward::orchestration::{OrchestrationContext, OrchestrationOptions};
-use onward::{Engine, Failure, TaskId, TaskState, WaitReason};
+use onward::task::WaitReason;
+use onward::{Engine, Failure, TaskId, TaskState};
 use onward_store::{NewTask, Outcome, Store, StoreDecorator, StoreFuture, Write};
 use tokio::task::JoinHandle;
 

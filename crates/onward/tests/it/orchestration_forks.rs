@@ -73,7 +73,7 @@ async fn slow_and_event(_: Work, context: OrchestrationContext) -> Result<String
 
 async fn children(store: &TestStore, task: TaskId) -> Vec<TaskId> {
     let filter = TaskFilter { parent: Some(task), ..TaskFilter::default() };
-    let page = store.tasks(filter, onward::Page::default()).await.unwrap();
+    let page = store.tasks(filter, onward::store::Page::default()).await.unwrap();
     page.tasks.iter().map(|task| task.id).collect()
 }
 

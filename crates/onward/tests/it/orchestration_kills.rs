@@ -2,7 +2,8 @@
 //!
 //! `ONWARD_ROUNDS` sets the number of kills (default: 30), `ONWARD_SEED` their times.
 
-use onward::{Engine, EventCursor, TaskFilter, TaskId, TaskState};
+use onward::observe::EventCursor;
+use onward::{Engine, TaskFilter, TaskId, TaskState};
 use onward_store::StoreReads;
 use onward_testkit::soak::{self, Tally};
 
@@ -29,7 +30,7 @@ async fn engine(store: &str) -> Engine {
     let builder = if store.starts_with("postgres://") { builder.postgres(store) } else { builder.sqlite(store) };
     #[cfg(not(feature = "postgres"))]
     let builder = builder.sqlite(store);
-    builder.durability(onward::Durability::Normal).lease(SECOND * 2).open().await.unwrap()
+    builder.durability(onward::store::Durability::Normal).lease(SECOND * 2).open().await.unwrap()
 }
 
 /// Not a test: the worker process.
@@ -92,7 +93,7 @@ async fn survive_kills(store: &str, kills: u64) {
 }
 
 /// Waits until a random moment of the work, or an idle moment if the work ends sooner.
-async fn some_work(events: &mut onward::EventStream, random: &mut fastrand::Rng) {
+async fn some_work(events: &mut onward::observe::EventStream, random: &mut fastrand::Rng) {
     let moment = async {
         for _ in 0..random.u32(1..600) {
             events.next().await.unwrap();

@@ -1,7 +1,8 @@
 //! Values that are too large or too many for orchestrations, on every store.
 
 use onward::orchestration::OrchestrationContext;
-use onward::{Dependencies, EngineBuilder, NewTask, TaskId, TaskState};
+use onward::task::Dependencies;
+use onward::{EngineBuilder, NewTask, TaskId, TaskState};
 use onward_store::StoreReads;
 
 use crate::fixture::{TestStore, error, state};

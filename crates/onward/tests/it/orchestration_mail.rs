@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use onward::orchestration::{Either, HistoryEvent, OrchestrationContext, select};
-use onward::{AttemptError, Engine, Failure, Name, Page, TaskFilter, TaskId, TaskState};
+use onward::store::Page;
+use onward::task::AttemptError;
+use onward::{Engine, Failure, Name, TaskFilter, TaskId, TaskState};
 use onward_testkit::soak::{self, Tally};
 use tokio::task::JoinHandle;
 

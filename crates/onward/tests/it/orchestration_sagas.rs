@@ -1,7 +1,8 @@
 //! Sagas: steps that are undone in reverse order.
 
 use onward::orchestration::{OrchestrationContext, Saga};
-use onward::{Durability, Engine, Failure, Task, TaskFilter, TaskId, TaskState};
+use onward::store::Durability;
+use onward::{Engine, Failure, Task, TaskFilter, TaskId, TaskState};
 use onward_store::StoreReads;
 use serde::{Deserialize, Serialize};
 
@@ -238,7 +239,7 @@ async fn steps_are_undone_once_though_processes_are_killed() {
     let directory = tempfile::tempdir().unwrap();
     let store = directory.path().join("onward.db").display().to_string();
     let engine = engine_of_process(&store).await;
-    let mut events = engine.events(onward::EventCursor::START);
+    let mut events = engine.events(onward::observe::EventCursor::START);
     let mut sagas = Vec::new();
     for _ in 0..KILLS {
         let worker = Worker::start("orchestration_sagas::worker", &store);

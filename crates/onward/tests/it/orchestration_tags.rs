@@ -2,7 +2,8 @@
 //! store.
 
 use onward::orchestration::{HistoryEvent, OrchestrationContext};
-use onward::{Engine, Failure, Tags, TaskFilter, TaskId, TaskState};
+use onward::task::Tags;
+use onward::{Engine, Failure, TaskFilter, TaskId, TaskState};
 use onward_store::StoreReads;
 
 use crate::fixture::{TestStore, error, record, state};
@@ -50,7 +51,7 @@ async fn start_tagged(engine: &Engine, with: &[(&str, &str)]) -> TaskId {
 /// Returns the orchestrations that have a tag.
 async fn with(store: &TestStore, key: &str, value: &str) -> Vec<TaskId> {
     let filter = TaskFilter { tags: tags(&[(key, value)]), orchestration: Some(true), ..TaskFilter::default() };
-    store.task_ids(filter, onward::Page::default()).await.unwrap().tasks
+    store.task_ids(filter, onward::store::Page::default()).await.unwrap().tasks
 }
 
 async fn send(engine: &Engine, task: TaskId, name: &str) {

@@ -5,11 +5,11 @@ use onward_store::StoreReads;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use onward::limits::{LimitScope, SetLimit};
 use onward::orchestration::{ActivityError, Either, OrchestrationContext, join_all, select};
-use onward::{
-    Context, Engine, Failure, LimitScope, Name, NewTask, Priority, Scope, SetLimit, Task, TaskFilter, TaskId,
-    TaskState, WaitReason,
-};
+use onward::queues::Scope;
+use onward::task::WaitReason;
+use onward::{Context, Engine, Failure, Name, NewTask, Priority, Task, TaskFilter, TaskId, TaskState};
 use serde::{Deserialize, Serialize};
 
 use crate::fixture::{Gate, SECOND, TestStore, error, record, start, state, stop};

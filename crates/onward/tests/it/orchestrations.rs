@@ -8,7 +8,8 @@ use std::time::Duration;
 use onward::orchestration::{
     ActivityError, Either, HistoryEvent, OrchestrationContext, join_all, select, try_join_all,
 };
-use onward::{Engine, Failure, OnDuplicate, RetryPolicy, Task, TaskError, TaskId, TaskState};
+use onward::task::OnDuplicate;
+use onward::{Engine, Failure, RetryPolicy, Task, TaskError, TaskId, TaskState};
 use serde::{Deserialize, Serialize};
 
 use crate::fixture::{self, Gate, TestStore, error, record, state};

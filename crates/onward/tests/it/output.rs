@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use onward::OutputStream::{Stderr, Stdout};
-use onward::{Backoff, Context, Engine, Failure, NewTask, OutputStream, RetryPolicy, StoreReads, TaskId, TaskState};
+use onward::task::OutputStream;
+use onward::task::OutputStream::{Stderr, Stdout};
+use onward::{Backoff, Context, Engine, Failure, NewTask, RetryPolicy, StoreReads, TaskId, TaskState};
 
 use crate::fixture::{Gate, SECOND, TestStore, start, state, stop, submit};
 

@@ -1,6 +1,8 @@
 //! The overview of an engine for a dashboard.
 
-use onward::{LimitScope, Name, Scope, SetLimit};
+use onward::Name;
+use onward::limits::{LimitScope, SetLimit};
+use onward::queues::Scope;
 
 use crate::fixture::{Gate, HOUR, TestStore, start, stop, submit};
 

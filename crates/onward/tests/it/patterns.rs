@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use onward::{Backoff, Context, Engine, Failure, HandlerOptions, RetryPolicy, TaskState, Verdict};
+use onward::handlers::Verdict;
+use onward::{Backoff, Context, Engine, Failure, HandlerOptions, RetryPolicy, TaskState};
 
 use crate::fixture::{HOUR, SECOND, TestStore, error, record, start_drain, state, submit};
 
@@ -98,7 +99,7 @@ async fn a_star_that_is_not_the_last_character_is_an_error_of_the_run(store: Tes
 async fn draining_by_patterns_leaves_what_others_serve(store: TestStore) {
     let engine = store.engine().await;
     answering(&engine, "image:*", "an image");
-    let scheduled = onward::NewTask { when: onward::When::After(HOUR), ..crate::fixture::task("mail") };
+    let scheduled = onward::NewTask { when: onward::task::When::After(HOUR), ..crate::fixture::task("mail") };
     engine.submit_task(scheduled).await.unwrap();
     submit(&engine, "image:resize").await;
     assert_eq!(engine.drain().await.unwrap().completed, 1);
@@ -108,7 +109,7 @@ async fn draining_by_patterns_leaves_what_others_serve(store: TestStore) {
 async fn draining_by_patterns_waits_for_what_is_due_later(store: TestStore) {
     let engine = store.engine().await;
     answering(&engine, "image:*", "an image");
-    let scheduled = onward::NewTask { when: onward::When::After(HOUR), ..crate::fixture::task("image:resize") };
+    let scheduled = onward::NewTask { when: onward::task::When::After(HOUR), ..crate::fixture::task("image:resize") };
     let id = engine.submit_task(scheduled).await.unwrap().id();
     let drained = start_drain(&engine);
     assert_eq!(store.advance_until(HOUR / 2, drained).await.completed, 1);
@@ -152,7 +153,7 @@ async fn two_policies_for_one_pattern_are_an_error_of_the_run(store: TestStore) 
 /// Runs a task whose handler fails, with two attempts, under a failure policy.
 async fn judged(
     store: &TestStore,
-    decide: impl Fn(&onward::FailedAttempt<'_>) -> Verdict + Send + Sync + 'static,
+    decide: impl Fn(&onward::handlers::FailedAttempt<'_>) -> Verdict + Send + Sync + 'static,
 ) -> onward::TaskRecord {
     let engine = store.engine().await;
     engine.handle_with("fail", HandlerOptions::new().retry(attempts(2)), fail);

@@ -5,8 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use onward::control::Cancellation;
+use onward::queues::Scope;
+use onward::store::PostgresStore;
 use onward::testing::ManualClock;
-use onward::{Cancellation, Engine, Failure, PostgresStore, RetryPolicy, Scope, Store, TaskFilter, TaskId, TaskState};
+use onward::{Engine, Failure, RetryPolicy, Store, TaskFilter, TaskId, TaskState};
 use onward_store::{Durability, StoreReads, Write};
 
 use crate::fixture::{Gate, HOUR, SECOND, start, stop, submit, task};
@@ -156,7 +159,7 @@ async fn each_moment_of_a_schedule_is_fired_once_by_whichever_node() {
     }
     // A moment may come before the task of the previous one has ended.
     let schedule = engines[0].schedule("often").every(HOUR / 4).task(task("report"));
-    schedule.overlap(onward::Overlap::Allow).await.unwrap();
+    schedule.overlap(onward::schedules::Overlap::Allow).await.unwrap();
     for _ in 0..MOMENTS {
         // Every node is notified of the schedule and fires it when it is due. Only then the clock
         // moves on.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use onward::{Engine, Failure, PostgresStore};
+use onward::store::PostgresStore;
+use onward::{Engine, Failure};
 use onward_store::tokio_postgres::{Client, NoTls, connect};
 use onward_testkit::postgres::Server;
 

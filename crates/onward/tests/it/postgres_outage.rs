@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use onward::{Engine, Error, Failure, PostgresStore, Store, TaskState};
+use onward::store::PostgresStore;
+use onward::{Engine, Error, Failure, Store, TaskState};
 use onward_testkit::postgres::Server;
 use tokio::task::JoinHandle;
 

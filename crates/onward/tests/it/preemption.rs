@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use onward::{
-    Context, Engine, EventCursor, Failure, Interruption, NewTask, Preemption, Priority, SetQueue, TaskId, TaskState,
-    bounds,
-};
+use onward::handlers::Interruption;
+use onward::limits::Preemption;
+use onward::observe::EventCursor;
+use onward::queues::SetQueue;
+use onward::{Context, Engine, Failure, NewTask, Priority, TaskId, TaskState, bounds};
 
 use crate::fixture::{Gate, TestStore, record, start, state, stop, task};
 
@@ -143,7 +144,7 @@ async fn starts(engine: &Engine, task: TaskId) -> usize {
     let mut events = engine.events(EventCursor::START);
     let mut starts = 0;
     while let Some(event) = events.try_next().await.unwrap() {
-        starts += usize::from(event.task == task && matches!(event.change, onward::Change::Started { .. }));
+        starts += usize::from(event.task == task && matches!(event.change, onward::observe::Change::Started { .. }));
     }
     starts
 }

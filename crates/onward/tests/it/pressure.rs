@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use onward::{
-    Context, Engine, EngineBuilder, Failure, Io, IoKind, NewTask, PressureFn, Priority, TaskId, TaskState, Throttle,
-    WaitReason,
-};
+use onward::pressure::{PressureFn, Throttle};
+use onward::task::{Io, IoKind, WaitReason};
+use onward::{Context, Engine, EngineBuilder, Failure, NewTask, Priority, TaskId, TaskState};
 
 use crate::fixture::{Gate, SECOND, TestStore, record, start, state, stop, submit, task};
 

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use onward::{ByteProgress, Clock, Context, Engine, Failure, Forecast, RunningTask};
+use onward::observe::{Forecast, RunningTask};
+use onward::store::Clock;
+use onward::task::ByteProgress;
+use onward::{Context, Engine, Failure};
 
 use crate::fixture::{Gate, SECOND, TestStore, record, start, start_drain, stop, submit};
 
@@ -78,7 +81,8 @@ async fn bytes_of_an_unknown_total_have_a_rate_and_no_end(store: TestStore) {
     store.clock.advance(SECOND * 10);
     gate.open(1);
     gate.entered(1).await;
-    let expected = Forecast { bytes_per_second: Some(5.0), ..Forecast::default() };
+    let mut expected = Forecast::default();
+    expected.bytes_per_second = Some(5.0);
     assert_eq!(running(&engine).forecast, expected);
     gate.open(1);
     stop(&engine, run).await;
@@ -118,8 +122,8 @@ async fn what_says_nothing_is_estimated_from_the_history_of_its_kind(store: Test
     let (engine, gate) = (store.engine().await, Gate::new());
     let run = with_history(&store, &engine, &gate).await;
     let task = engine.overview().await.unwrap().engine.unwrap().running.remove(0);
-    let expected =
-        Forecast { fraction: Some(0.4), remaining: Some(SECOND * 6), is_estimated: true, ..Forecast::default() };
+    let mut expected = Forecast::default();
+    (expected.fraction, expected.remaining, expected.is_estimated) = (Some(0.4), Some(SECOND * 6), true);
     assert_eq!((task.fraction, task.forecast), (None, expected));
     gate.open(1);
     stop(&engine, run).await;

@@ -4,10 +4,9 @@ use onward_store::StoreReads;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use onward::{
-    Change, Engine, EngineBuilder, EventCursor, Failure, Name, NewTask, QueueMode, QueueSettings, Scope, SetQueue,
-    TaskId, TaskState,
-};
+use onward::observe::{Change, EventCursor};
+use onward::queues::{QueueMode, QueueSettings, Scope, SetQueue};
+use onward::{Engine, EngineBuilder, Failure, Name, NewTask, TaskId, TaskState};
 use tokio::task::JoinHandle;
 
 use crate::fixture::{Gate, TestStore, start, start_drain, stop, task};

@@ -41,12 +41,12 @@ async fn an_engine_prunes_tasks_that_ended_before_its_retention_and_no_others(st
     engine.handle("k", |_| async { Ok(()) });
     let old = submit(&engine, "k").await;
     engine.run_until_idle().await.unwrap();
-    let live = engine.submit_task(NewTask { when: onward::When::After(1000 * HOUR), ..task("k") });
+    let live = engine.submit_task(NewTask { when: onward::task::When::After(1000 * HOUR), ..task("k") });
     let live = live.await.unwrap().id();
-    let ended_at = onward::Clock::now(&*store.clock);
+    let ended_at = onward::store::Clock::now(&*store.clock);
     let left = forgotten(&store, store.builder().keep_ended_for(2 * HOUR), &[old, live], old).await;
     assert_eq!(left, [live]);
-    assert!(onward::Clock::now(&*store.clock) > ended_at.plus(2 * HOUR));
+    assert!(onward::store::Clock::now(&*store.clock) > ended_at.plus(2 * HOUR));
 }
 
 /// Shows: T17
@@ -72,9 +72,9 @@ async fn an_engine_without_a_retention_prunes_a_task_after_its_own(store: TestSt
     let engine = store.engine().await;
     let short = submit_kept_for(&engine, 2 * HOUR).await;
     let (long, other) = (submit_kept_for(&engine, 100_000 * HOUR).await, submit(&engine, "k").await);
-    let before = onward::Clock::now(&*store.clock);
+    let before = onward::store::Clock::now(&*store.clock);
     assert_eq!(forgotten(&store, store.builder(), &[long, other], short).await, [long, other]);
-    assert!(onward::Clock::now(&*store.clock) > before.plus(2 * HOUR));
+    assert!(onward::store::Clock::now(&*store.clock) > before.plus(2 * HOUR));
 }
 
 /// Shows: Q6
@@ -126,7 +126,7 @@ async fn an_engine_whose_tasks_say_nothing_of_how_long_they_are_kept_prunes_once
         let waits = engine.clone();
         store.advance_until(HOUR / 60, tokio::spawn(async move { drop(waits.wait(id).await.unwrap()) })).await;
     }
-    let later = engine.submit_task(NewTask { when: onward::When::After(HOUR), ..task("k") }).await.unwrap().id();
+    let later = engine.submit_task(NewTask { when: onward::task::When::After(HOUR), ..task("k") }).await.unwrap().id();
     let waits = engine.clone();
     store.advance_until(HOUR / 60, tokio::spawn(async move { drop(waits.wait(later).await.unwrap()) })).await;
     stop(&engine, run).await;

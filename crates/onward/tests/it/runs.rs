@@ -4,7 +4,9 @@ use onward_store::StoreReads;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use onward::{Failure, Name, NewTask, Priority, Scope, TaskState, When};
+use onward::queues::Scope;
+use onward::task::When;
+use onward::{Failure, Name, NewTask, Priority, TaskState};
 use onward_store::Write;
 use onward_testkit::FaultyStore;
 

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use onward::{
-    CatchUp, Engine, Failure, Firing, Name, NewSchedule, NewTask, OnDuplicate, Overlap, Recurrence, ScheduleRecord,
-    ScheduleSet, Store, TaskFilter, TaskId, TaskState, Timestamp, UniqueKey,
-};
+use onward::schedules::{CatchUp, Firing, NewSchedule, Overlap, Recurrence, ScheduleRecord, ScheduleSet};
+use onward::task::{OnDuplicate, UniqueKey};
+use onward::{Engine, Failure, Name, NewTask, Store, TaskFilter, TaskId, TaskState, Timestamp};
 use onward_store::{NextFiring, SetSchedule, SqliteStore, StoreReads, Write};
 use onward_testkit::{Fault, FaultyStore, Side};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -126,7 +125,7 @@ async fn a_cron_schedule_follows_the_wall_clock_of_its_zone_over_a_change_to_sum
     let run = start(&engine);
     for expected in ["2026-03-29T01:00:00Z", "2026-03-30T01:00:00Z"] {
         let expected: Timestamp = expected.parse().unwrap();
-        store.clock.advance(expected - onward::Clock::now(&*store.clock));
+        store.clock.advance(expected - onward::store::Clock::now(&*store.clock));
         assert_eq!(moments.recv().await, Some(expected));
     }
     stop(&engine, run).await;
@@ -274,7 +273,7 @@ async fn a_schedule_goes_on_after_its_task_could_not_be_submitted(store: TestSto
     let mut moments = moments(&engine);
     let unique = UniqueKey { key: "own".into(), on_duplicate: OnDuplicate::Reject, keep_for: Duration::ZERO };
     let report = NewTask { unique: Some(unique.clone()), ..task("report") };
-    let holder = NewTask { when: onward::When::After(1000 * HOUR), ..report.clone() };
+    let holder = NewTask { when: onward::task::When::After(1000 * HOUR), ..report.clone() };
     let holder = engine.submit_task(holder).await.unwrap().id();
     engine.schedule("s").every(HOUR).task(report).await.unwrap();
     let run = start(&engine);

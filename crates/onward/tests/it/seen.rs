@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use onward::{Change, EventCursor, Failure, TaskId, TaskState};
+use onward::observe::{Change, EventCursor};
+use onward::{Failure, TaskId, TaskState};
 use onward_store::{Prune, Write};
 use onward_testkit::FaultyStore;
 use tracing::subscriber::DefaultGuard;

@@ -1,6 +1,7 @@
 //! Tags, through the engine.
 
-use onward::{Failure, Tags, Task, TaskFilter};
+use onward::task::Tags;
+use onward::{Failure, Task, TaskFilter};
 use onward_store::StoreReads;
 use serde::{Deserialize, Serialize};
 

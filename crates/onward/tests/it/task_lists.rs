@@ -1,7 +1,8 @@
 //! Listings of tasks by an engine.
 
 use futures_util::TryStreamExt as _;
-use onward::{Failure, NewTask, Priority, TaskId, TaskRecord, TaskResult, TaskState};
+use onward::task::TaskResult;
+use onward::{Failure, NewTask, Priority, TaskId, TaskRecord, TaskState};
 
 use crate::fixture::{HOUR, TestStore, submit, task};
 
@@ -26,7 +27,7 @@ async fn conditions_of_a_listing_combine(store: TestStore) {
     let tagged = engine.submit_task(tagged).await.unwrap().id();
     let other = submit(&engine, "image").await;
     let now = store.clock().now();
-    let tasks = |query: onward::TaskQuery| async move { ids(&query.collect().await.unwrap()) };
+    let tasks = |query: onward::observe::TaskQuery| async move { ids(&query.collect().await.unwrap()) };
     assert_eq!(tasks(engine.tasks()).await, [other, tagged, old]);
     assert_eq!(tasks(engine.tasks().kind("mail")).await, [tagged, old]);
     assert_eq!(tasks(engine.tasks().kind("mail").submitted_before(now)).await, [old]);

@@ -152,8 +152,8 @@ fn sqlite_options(clock: Arc<ManualClock>) -> onward_store::SqliteOptions {
 const READERS: usize = 2;
 
 #[cfg(feature = "postgres")]
-fn postgres_options(clock: Arc<ManualClock>) -> onward::PostgresOptions {
-    let options = onward::PostgresStore::options().clock(clock).readers(READERS);
+fn postgres_options(clock: Arc<ManualClock>) -> onward::store::PostgresOptions {
+    let options = onward::store::PostgresStore::options().clock(clock).readers(READERS);
     // A test must not wait for long if a notification is lost.
     options.poll(Duration::from_millis(100)).durability(Durability::Normal)
 }

@@ -1,6 +1,7 @@
 //! Typed tasks as bytes, for submits of several tasks.
 
-use onward::{NewTask, OnDuplicate, Priority, Tags, Task, TaskFilter, TaskRecord};
+use onward::task::{OnDuplicate, Tags};
+use onward::{NewTask, Priority, Task, TaskFilter, TaskRecord};
 use onward_store::StoreReads;
 use serde::{Deserialize, Serialize};
 

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use onward::limits::{Rate, SetLimit};
+use onward::store::Clock as _;
+use onward::task::When;
 use onward::testing::{advance_to_next, run_for};
-use onward::{Backoff, Clock as _, Failure, NewTask, Rate, RetryPolicy, SetLimit, TaskState, When};
+use onward::{Backoff, Failure, NewTask, RetryPolicy, TaskState};
 
 use crate::fixture::{HOUR, SECOND, TestStore, state, submit, task};
 use crate::orchestrations::{engine as orchestrating, start as start_orchestration};

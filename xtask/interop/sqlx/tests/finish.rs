@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use onward::{Backoff, Context, Engine, Failure, Finished, NewTask, PostgresStore, RetryPolicy, TaskState};
+use onward::handlers::Finished;
+use onward::store::PostgresStore;
+use onward::{Backoff, Context, Engine, Failure, NewTask, RetryPolicy, TaskState};
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
 const SCHEMA: &str = "interop_sqlx";

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 use bench_protocol::{Order, Row, queue_name};
-use onward::{Engine, Name, NewTask, Task, When};
+use onward::task::When;
+use onward::{Engine, Name, NewTask, Task};
 use serde::{Deserialize, Serialize};
 
 use crate::round_trips::KIND;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use bench_protocol::{Measurement, Mode, Producer, Request, Row, Starts, Submitted, now, queue_name};
-use onward::{Engine, Name, QueueMode, SetQueue, Store};
+use onward::queues::{QueueMode, SetQueue};
+use onward::{Engine, Name, Store};
 
 use crate::open::open_store;
 use crate::rates::{backlog, producer};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use bench_protocol::{Backlog, Measurement, Request, now};
-use onward::When;
+use onward::task::When;
 use onward_store::tokio_postgres::{NoTls, connect};
 
 use super::bulk::in_batches;

@@ -30,7 +30,7 @@ async fn file(options: &GlobalOptions, path: &Path) -> anyhow::Result<ExitCode> 
     findings.push(processes::watch(path));
     findings.extend(disk::schema(path, SqliteStore::schema()));
     show(options, &findings)?;
-    if findings.iter().any(Finding::is_of_older_schema) {
+    if findings.iter().any(Finding::has_older_schema) {
         let of_disk = disk::device(path, &SystemClock);
         show(options, &of_disk)?;
         findings.extend(of_disk);

@@ -155,7 +155,7 @@ mod tests {
         let before = std::fs::read(&path).unwrap();
         let finding = schema(&path, SqliteStore::schema() + 1).unwrap();
         assert_eq!((finding.level, finding.found.as_str()), (Level::Warn, "1; this program writes 2"));
-        assert!(finding.is_of_older_schema());
+        assert!(finding.has_older_schema());
         let remedy = finding.remedy.unwrap();
         assert!(remedy.contains("brings it up to date") && remedy.contains("onward store migrate"), "{remedy}");
         assert!(std::fs::read(&path).unwrap() == before, "the file was changed");

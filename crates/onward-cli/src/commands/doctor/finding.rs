@@ -44,7 +44,7 @@ impl Finding {
     }
 
     /// Returns true if opening the store would migrate it, which a check must not do.
-    pub(super) fn is_of_older_schema(&self) -> bool {
+    pub(super) fn has_older_schema(&self) -> bool {
         self.check == "schema" && self.level == Level::Warn
     }
 

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use onward::Change;
+use onward::observe::Change;
 use tokio_util::sync::CancellationToken;
 
 /// The number of failures after which a run ends, and the way in which it ends: `soon,fail=1` or

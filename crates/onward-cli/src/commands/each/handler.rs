@@ -10,9 +10,9 @@ use onward_store::{Store, StoreReads, TaskId};
 
 use super::halt::FailureCount;
 use super::identity::line_number;
+use super::pacer::Pacer;
 use super::record;
 use super::template::Template;
-use super::token_bucket::TokenBucket;
 use crate::process::{End, Finished, Invocation, Limits, NotRun, Runner};
 
 /// The delay after which a stopped line is due again. It is not zero, so that this process does not
@@ -28,7 +28,7 @@ pub(super) struct LineWork {
     pub(super) store: Arc<dyn Store>,
     pub(super) template: Template,
     pub(super) limits: Limits,
-    pub(super) bucket: Option<TokenBucket>,
+    pub(super) pacer: Option<Pacer>,
     pub(super) runner: Runner,
     pub(super) failures: Arc<FailureCount>,
 }
@@ -37,9 +37,9 @@ impl LineWork {
     /// Runs one attempt.
     pub(super) async fn attempt(self: Arc<Self>, context: Context) -> Result<Bytes, Failure> {
         let stop = context.cancelled();
-        if let Some(bucket) = &self.bucket {
+        if let Some(pacer) = &self.pacer {
             tokio::select! {
-                () = bucket.take() => {}
+                () = pacer.wait() => {}
                 () = stop.cancelled() => return Err(stopped()),
             }
         }

@@ -22,6 +22,7 @@ mod handler;
 mod identity;
 mod job_log;
 mod open_run;
+mod pacer;
 mod record;
 mod report;
 mod run;
@@ -29,7 +30,6 @@ mod runs;
 mod sinks;
 mod summary;
 mod template;
-mod token_bucket;
 
 pub(crate) use arguments::Arguments;
 pub(crate) use run::run;

@@ -1,4 +1,4 @@
-//! The steps before the first command starts: identifying the run, opened its input, and checking
+//! The steps before the first command starts: identifying the run, opening its input, and checking
 //! or forgetting what it has finished.
 
 use onward_store::bounds::EACH_QUEUE_PREFIX;

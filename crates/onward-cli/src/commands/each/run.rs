@@ -21,11 +21,11 @@ use super::halt::{FailureCount, Halt};
 use super::handler::LineWork;
 use super::identity::Identity;
 use super::open_run::{self, OpenedRun};
+use super::pacer::Pacer;
 use super::record::{HEADER_BYTES, LineResult};
 use super::report::Report;
 use super::runs;
 use super::template::Template;
-use super::token_bucket::TokenBucket;
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
 use crate::output::{is_output_closed, remark};
@@ -89,7 +89,7 @@ async fn run_lines(options: &GlobalOptions, arguments: Arguments) -> anyhow::Res
         store: Arc::clone(&store),
         template,
         limits: arguments.limits(),
-        bucket: arguments.rate.map(|rate| TokenBucket::new(rate, store.clock())),
+        pacer: arguments.rate.map(|rate| Pacer::new(rate, store.clock())),
         runner: Runner::start(report.notices())?,
         failures: Arc::new(FailureCount::new(arguments.halt)),
     });

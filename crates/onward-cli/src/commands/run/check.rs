@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use onward::Engine;
+use onward::store::MemoryStore;
 use onward::workflow::template::{Condition, Template, TemplateFile};
-use onward::{Engine, MemoryStore};
 use onward_store::Store;
 use serde_json::{Map, Value, json};
 

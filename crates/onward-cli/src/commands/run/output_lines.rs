@@ -1,6 +1,6 @@
 //! Lines of a script's output, as they become complete.
 
-use onward::OutputStream;
+use onward::task::OutputStream;
 
 /// The bytes of a line that are shown as one. A longer line is shown in parts.
 const LINE_BYTES: usize = 16 * 1024;
@@ -25,7 +25,7 @@ impl OutputLines {
         }
     }
 
-    /// Passes what is left without a line feed at its end.
+    /// Passes the rest of the output, which has no line feed at its end.
     pub(super) fn rest(&mut self, mut show: impl FnMut(OutputStream, &str)) {
         for stream in [OutputStream::Stdout, OutputStream::Stderr] {
             let pending = std::mem::take(self.of(stream));

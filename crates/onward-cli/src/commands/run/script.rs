@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use onward::{Context, Failure, OutputStream};
+use onward::task::OutputStream;
+use onward::{Context, Failure};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

@@ -89,7 +89,7 @@ async fn fork(
         is_live && last.template == hash && last.fork.as_ref().is_some_and(|fork| fork.0 == *steps && fork.1 == only)
     };
     if let Some(last) = last.as_ref().filter(is_same) {
-        // The command was interrupted: its run goes on.
+        // The command was interrupted, and its run continues.
         return Ok(Begun { id: last.id, is_new: false });
     }
     let last = last.map(|last| last.id);

@@ -1,6 +1,7 @@
 //! Applies a verb to all tasks that a filter selects.
 
-use onward::{BulkSummary, Engine};
+use onward::Engine;
+use onward::control::BulkSummary;
 use onward_store::{BulkVerb, StateCounts, Store, StoreReads, TaskFilter, rules};
 use serde_json::json;
 

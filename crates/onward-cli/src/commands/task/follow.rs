@@ -6,7 +6,7 @@ use clap::Args;
 use onward_store::{OutputStream, Refusal, Store, StoreReads, TaskId, TaskRecord, TaskState};
 use serde_json::json;
 
-use super::stored_output::{Part, READ_BYTES, gap_text, part_json, parts, start_of_last_lines};
+use super::stored_output::{Part, READ_BYTES, gap_text, offset_of_last_lines, part_json, parts};
 use crate::apply::{MissingWorkerReport, next_change};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
@@ -58,7 +58,7 @@ impl Follower<'_> {
         for (stream, at) in OutputStream::ALL.into_iter().zip(&mut self.at) {
             if let Some(output) = self.store.task_output(self.task, stream, 0, usize::MAX).await? {
                 (self.claim, self.attempt) = (Some(output.claim), output.attempt);
-                *at = start_of_last_lines(&output, lines);
+                *at = offset_of_last_lines(&output, lines);
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use onward::Forecast;
+use onward::observe::Forecast;
 use onward::orchestration::{HistoryEvent, decode_history};
 use onward_store::{InstanceRecord, Refusal, Store, StoreReads, TaskId, TaskRecord, TaskState};
 

@@ -39,7 +39,7 @@ pub(super) fn parts(pieces: &[OutputPiece], mut at: u64) -> Vec<Part> {
 
 /// Returns the offset at which the last `lines` lines of a stream begin, as far as they are kept
 /// without a gap.
-pub(super) fn start_of_last_lines(output: &TaskOutput, lines: usize) -> u64 {
+pub(super) fn offset_of_last_lines(output: &TaskOutput, lines: usize) -> u64 {
     let (mut start, mut found) = (output.end, 0);
     if lines == 0 {
         return start;
@@ -74,7 +74,7 @@ pub(crate) async fn last_lines(
     };
     let from = end.saturating_sub(END_BYTES);
     let Some(output) = store.task_output(task, stream, from, READ_BYTES).await? else { return Ok(String::new()) };
-    let start = start_of_last_lines(&output, lines).max(from);
+    let start = offset_of_last_lines(&output, lines).max(from);
     let bytes: Vec<u8> = parts(&output.pieces, start).into_iter().flat_map(|part| part.bytes).collect();
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -118,16 +118,16 @@ mod tests {
     #[test]
     fn the_last_lines_may_begin_in_an_earlier_piece() {
         let output = output(&[(0, "a\nb"), (3, "b\nc\n")]);
-        assert_eq!([0, 1, 2, 3, 9].map(|lines| start_of_last_lines(&output, lines)), [7, 5, 2, 0, 0]);
+        assert_eq!([0, 1, 2, 3, 9].map(|lines| offset_of_last_lines(&output, lines)), [7, 5, 2, 0, 0]);
     }
 
     #[test]
     fn a_last_line_without_a_line_feed_is_a_line() {
-        assert_eq!(start_of_last_lines(&output(&[(0, "a\nb")]), 1), 2);
+        assert_eq!(offset_of_last_lines(&output(&[(0, "a\nb")]), 1), 2);
     }
 
     #[test]
     fn last_lines_do_not_reach_over_a_gap() {
-        assert_eq!(start_of_last_lines(&output(&[(0, "a\n"), (8, "b\n")]), 2), 8);
+        assert_eq!(offset_of_last_lines(&output(&[(0, "a\n"), (8, "b\n")]), 2), 8);
     }
 }

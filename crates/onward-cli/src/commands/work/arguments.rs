@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use onward::Preemption;
+use onward::limits::Preemption;
 use onward_store::{Name, Priority};
 
 use super::pressure::PressureOptions;

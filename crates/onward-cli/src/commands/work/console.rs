@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use onward::{Change, DrainSummary, Transition};
+use onward::observe::{Change, DrainSummary, Transition};
 use onward_store::{Store, StoreReads, TaskId};
 use serde_json::{Value, json};
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use onward::{Context, Failure, Interruption};
+use onward::handlers::Interruption;
+use onward::{Context, Failure};
 use tokio_util::sync::CancellationToken;
 
 use super::batch_input;

@@ -77,9 +77,9 @@ impl PressureOptions {
 #[cfg(target_os = "linux")]
 fn add(builder: EngineBuilder, resource: Resource) -> anyhow::Result<EngineBuilder> {
     let source = match resource {
-        Resource::Memory => onward::StallPressure::memory(),
-        Resource::Disk => onward::StallPressure::disk(),
-        Resource::Cpu => onward::StallPressure::cpu(),
+        Resource::Memory => onward::pressure::StallPressure::memory(),
+        Resource::Disk => onward::pressure::StallPressure::disk(),
+        Resource::Cpu => onward::pressure::StallPressure::cpu(),
     };
     Ok(builder.pressure_source(source.map_err(|error| wrong_usage(format!("--pressure: {error}")))?))
 }

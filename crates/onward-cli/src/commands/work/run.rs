@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use onward::Engine;
+use onward::observe::DrainSummary;
 use onward::workflow::SCRIPT_KIND;
-use onward::{DrainSummary, Engine};
 use onward_store::Store;
 use serde_json::json;
 

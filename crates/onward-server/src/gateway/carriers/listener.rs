@@ -52,7 +52,8 @@ impl Gateway {
     /// An address of another form, or beyond loopback, or one that is not available.
     pub async fn listen<A: AsRef<str>>(&self, addresses: &[A]) -> Result<Listener, ListenError> {
         let largest = self.store.info().payload_limit.max(protocol_bounds::HEADER_BYTES);
-        // Twice the bounds of the protocol, so that a message above them is answered with an error.
+        // Twice the bounds of the protocol, so that a message above them gets an error and does not
+        // end the connection.
         let mut limits = Limits::default();
         limits.frame_bytes = largest.saturating_mul(2);
         limits.message_bytes = largest.max(protocol_bounds::MESSAGE_PAYLOAD_BYTES).saturating_mul(2);

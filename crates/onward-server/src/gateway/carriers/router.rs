@@ -142,7 +142,7 @@ impl Router {
 
     async fn deliver(&mut self, session: &str, inbound: Inbound) {
         let Some(handle) = self.sessions.get_mut(session) else { return };
-        // A closed queue belongs to a session that is over.
+        // A closed queue belongs to a session that has ended.
         let Err(mpsc::error::TrySendError::Full(inbound)) = handle.inbound.try_send(inbound) else {
             handle.is_behind = false;
             return;
@@ -157,8 +157,8 @@ impl Router {
 }
 
 impl Handle {
-    /// Returns true if a worker that says this `hello` may continue the session: it must handle the
-    /// same kinds.
+    /// Returns true if a worker with this `hello` may continue the session: it must handle the same
+    /// kinds.
     fn continues_as(&self, hello: &Hello) -> bool {
         self.hello.as_ref().is_some_and(|first| first.kinds == hello.kinds)
     }

@@ -151,7 +151,7 @@ impl RouterSession {
         self.driver.input(Input::Tick).await;
     }
 
-    /// Sends what the worker takes.
+    /// Sends the queued messages that the worker accepts.
     async fn send(&mut self) {
         self.unsent.extend(self.driver.writer.take());
         let is_detached = self.driver.take_detached();

@@ -171,7 +171,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Connection<R, W> {
         }
     }
 
-    /// Sends what is left, for at most a heartbeat.
+    /// Sends the remaining messages, for at most a heartbeat.
     async fn flush(&mut self) {
         let limit = self.driver.heartbeat();
         let sending = async {

@@ -69,8 +69,8 @@ impl Session {
         }
     }
 
-    /// Handles the fate of an end. Attempts that this session does not hold were never sent, or are
-    /// lost already.
+    /// Handles the result of writing an end. Attempts that this session does not hold were never
+    /// sent, or are lost already.
     pub(super) fn ended(&mut self, attempt: TaskFence, fate: Fate, output: &mut Vec<Output>) {
         let Some(held) = self.held.remove(attempt) else { return };
         if self.terms.slots.is_some() {
@@ -90,13 +90,13 @@ impl Session {
         let Some(held) = self.held.get_mut(attempt) else { return };
         held.stage = Stage::Running;
         if self.phase == Phase::Leaving {
-            // No further message comes that could end the attempt.
+            // No later message can end the attempt.
             self.release(attempt, output);
         }
         self.send_ack(AckEnd { attempt, result: AckResult::Refused, why: Some(why) }, output);
     }
 
-    /// Handles the fate of an end of another gateway's attempt.
+    /// Handles the result of writing the end of another gateway's attempt.
     pub(super) fn ended_elsewhere(&mut self, attempt: TaskFence, fate: Fate, output: &mut Vec<Output>) {
         self.elsewhere = self.elsewhere.saturating_sub(1);
         self.acknowledge(attempt, fate, output);

@@ -23,7 +23,7 @@ pub(in crate::gateway) struct Offer {
     pub(in crate::gateway) events: Option<Bytes>,
 }
 
-/// The fate of the end of an attempt.
+/// The result of writing the end of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::gateway) enum Fate {
     /// The end is durable.
@@ -51,9 +51,9 @@ pub(in crate::gateway) enum Input {
     NotOffered,
     /// The engine asks an attempt to stop.
     Stopping(TaskFence, StopReason),
-    /// The end of an attempt of this session has met its fate.
+    /// The end of an attempt of this session was written, dropped or refused.
     Ended(TaskFence, Fate),
-    /// The end of an attempt of another gateway has met its fate.
+    /// The end of an attempt of another gateway was written, dropped or refused.
     EndedElsewhere(TaskFence, Fate),
     /// The end of an attempt has a value that the store would reject, for this reason. The attempt
     /// is still the worker's.
@@ -91,15 +91,15 @@ pub(in crate::gateway) enum Input {
 /// The way in which the engine is to end an attempt.
 #[derive(Debug, Clone)]
 pub(in crate::gateway) enum EngineEnd {
-    /// As the worker says, with the payloads of its message.
+    /// The end that the worker sent, with the payloads of its message.
     Worker(Box<End>, Arc<[Bytes]>),
-    /// The worker has died, as the text says.
+    /// The worker has died; the text describes how.
     Crashed(String),
     /// The attempt did not take place.
     Released,
 }
 
-/// A thing that a session wants done.
+/// An effect that a session requests.
 #[derive(Debug)]
 pub(in crate::gateway) enum Output {
     /// Send a message.
@@ -112,7 +112,7 @@ pub(in crate::gateway) enum Output {
     Open(Box<Hello>),
     /// Accept payloads from now on.
     AcceptPayloads,
-    /// Let the engine call so many handlers over its whole life.
+    /// Lets the engine call this number of handlers over its whole life.
     Credit(usize),
     /// Leave tasks of these kinds to other engines.
     Skip(Vec<String>),

@@ -82,8 +82,8 @@ impl Session {
         self.update_credit(output);
     }
 
-    /// Ends the session as soon as the ends that came before are durable. Attempts that have no end
-    /// are given back.
+    /// Ends the session as soon as the earlier ends are durable. Attempts without an end are
+    /// released.
     fn bye(&mut self, output: &mut Vec<Output>) {
         self.phase = Phase::Leaving;
         self.update_credit(output);

@@ -1,4 +1,4 @@
-//! The state of a session, and the way from an input to what it causes.
+//! The state of a session, and the transition from an input to its effects.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -124,7 +124,7 @@ impl Session {
         self.phase == Phase::Closed
     }
 
-    /// Handles an input at a moment, and appends what it causes.
+    /// Handles an input at a moment, and appends its effects.
     pub(in crate::gateway) fn handle(&mut self, now: Duration, input: Input, output: &mut Vec<Output>) {
         if self.is_closed() {
             return;
@@ -206,7 +206,7 @@ impl Session {
         }
     }
 
-    /// Sets the credit of the engine to what the worker has left.
+    /// Sets the credit of the engine to the remaining credit of the worker.
     pub(super) fn update_credit(&self, output: &mut Vec<Output>) {
         output.push(Output::Credit(self.offers.saturating_add(self.room())));
     }

@@ -1,9 +1,10 @@
-//! Submits and reads of a worker.
+//! Submits and reads for a worker.
 
 use std::time::Duration;
 
 use bytes::Bytes;
-use onward::{Context, Engine, Error, NewTask, Page, StoreReads as _, Submitted, TaskFilter, TaskId, TaskRecord};
+use onward::store::Page;
+use onward::{Context, Engine, Error, NewTask, StoreReads as _, Submitted, TaskFilter, TaskId, TaskRecord};
 use onward_protocol::gateway::{ErrorMessage, Relative, Reply, SubmittedTask};
 use onward_protocol::worker::{Ask, Submit, What};
 use onward_protocol::{Code, Id, bounds as protocol_bounds};
@@ -34,15 +35,7 @@ pub(super) async fn submit(engine: &Engine, parent: Option<&Context>, submit: &S
 }
 
 fn submitted_task(submitted: Submitted) -> SubmittedTask {
-    let (id, result) = match submitted {
-        Submitted::Inserted { id } => (id, "inserted"),
-        Submitted::Duplicate { id } => (id, "duplicate"),
-        Submitted::PriorityRaised { id } => (id, "priority_raised"),
-        Submitted::Requeued { id } => (id, "requeued"),
-        Submitted::Superseded { id, .. } => (id, "superseded"),
-        Submitted::Rejected { id } => (id, "rejected"),
-    };
-    SubmittedTask { task: Id(id.0), result: result.to_owned() }
+    SubmittedTask { task: Id(submitted.id().0), result: submitted.as_str().to_owned() }
 }
 
 /// Returns the reply for an attempt that the worker does not hold.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use onward::{Clock, Context, Name};
+use onward::store::Clock;
+use onward::{Context, Name};
 use onward_protocol::gateway::Task;
 use onward_protocol::{GatewayMessage, TaskFence, WorkerMessage, bounds as protocol_bounds};
 use tokio::sync::{mpsc, oneshot};

@@ -4,7 +4,9 @@
 //! it know. The store has a digest of the name in the name of the engine's session.
 
 use bytes::Bytes;
-use onward::{CompletionToken, Engine, SessionId, Store, StoreReads as _, TaskId, TaskRecord, TaskState};
+use onward::store::SessionId;
+use onward::task::CompletionToken;
+use onward::{Engine, Store, StoreReads as _, TaskId, TaskRecord, TaskState};
 use onward_protocol::TaskFence;
 use onward_protocol::worker::{End, Outcome};
 use sha2::{Digest as _, Sha256};
@@ -27,7 +29,7 @@ pub(super) fn suffix(session: &str) -> String {
 pub(super) async fn end(engine: &Engine, session: &str, end: &End, payloads: &[Bytes]) -> Fate {
     match try_end(engine, session, end, payloads).await {
         Ok(fate) => fate,
-        // The worker sends it again after it has connected again.
+        // The worker sends the end again after it has reconnected.
         Err(_) => Fate::Unknown,
     }
 }
@@ -48,7 +50,7 @@ async fn try_end(engine: &Engine, session: &str, end: &End, payloads: &[Bytes]) 
     match engine.complete(token, result.clone()).await {
         Ok(()) => Ok(Fate::Durable),
         Err(error) if error.refusal().is_some() || error.is_invalid() => {
-            // The end of the gateway that has died may have been written meanwhile.
+            // The gateway that has died may have written the end in the meantime.
             let record = engine.store().task(TaskId(task.0)).await?;
             let is_durable = record.is_some_and(|record| was_committed(&record, end, &result));
             Ok(if is_durable { Fate::Durable } else { Fate::Stale })
@@ -83,13 +85,13 @@ fn is_held(record: &TaskRecord, holders: &[SessionId]) -> bool {
     record.state == TaskState::Running && record.session.is_some_and(|session| holders.contains(&session))
 }
 
-/// Returns those of the attempts that the session holds no longer. If the store cannot be read,
-/// none is returned: their ends meet their fate anyway.
+/// Returns the attempts that the session no longer holds. If the store cannot be read, it returns
+/// none: the store then decides about their ends.
 pub(super) async fn lost(store: &dyn Store, session: &str, attempts: Vec<TaskFence>) -> Vec<TaskFence> {
     let Ok(holders) = holders(store, session).await else { return Vec::new() };
     let mut lost = Vec::new();
     for attempt in &attempts {
-        // A worker that lists two attempts of a task holds the later one at most.
+        // If a worker lists two attempts of a task, it holds at most the later one.
         let is_old = attempts.iter().any(|other| other.task == attempt.task && other.fence > attempt.fence);
         match store.task(TaskId(attempt.task.0)).await {
             Ok(Some(record)) if is_held(&record, &holders) && !is_old => {}

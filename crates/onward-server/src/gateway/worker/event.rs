@@ -1,6 +1,7 @@
 //! Events of the engine for a session.
 
-use onward::{Context, EndReport, Failure, Output};
+use onward::handlers::EndReport;
+use onward::{Context, Failure, Output};
 use onward_protocol::{Fence, Id, TaskFence};
 use tokio::sync::{mpsc, oneshot};
 

@@ -1,6 +1,7 @@
 //! The handler of a worker's engine: it passes an attempt to the worker and waits for its end.
 
-use onward::{Context, Failure, Interruption};
+use onward::handlers::Interruption;
+use onward::{Context, Failure};
 use onward_protocol::gateway::StopReason;
 use tokio::sync::oneshot;
 
@@ -12,7 +13,7 @@ pub(super) async fn run(context: Context, events: Events) -> AttemptResult {
     let attempt = attempt_of(&context);
     let reports = events.clone();
     context.on_end(move |report| {
-        // A session that is over acknowledges nothing.
+        // A session that has ended acknowledges nothing.
         let _ = reports.send(Event::Input(Input::Ended(attempt, report.into())));
     });
     let stop = context.cancelled();

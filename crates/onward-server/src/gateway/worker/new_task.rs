@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use onward::{Backoff, Error, Name, NewTask, OnDuplicate, Priority, RetryPolicy, Ttl, TtlFrom, UniqueKey, When};
+use onward::task::{OnDuplicate, Ttl, TtlFrom, UniqueKey, When};
+use onward::{Backoff, Error, Name, NewTask, Priority, RetryPolicy};
 use onward_protocol::{self as protocol, worker};
 
 /// Returns a task as the store takes it.

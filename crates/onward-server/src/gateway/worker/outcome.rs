@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use onward::{Context, Error, Failure, Interruption, Name, NewTask, Output};
+use onward::handlers::Interruption;
+use onward::{Context, Error, Failure, Name, NewTask, Output};
 use onward_protocol::worker::{End, OnFailure, Outcome, Progress};
 
 use super::event::AttemptResult;

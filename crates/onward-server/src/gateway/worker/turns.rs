@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use onward::EndReport;
 use onward::TaskId;
+use onward::handlers::EndReport;
 use onward::orchestration::{RemoteCode, RemoteFuture, RemoteReply, RemoteTurn};
 use onward_protocol::gateway::{Task, Turn};
 use onward_protocol::worker::{Outcome, ReleaseReason};
@@ -29,7 +29,8 @@ impl RemoteCode for WorkerCode {
             let offer = match offer(&turn, most_bytes) {
                 Ok(offer) => offer,
                 Err(text) => {
-                    // The engine has used credit for the turn, which the session does not see.
+                    // The engine has used credit for the turn, although the session does not see
+                    // the turn.
                     let _ = events.send(Event::Input(Input::NotOffered));
                     return RemoteReply::Stuck(text);
                 }
@@ -50,7 +51,7 @@ impl RemoteCode for WorkerCode {
 
     fn ended(&self, task: TaskId, claim: u32, report: EndReport) {
         let attempt = TaskFence { task: Id(task.0), fence: Fence(claim) };
-        // A session that is over acknowledges nothing.
+        // A session that has ended acknowledges nothing.
         let _ = self.events.send(Event::Input(Input::Ended(attempt, report.into())));
     }
 }

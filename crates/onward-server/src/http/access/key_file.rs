@@ -111,7 +111,7 @@ fn write_private(path: &Path, id: &str, text: &str) -> io::Result<Option<File>> 
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(&beside)?;
     let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).and_then(|()| file.lock());
-    // A link, unlike a rename, replaces no file of another server.
+    // A hard link, unlike a rename, does not replace a file of another server.
     let linked = written.and_then(|()| fs::hard_link(&beside, path));
     let removed = fs::remove_file(&beside);
     match linked {

@@ -60,8 +60,8 @@ impl Keys {
         Ok((text(&id, &secret), stored.record(id, now)))
     }
 
-    /// Creates the admin key of a key file. Its name is not reserved: what it is stands in its
-    /// record.
+    /// Creates the admin key of a key file. Its name is not reserved, because its record has its
+    /// kind.
     pub(super) async fn create_for_file(&self, name: &str) -> Result<(String, KeyRecord), Error> {
         let (id, secret, now) = (new_id()?, new_secret()?, self.now());
         let stored = StoredKey {

@@ -16,8 +16,7 @@ use crate::http::bounds;
 /// The collection of the sessions. The key of a document is the id of the session.
 const COLLECTION: &str = "onward.sessions";
 
-/// The sessions of browsers on a store. They are documents, so every server on the store knows
-/// them.
+/// The sessions of browsers on a store. They are documents, so every server on the store has them.
 #[derive(Debug, Clone)]
 pub(crate) struct Sessions {
     store: Arc<dyn Store>,

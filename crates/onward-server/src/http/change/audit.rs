@@ -1,4 +1,4 @@
-//! Audit records: who changed what, and when.
+//! Audit records: the author, the change and the time.
 
 use onward_store::{
     DocumentCursor, DocumentQuery, Error, ExpectedVersion, Name, PutDocument, Store, StoreReads, Timestamp, Write,

@@ -20,7 +20,7 @@ pub(crate) async fn guard(store: &dyn Store, thing: String, is_conditional: bool
             None => ExpectedVersion::Absent,
         },
     };
-    // A put of the content that is there already would not change the version.
+    // A put of the existing content would not change the version.
     let content = fastrand::u128(..).to_le_bytes().to_vec();
     let document = PutDocument { expect, ..PutDocument::new(collection, thing, content) };
     if let Some(scope) = ChangeScope::current() {

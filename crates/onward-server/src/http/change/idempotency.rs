@@ -25,7 +25,7 @@ pub(crate) struct Idempotency {
     digest: String,
     /// The digest of the request.
     fingerprint: String,
-    /// The outcomes of the first request that its tasks do not tell.
+    /// The outcomes of the first request that its tasks do not show.
     outcomes: Vec<NotedOutcome>,
 }
 
@@ -52,8 +52,8 @@ pub(crate) struct NotedOutcome {
 }
 
 impl Idempotency {
-    /// `owner` is the id of the API key: keys of different owners are different. `request` has
-    /// everything that makes the request what it is.
+    /// Returns the key of a request. `owner` is the id of the API key: keys of different owners are
+    /// different. `request` has everything that distinguishes the request from others.
     pub(crate) fn new(owner: &str, path: &str, key: &str, request: &[&[u8]]) -> Self {
         let digest = hex(&[owner.as_bytes(), path.as_bytes(), key.as_bytes()]);
         Self { digest, fingerprint: hex(request), outcomes: Vec::new() }
@@ -95,7 +95,8 @@ pub(crate) fn new_request_id() -> String {
     format!("{:032x}", fastrand::u128(..))
 }
 
-/// Returns the digest of parts. The lengths keep apart what together has the same bytes.
+/// Returns the digest of parts. Their lengths are hashed too, so that different parts with the same
+/// concatenation differ.
 fn hex(parts: &[&[u8]]) -> String {
     let mut digest = Sha256::new();
     for part in parts {

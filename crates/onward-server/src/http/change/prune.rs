@@ -14,8 +14,8 @@ use crate::http::hooks::DELIVERY_COLLECTION_PREFIX;
 /// The time between two looks for records whose time is over.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// The number of collections: sixteen of idempotency keys, that of the audit records, and sixteen of
-/// deliveries to hooks.
+/// The number of collections: sixteen of idempotency keys, that of the audit records, and sixteen
+/// of deliveries to hooks.
 const SHARDS: u32 = 33;
 
 /// The position of the collection of the audit records.
@@ -32,7 +32,7 @@ struct Turn {
 }
 
 impl Pruner {
-    /// Returns the collection to look at, if it is time for a look.
+    /// Returns the collection to prune next, if it is time.
     fn turn(&self, now: Duration) -> Option<u32> {
         let mut turn = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if turn.last.is_some_and(|last| now < last.saturating_add(INTERVAL)) {
@@ -43,7 +43,7 @@ impl Pruner {
         Some(turn.shard)
     }
 
-    /// Deletes some records whose time is over, if it is time for a look.
+    /// Deletes some expired records, if it is time.
     ///
     /// # Errors
     /// The store's error.

@@ -1,4 +1,4 @@
-//! The scope of a request: what its changes record.
+//! The scope of a request: the records that its changes write.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

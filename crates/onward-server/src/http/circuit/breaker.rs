@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::http::bounds;
 
-/// A circuit breaker. It is closed while calls succeed. [`bounds::STORE_FAILURES`] failures in a row
-/// open it; then it admits one call as a trial after [`bounds::STORE_PAUSE`], and doubles the pause
-/// after each trial that fails. A call that succeeds closes it.
+/// A circuit breaker. It is closed while calls succeed. [`bounds::STORE_FAILURES`] failures in a
+/// row open it; then it admits one call as a trial after [`bounds::STORE_PAUSE`], and doubles the
+/// pause after each trial that fails. A call that succeeds closes it.
 #[derive(Debug, Default)]
 pub(super) struct Breaker {
     failures: u32,

@@ -152,7 +152,7 @@ pub(crate) async fn read_page(
     };
     match tokio::time::timeout(wait, selected).await {
         Ok(found) => Ok(found?.unwrap_or_else(|| empty(after))),
-        // The events that were read meanwhile were not selected, so the next request skips them.
+        // The events that were read were not selected, so the next request skips them.
         Err(_) => Ok(empty(follower.cursor)),
     }
 }

@@ -102,7 +102,7 @@ codes! {
     MailboxFull = TOO_MANY_REQUESTS, "mailbox_full", "Too many messages wait";
     /// The server is stopping.
     Stopping = SERVICE_UNAVAILABLE, "stopping", "The server is stopping";
-    /// The store failed, or did not answer in time.
+    /// The store failed, or did not reply in time.
     StoreUnavailable = SERVICE_UNAVAILABLE, "store_unavailable", "The store cannot be used";
     /// The server has a fault.
     Internal = INTERNAL_SERVER_ERROR, "internal", "The server has a fault";

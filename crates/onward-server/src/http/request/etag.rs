@@ -1,4 +1,4 @@
-//! Entity tags, by which a client changes only what it has read.
+//! Entity tags: a client can make a change depend on the version that it has read.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, header};

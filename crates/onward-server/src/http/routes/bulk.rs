@@ -1,7 +1,7 @@
 //! Actions on all tasks that a filter selects.
 
 use axum::http::Method;
-use onward::BulkSummary;
+use onward::control::BulkSummary;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

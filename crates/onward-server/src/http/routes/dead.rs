@@ -1,7 +1,8 @@
 //! `/v1/dead`: dead letters, grouped by their cause.
 
 use axum::http::Method;
-use onward::{DeadCause, DeadCauses, bounds as engine_bounds};
+use onward::bounds as engine_bounds;
+use onward::control::{DeadCause, DeadCauses};
 use onward_store::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -52,7 +52,7 @@ async fn retry(call: Call) -> Reply {
         return Err(unknown(&call));
     }
     let mut summary = DeadSummaryBody { changed: 0, skipped: 0, left: tasks.len() as u64 };
-    let pieces = tasks.chunks(pace.as_ref().map_or(engine_bounds::DEAD_LETTERS_AT_ONCE, |pace| pace.tasks));
+    let pieces = tasks.chunks(pace.as_ref().map_or(engine_bounds::DEAD_LETTER_BATCH, |pace| pace.tasks));
     let started = Instant::now();
     for (number, piece) in pieces.enumerate() {
         if let Some(pace) = &pace
@@ -86,7 +86,7 @@ impl Pace {
         // A piece has the tasks of its interval, so that the rate holds.
         let together = shortest.as_nanos() / one.as_nanos().max(1);
         let together = u32::try_from(together).unwrap_or(u32::MAX).clamp(1, tasks);
-        let most = u32::try_from(engine_bounds::DEAD_LETTERS_AT_ONCE).unwrap_or(u32::MAX);
+        let most = u32::try_from(engine_bounds::DEAD_LETTER_BATCH).unwrap_or(u32::MAX);
         let together = together.min(most);
         Ok(Self { tasks: together as usize, interval: per * together / tasks })
     }

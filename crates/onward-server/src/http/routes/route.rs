@@ -1,4 +1,4 @@
-//! A route: its path, the role that it needs, what it takes and returns, and its handler.
+//! A route: its path, the role that it needs, its input, its output and its handler.
 
 use std::fmt;
 use std::future::Future;

@@ -49,7 +49,8 @@ async fn sign_in(call: Call) -> Reply {
     let is_browser = call.header("accept").is_some_and(|accept| accept.contains("text/html"));
     if !call.server.link.take(&token) {
         if is_browser {
-            // The page says what to do. A browser that is signed in and repeats the link sees it.
+            // The page explains the next step. It is also shown to a browser that is signed in and
+            // repeats the link.
             return Ok(to_page());
         }
         return Err(Problem::new(

@@ -91,15 +91,7 @@ pub(super) enum ReplyBody {
 
 impl From<Submitted> for SubmittedBody {
     fn from(submitted: Submitted) -> Self {
-        let outcome = match submitted {
-            Submitted::Inserted { .. } => "inserted",
-            Submitted::Duplicate { .. } => "duplicate",
-            Submitted::PriorityRaised { .. } => "priority_raised",
-            Submitted::Requeued { .. } => "requeued",
-            Submitted::Superseded { .. } => "superseded",
-            Submitted::Rejected { .. } => "rejected",
-        };
-        Self { id: submitted.id().to_string(), outcome }
+        Self { id: submitted.id().to_string(), outcome: submitted.as_str() }
     }
 }
 
@@ -124,7 +116,7 @@ async fn submit(call: Call) -> Reply {
     respond(&call, submitted, wait).await
 }
 
-/// Returns the outcome to note for a repeat of the request, if the tagged task does not show it.
+/// Returns the outcome to record for a repeat of the request, if the tagged task does not show it.
 fn noted(index: usize, submitted: Submitted, is_full: bool) -> Option<NotedOutcome> {
     let is_shown = match submitted {
         Submitted::Inserted { .. } => !is_full,
@@ -225,8 +217,8 @@ async fn submit_new(call: &Call, new: Vec<NewTask>) -> Result<Vec<Submitted>, Pr
     Ok(submitted)
 }
 
-/// Returns the outcome that the first request had for a task: the noted one; or it inserted the
-/// next of its tasks, or another task had the key.
+/// Returns the outcome that the first request had for a task: the recorded one. Without a record it
+/// inserted the next of its tasks, or another task had the key.
 async fn first_result(
     call: &Call,
     request: &Idempotency,

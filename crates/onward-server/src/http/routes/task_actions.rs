@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use axum::http::Method;
-use onward::{Cancellation, Failure, Moved, Output};
+use onward::control::{Cancellation, Moved};
+use onward::{Failure, Output};
 use onward_store::CompletionToken;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -127,7 +128,7 @@ async fn move_to(call: Call) -> Reply {
     let MoveBody { queue } = call.json()?;
     match call.server.engine.move_to(call.task()?, queue).await? {
         Moved::Now => effect(&call, "moved"),
-        Moved::WhenItsAttemptIsOver => effect(&call, "requested"),
+        Moved::AfterAttempt => effect(&call, "requested"),
     }
 }
 

@@ -128,7 +128,7 @@ impl From<LimitRecord> for LimitBody {
 }
 
 impl LimitChange {
-    /// Returns the write of the whole limit: what is not set is not limited.
+    /// Returns the write of the whole limit: a part that is not set is removed.
     pub(crate) fn of(self, scope: LimitScope) -> Result<SetLimit, Problem> {
         let is_of_groups = scope.is_of_groups();
         if !is_of_groups && (self.weight.is_some() || self.minimum.is_some()) {
@@ -169,7 +169,7 @@ pub(crate) struct LimitPatch {
 }
 
 impl LimitPatch {
-    /// Returns the write of the parts that are given.
+    /// Returns the write of the parts that the body has.
     pub(crate) fn of(self, scope: LimitScope) -> SetLimit {
         let share = |share: Option<u32>| share.map_or(GroupShare::Unset, GroupShare::Of);
         SetLimit {

@@ -1,4 +1,4 @@
-//! Values on the wire: what bodies and queries are made of.
+//! Values on the wire: the parts of bodies and queries.
 //!
 //! Ids are decimal strings, times RFC 3339 in UTC, and durations texts such as `1h30m`.
 

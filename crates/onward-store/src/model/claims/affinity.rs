@@ -29,7 +29,7 @@ impl State {
         let now = self.now.wall;
         let Some(affinity_key) = self.tasks.get(id).and_then(|task| task.new.affinity.clone()) else { return };
         let noted = self.affinities.get(&affinity_key).filter(|noted| noted.session == session);
-        if noted.is_none_or(|noted| rules::affinity::is_to_be_noted(noted.noted_at, now)) {
+        if noted.is_none_or(|noted| rules::affinity::must_store_start(noted.noted_at, now)) {
             self.affinities.insert(affinity_key, PreferredSession { session, noted_at: now });
         }
     }

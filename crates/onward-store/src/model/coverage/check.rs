@@ -102,7 +102,7 @@ impl Coverage {
 
     /// Returns the number of running tasks of a scope that are not loaded; `None` if the counts are
     /// not loaded.
-    pub(in crate::model) fn running_unloaded_if_counted(&self, scope: &LimitScope) -> Option<u64> {
+    pub(in crate::model) fn counted_unloaded_running(&self, scope: &LimitScope) -> Option<u64> {
         self.loaded().map_or(Some(0), |loaded| loaded.running.as_ref().map(|counts| counts.of(scope)))
     }
 

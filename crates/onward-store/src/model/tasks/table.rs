@@ -249,7 +249,7 @@ impl TaskTable {
 
     /// Returns the number of running tasks of a scope; `None` if the counts are not loaded.
     pub(super) fn running_if_counted(&self, scope: &LimitScope) -> Option<u64> {
-        Some(self.running.of(scope) + self.coverage.running_unloaded_if_counted(scope)?)
+        Some(self.running.of(scope) + self.coverage.counted_unloaded_running(scope)?)
     }
 
     /// Returns the counts of the loaded tasks that run.
@@ -366,7 +366,7 @@ impl IndexEntries {
             waiting_with_affinity: waiting.filter(|_| task.new.affinity.is_some()),
             scheduled: (task.state == TaskState::Scheduled).then_some(task.run_at),
             expiring: task.expires_at.filter(|_| may_expire),
-            overdue: task.must_be_finished_by(),
+            overdue: task.completion_deadline(),
             held: task.session,
             ended: task.end.filter(|_| task.new.retention.is_none()),
             retained: task.retained_until(),

@@ -139,7 +139,7 @@ impl Task {
     }
 
     /// Returns the latest time for the external completion that the task awaits.
-    pub(crate) fn must_be_finished_by(&self) -> Option<Timestamp> {
+    pub(crate) fn completion_deadline(&self) -> Option<Timestamp> {
         self.awaited.and_then(|awaited| awaited.until)
     }
 

@@ -45,14 +45,14 @@ impl CommittedBatch {
     /// Returns the writes to their callers to be applied again: the server crashed before the
     /// transaction was on disk, and has lost it.
     fn give_back(self, shared: &Shared) {
-        shared.anything_may_have_happened();
+        shared.notify_unknown_change();
         self.calls.into_iter().for_each(Call::give_back);
     }
 
     /// Returns an error to each caller: the transaction's fate is unknown. It may be on disk, so
     /// waiting readers of this process must look again.
     pub(in crate::postgres) fn fail(self, shared: &Shared, error: &Error) {
-        shared.anything_may_have_happened();
+        shared.notify_unknown_change();
         self.calls.into_iter().for_each(|call| call.answer(Err(error.clone())));
     }
 }

@@ -20,7 +20,7 @@ use crate::postgres::commit::server_numbers::TransactionNumbers;
 use crate::postgres::commit::write_rows::{Saving, save_and_commit, save_within};
 use crate::postgres::commit::writer_state::{CommitId, CompletionPhase, WriterState};
 use crate::postgres::connect::connection::{OwnedConnection, ServerConnection};
-use crate::postgres::connect::error::{classified, driver_error, is_to_be_repeated, leaves_commit_unknown};
+use crate::postgres::connect::error::{classified, driver_error, is_retryable, leaves_commit_unknown};
 use crate::postgres::load::found::take;
 use crate::postgres::load::loader::Loader;
 use crate::postgres::shared::Shared;
@@ -44,7 +44,7 @@ const INVALIDATION_EXPECTED: u8 = 8;
 
 /// The number of transactions for which a writer expects its claims to search many sub-queues after
 /// one did.
-const EVERY_SUB_QUEUE_EXPECTED: u8 = 8;
+const WIDE_SEARCH_TRANSACTIONS: u8 = 8;
 
 /// The most rounds of loading in one transaction. Each round lets the decision get further, so only
 /// a defect reaches this.
@@ -91,7 +91,7 @@ async fn fail(client: &OwnedConnection, error: Error, eager_writes: &mut EagerWr
     let error = eager_writes.written().await.err().map_or(error, classified);
     // A failed rollback means a broken connection, which is not used again.
     let is_over = client.batch_execute("ROLLBACK").await.is_err();
-    let again = is_over || driver_error(&error).is_some_and(is_to_be_repeated);
+    let again = is_over || driver_error(&error).is_some_and(is_retryable);
     CommitOutcome::Failed { error, again }
 }
 
@@ -158,7 +158,7 @@ async fn commit(
             CommitOutcome::Unknown { applied, commit_id, error: classified(error) }
         }
         Err(error) => {
-            let again = is_to_be_repeated(&error);
+            let again = is_retryable(&error);
             let _ = client.batch_execute("ROLLBACK").await;
             CommitOutcome::Failed { error: classified(error), again }
         }
@@ -290,7 +290,7 @@ async fn decide<'c>(
             Ok(applied) => {
                 let before = state.every_sub_queue.saturating_sub(1);
                 state.every_sub_queue =
-                    if loader.requested_many_sub_queues() { EVERY_SUB_QUEUE_EXPECTED } else { before };
+                    if loader.requested_many_sub_queues() { WIDE_SEARCH_TRANSACTIONS } else { before };
                 let TransactionStart { working_set, now: time, .. } = start;
                 return Ok(Some(Decided { working_set, time, numbers, row_cache, is_alone, own_sessions, applied }));
             }

@@ -203,7 +203,7 @@ impl Writer {
                 }
                 Some(false) => Err((error, true)),
                 None => {
-                    self.shared.anything_may_have_happened();
+                    self.shared.notify_unknown_change();
                     Err((unknown(error), false))
                 }
             },

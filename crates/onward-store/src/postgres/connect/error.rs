@@ -69,7 +69,7 @@ fn with_causes(error: &tokio_postgres::Error) -> String {
 }
 
 /// Returns true if the same transaction may succeed on a new connection without any repair.
-pub(in crate::postgres) fn is_to_be_repeated(error: &tokio_postgres::Error) -> bool {
+pub(in crate::postgres) fn is_retryable(error: &tokio_postgres::Error) -> bool {
     let again = [
         SqlState::T_R_SERIALIZATION_FAILURE,
         SqlState::T_R_DEADLOCK_DETECTED,
@@ -87,7 +87,7 @@ pub(in crate::postgres) fn is_to_be_repeated(error: &tokio_postgres::Error) -> b
 /// Returns true if an error does not depend on the writes, so that committing the calls one by one
 /// is of no use.
 pub(in crate::postgres) fn concerns_everyone(error: &Error) -> bool {
-    error.is_full() || driver_error(error).is_some_and(is_to_be_repeated)
+    error.is_full() || driver_error(error).is_some_and(is_retryable)
 }
 
 /// Returns true if the server will reject a value every time: data exceptions, violated constraints

@@ -7,7 +7,7 @@ use tokio_postgres::error::SqlState;
 use crate::api::error::Error;
 use crate::clock::{Clock, SystemClock};
 use crate::postgres::connect::error::driver_error;
-use crate::postgres::connect::error::is_to_be_repeated;
+use crate::postgres::connect::error::is_retryable;
 
 /// The first pause before a retry. Each further pause is twice as long.
 pub(in crate::postgres) const PAUSE: Duration = Duration::from_millis(5);
@@ -58,5 +58,5 @@ pub(in crate::postgres) fn is_not_ready(error: &Error) -> bool {
 
 /// Returns true if a failed read may succeed when the server is back.
 pub(in crate::postgres) fn is_passing(error: &Error) -> bool {
-    driver_error(error).is_some_and(is_to_be_repeated)
+    driver_error(error).is_some_and(is_retryable)
 }

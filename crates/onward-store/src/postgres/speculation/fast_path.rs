@@ -21,7 +21,7 @@ use crate::model::Now;
 use crate::postgres::commit::outcome::{CommitOutcome, SyncMode};
 use crate::postgres::commit::writer_state::{CommitId, WriterState};
 use crate::postgres::connect::connection::OwnedConnection;
-use crate::postgres::connect::error::{classified, is_to_be_repeated, leaves_commit_unknown};
+use crate::postgres::connect::error::{classified, is_retryable, leaves_commit_unknown};
 use crate::postgres::shared::Shared;
 use crate::postgres::working_set::applied::Applied;
 use crate::postgres::working_set::change_set::ChangeSet;
@@ -94,7 +94,7 @@ fn outcome_of(error: DriverError, applied: Applied, commit_id: CommitId) -> Comm
     if leaves_commit_unknown(&error) {
         return CommitOutcome::Unknown { applied, commit_id, error: classified(error) };
     }
-    let again = is_to_be_repeated(&error);
+    let again = is_retryable(&error);
     CommitOutcome::Failed { error: classified(error), again }
 }
 

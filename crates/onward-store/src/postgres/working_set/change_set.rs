@@ -632,7 +632,7 @@ fn has_same_submission(old: &Task, task: &Task) -> bool {
 /// running and of expiring tasks.
 fn only_starts(old: &Task, task: &Task) -> bool {
     old.run_at == task.run_at
-        && old.must_be_finished_by() == task.must_be_finished_by()
+        && old.completion_deadline() == task.completion_deadline()
         && old.cancel_requested == task.cancel_requested
         && old.result == task.result
 }

@@ -262,7 +262,7 @@ impl WorkingSet {
         self.change_loaded(|loaded| match request {
             LoadRequest::Scheduled => loaded.scheduled = up_to(last, |task| Some((task.run_at, task.id))),
             LoadRequest::Expiring => loaded.expiring = up_to(last, |task| Some((task.expires_at?, task.id))),
-            LoadRequest::Overdue => loaded.overdue = up_to(last, |task| Some((task.must_be_finished_by()?, task.id))),
+            LoadRequest::Overdue => loaded.overdue = up_to(last, |task| Some((task.completion_deadline()?, task.id))),
             LoadRequest::Ended => loaded.ended = up_to(last, |task| Some((task.end?, task.id))),
             LoadRequest::Retained => loaded.retained = up_to(last, |task| Some((task.retained_until()?, task.id))),
             LoadRequest::QueueTasks(queue, states) => {

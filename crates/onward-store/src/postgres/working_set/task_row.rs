@@ -219,7 +219,7 @@ impl ChangedRow {
             sort_key: task.sort_key().at,
             run_at: task.run_at.as_microseconds(),
             expires_at: microseconds(task.expires_at),
-            overdue_at: microseconds(task.must_be_finished_by().or(task.retained_until())),
+            overdue_at: microseconds(task.completion_deadline().or(task.retained_until())),
             session: task.session.map(|session| session.0),
             cancel_requested: task.cancel_requested,
             result: task.result.clone(),

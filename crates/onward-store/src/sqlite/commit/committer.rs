@@ -175,7 +175,7 @@ impl Committer {
     /// its own, so that only the request at fault gets the error.
     #[must_use = "the callers wait for their outcomes"]
     pub(in crate::sqlite) fn commit(&mut self, requests: Vec<CommitRequest>) -> Replies {
-        if self.is_to_copy_log() && self.check_file().is_ok() {
+        if self.must_copy_log() && self.check_file().is_ok() {
             housekeeping::checkpoint_wal(&self.connection);
         }
         if let Err(error) = self.prepare_for_sessions(&requests) {
@@ -203,7 +203,7 @@ impl Committer {
     /// Returns true if this commit must first copy the write-ahead log into the database: if the
     /// disk is nearly full, or if a brief process, which has no housekeeping thread, has a long
     /// log.
-    fn is_to_copy_log(&self) -> bool {
+    fn must_copy_log(&self) -> bool {
         let is_brief = self.is_brief();
         self.checkpoint_trigger.as_ref().is_some_and(|checkpoint_trigger| {
             checkpoint_trigger.take_overdue() || is_brief && checkpoint_trigger.take_copy()
@@ -320,7 +320,7 @@ impl Committer {
     /// would not change the identity of the file. `changes` is the connection's count of changes
     /// before the transaction.
     fn raise_generation(&self, changes: u64) -> Result<Option<i64>> {
-        let Some(file) = self.file.as_ref().filter(|file| file.is_to_be_raised()) else { return Ok(None) };
+        let Some(file) = self.file.as_ref().filter(|file| file.must_raise_generation()) else { return Ok(None) };
         if self.connection.total_changes() == changes {
             return Ok(None);
         }

@@ -266,7 +266,7 @@ struct Savepoint {
 
 /// Returns true if a write is a submit that can be rejected for its own fields only, regardless of
 /// what is in the store.
-fn is_refused_for_its_input_alone(write: &Write) -> bool {
+fn depends_on_input_alone(write: &Write) -> bool {
     let Write::Submit(new) = write else { return false };
     let takes_key_over =
         new.unique.as_ref().is_some_and(|unique| matches!(unique.on_duplicate, OnDuplicate::TakeOver(_)));
@@ -376,7 +376,7 @@ impl Transaction<'_> {
         rules::all::check(writes)?;
         // Nothing can be rejected after these checks, so these writes need no savepoint. The room
         // for names is checked for as many names as there are writes.
-        if writes.iter().all(is_refused_for_its_input_alone) && self.cache.names.has_room_for(writes.len()) {
+        if writes.iter().all(depends_on_input_alone) && self.cache.names.has_room_for(writes.len()) {
             self.check_submits(writes)?;
             return Ok(Outcome::All(self.apply_each(writes)?));
         }

@@ -3,11 +3,10 @@
 //! A change is a code, the sub-queue, the task and up to two numbers, each as a variable-length
 //! integer (LEB128, as in DWARF 5, section 7.6).
 
-use std::time::Duration;
-
 use crate::api::error::{Error, Result};
 use crate::api::event::Change;
 use crate::api::task::{TaskId, TaskState};
+use crate::rules::change_code::{ChangeCode, change_of, code_of};
 
 /// Changes of one commit, not yet written.
 #[derive(Debug, Default, Clone)]
@@ -19,7 +18,7 @@ pub(in crate::sqlite) struct LogBuffer {
 impl LogBuffer {
     /// Appends a change.
     pub(in crate::sqlite) fn push(&mut self, task: TaskId, sub_queue: i64, change: Change) {
-        let (code, first, second) = encode(change);
+        let ChangeCode { code, first, second } = code_of(change);
         self.bytes.push(code);
         put(&mut self.bytes, sub_queue.unsigned_abs());
         put(&mut self.bytes, task.0.unsigned_abs());
@@ -92,32 +91,6 @@ pub(in crate::sqlite) fn end_change(state: TaskState) -> Change {
     }
 }
 
-/// Returns a change's code and numbers. Codes are part of the file format.
-fn encode(change: Change) -> (u8, Option<u64>, Option<u64>) {
-    match change {
-        Change::Submitted => (0, None, None),
-        Change::Started { attempt } => (1, Some(attempt.into()), None),
-        Change::Completed => (2, None, None),
-        Change::Retrying { attempt, after } => {
-            (3, Some(attempt.into()), Some(u64::try_from(after.as_micros()).unwrap_or(u64::MAX)))
-        }
-        Change::Failed => (4, None, None),
-        Change::Dead => (5, None, None),
-        Change::CancelRequested => (6, None, None),
-        Change::Cancelled => (7, None, None),
-        Change::Expired => (8, None, None),
-        Change::Released => (9, None, None),
-        Change::LeaseLost => (10, None, None),
-        Change::Retried => (11, None, None),
-        Change::PriorityRaised => (12, None, None),
-        Change::Purged => (13, None, None),
-        Change::Unblocked => (20, None, None),
-        Change::Blocked => (21, None, None),
-        Change::Moved => (22, None, None),
-        Change::Batched { batch } => (30, Some(batch.0.unsigned_abs()), None),
-    }
-}
-
 /// Reads the changes of one log row.
 pub(in crate::sqlite) fn decode(mut bytes: &[u8]) -> Result<Vec<Logged>> {
     let mut changes = Vec::with_capacity(bytes.len() / 4);
@@ -125,35 +98,10 @@ pub(in crate::sqlite) fn decode(mut bytes: &[u8]) -> Result<Vec<Logged>> {
         bytes = rest;
         let sub_queue = take(&mut bytes)?.cast_signed();
         let task = TaskId(take(&mut bytes)?.cast_signed());
-        changes.push(Logged { task, sub_queue, change: decode_change(code, &mut bytes)? });
+        let change = change_of(code, || take(&mut bytes))?.ok_or_else(damaged)?;
+        changes.push(Logged { task, sub_queue, change });
     }
     Ok(changes)
-}
-
-/// Decodes the change of a code, whose numbers follow in `bytes`.
-fn decode_change(code: u8, bytes: &mut &[u8]) -> Result<Change> {
-    let attempt = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-    Ok(match code {
-        0 => Change::Submitted,
-        1 => Change::Started { attempt: attempt(take(bytes)?) },
-        2 => Change::Completed,
-        3 => Change::Retrying { attempt: attempt(take(bytes)?), after: Duration::from_micros(take(bytes)?) },
-        4 => Change::Failed,
-        5 => Change::Dead,
-        6 => Change::CancelRequested,
-        7 => Change::Cancelled,
-        8 => Change::Expired,
-        9 => Change::Released,
-        10 => Change::LeaseLost,
-        11 => Change::Retried,
-        12 => Change::PriorityRaised,
-        13 => Change::Purged,
-        20 => Change::Unblocked,
-        21 => Change::Blocked,
-        22 => Change::Moved,
-        30 => Change::Batched { batch: TaskId(take(bytes)?.cast_signed()) },
-        _ => return Err(damaged()),
-    })
 }
 
 /// Appends a number: seven bits a byte, the lowest first, with the high bit set on all but the
@@ -188,6 +136,8 @@ fn damaged() -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use proptest::prelude::*;
 
     use super::*;

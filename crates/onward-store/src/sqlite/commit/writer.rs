@@ -25,7 +25,7 @@ const ON_THE_SPOT: usize = 64;
 
 /// The number of small batches that a caller commits one after the other. Writes that arrive in the
 /// meantime need not wake the thread, which would take a processor from the callers.
-const BATCHES_ON_THE_SPOT: usize = 4;
+const INLINE_BATCHES: usize = 4;
 
 /// The number of commits in a row with one request each after which a caller counts as alone. From
 /// then on only one in `ALONE` of its commits waits for other callers.
@@ -244,7 +244,7 @@ impl GroupCommit {
         }
         let _committing = self.begin(&mut queue);
         drop(queue);
-        for _ in 0..BATCHES_ON_THE_SPOT {
+        for _ in 0..INLINE_BATCHES {
             if !self.is_small() {
                 return;
             }

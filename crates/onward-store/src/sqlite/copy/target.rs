@@ -403,7 +403,7 @@ impl Target for SqliteTarget {
         drop(connection);
         let writes = waiting.writes()?;
         let connection = options.apply_alone(&unfinished.0, &writes)?;
-        waiting.write_what_writes_change(&connection)?;
+        waiting.restore_changed_values(&connection)?;
         finish(connection, &unfinished.0, &to).map_err(|error| error.about(&to.display().to_string()))
     }
 }

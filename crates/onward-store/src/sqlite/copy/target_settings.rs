@@ -106,7 +106,7 @@ impl Waiting {
     }
 
     /// Restores the values that these writes have changed.
-    pub(super) fn write_what_writes_change(&self, connection: &Connection) -> Result<()> {
+    pub(super) fn restore_changed_values(&self, connection: &Connection) -> Result<()> {
         for item in self.of("store") {
             let StoreSettings { configuration, schedule_revision, .. } = item.body()?;
             for (name, value) in [("configuration", configuration), ("schedule_revision", schedule_revision)] {

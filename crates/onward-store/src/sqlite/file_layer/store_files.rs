@@ -314,7 +314,7 @@ impl StoreFiles {
     /// Returns true if the next transaction with changes must raise the generation. It must if the
     /// last raised one is already in the file, since the next checkpoint would then leave the
     /// identity as it is.
-    pub(in crate::sqlite) fn is_to_be_raised(&self) -> bool {
+    pub(in crate::sqlite) fn must_raise_generation(&self) -> bool {
         self.seen.is_none_or(|seen| self.raised_to <= seen.generation)
     }
 
@@ -324,8 +324,8 @@ impl StoreFiles {
     }
 
     /// Records the file's identity for a log that the current transaction may begin. Called before
-    /// the commit that gives the log its salts, because a process that is killed after it has
-    /// recorded nothing else.
+    /// the commit that gives the log its salts: if the process is killed between the commit and
+    /// [`record_log`](Self::record_log), this record is the only one.
     pub(in crate::sqlite) fn announce_log(&self) {
         let mut salts = Salts::default();
         // A log that was never written has no salts.

@@ -74,7 +74,7 @@ pub(in crate::sqlite) struct GroupState {
 
 impl GroupState {
     /// Returns true if fewer of its tasks run than its minimum.
-    pub(in crate::sqlite) fn is_to_be_below_minimum(&self) -> bool {
+    pub(in crate::sqlite) fn has_unmet_minimum(&self) -> bool {
         is_below_minimum(self.usage.limit, u64::try_from(self.usage.running).unwrap_or(0))
     }
 }

@@ -8,7 +8,7 @@ use crate::sqlite::limits::limit_usage::ScopeNumber;
 use std::time::Duration;
 
 /// The number of groups that the first pass examines.
-const GROUPS_LOOKED_AT_FIRST: usize = 16;
+const FIRST_PASS_GROUPS: usize = 16;
 
 impl Transaction<'_> {
     /// Returns the time until a token lets a waiting task start: for one claim, or for any if it is
@@ -35,7 +35,7 @@ impl Transaction<'_> {
         }
         // One of the first groups nearly always has a task for the claim, so all are read only if
         // none has.
-        for (limit, passed) in [(GROUPS_LOOKED_AT_FIRST, 0), (bounds::GROUPS, GROUPS_LOOKED_AT_FIRST)] {
+        for (limit, passed) in [(FIRST_PASS_GROUPS, 0), (bounds::GROUPS, FIRST_PASS_GROUPS)] {
             let due = self.cache.heads.tokens_due(self.connection, i64::MAX, limit)?;
             for (at, group) in due.iter().skip(passed) {
                 if self.group_waits(*group, claim)? {

@@ -42,7 +42,7 @@ pub(in crate::sqlite) fn peek(
         unpropagated_ends: std::collections::VecDeque::new(),
         counters_are_read: false,
     };
-    let mut candidates = transaction.candidates_for_a_look(claim)?;
+    let mut candidates = transaction.peek_candidates(claim)?;
     while let Some(candidate) = transaction.next_candidate(&mut candidates)? {
         candidates.pass(candidate);
         let record = task(connection, candidate.sort_key.task)?;

@@ -125,7 +125,7 @@ fn add_memory(cache: &Cache, queues: &mut BTreeMap<i64, Gathered>) {
 fn add_first(connection: &Connection, cache: &Cache, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
     let mut statement = connection.prepare_cached(include_str!("../sql/reads/next_ready_list.sql"))?;
     let mut last = -1;
-    for _ in 0..bounds::LINES_LOOKED_AT {
+    for _ in 0..bounds::SUB_QUEUES_EXAMINED {
         let first = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, SortKey { at: row.get(1)?, task: TaskId(row.get(2)?) }));
         let Some((list, sort_key)) = statement.query_row([last], first).optional()? else { break };
         if let Some(queue) = cache.names.sub_queue(list).and_then(|sub_queue| queues.get_mut(&sub_queue.queue)) {

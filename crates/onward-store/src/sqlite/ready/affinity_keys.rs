@@ -15,7 +15,7 @@ use crate::api::outcome::Outcome;
 use crate::api::task::SessionId;
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
-use crate::rules::affinity::is_to_be_noted;
+use crate::rules::affinity::must_store_start;
 use crate::sqlite::columns::durations::microseconds;
 use crate::sqlite::columns::meta::{exists, meta};
 use crate::sqlite::commit::connection::Database;
@@ -114,7 +114,7 @@ impl Transaction<'_> {
         let known: (Option<i64>, Option<i64>) =
             statement.query_row([affinity_key], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let is_noted = matches!(known, (Some(before), Some(at))
-            if before == session && !is_to_be_noted(Timestamp::from_microseconds(at), now));
+            if before == session && !must_store_start(Timestamp::from_microseconds(at), now));
         if !is_noted {
             let now = now.as_microseconds();
             self.connection

@@ -45,7 +45,7 @@ impl Transaction<'_> {
     /// Updates whether a group is below its minimum, and moves its heads.
     pub(in crate::sqlite) fn refresh_minimum(&mut self, group: i64) -> Result<()> {
         let state = self.cache.limits.group(self.connection, group)?;
-        let is_below_minimum = state.is_to_be_below_minimum();
+        let is_below_minimum = state.has_unmet_minimum();
         if state.is_below_minimum == is_below_minimum {
             return Ok(());
         }

@@ -24,6 +24,7 @@ const STEP: i32 = 1024;
 
 /// The findings of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CheckReport {
     /// SQLite's findings about the file's structure; empty if it is whole. At most 100 findings.
     pub integrity: Vec<String>,
@@ -43,6 +44,7 @@ pub struct CheckReport {
 
 /// The result of compacting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Compacted {
     /// The size of the database file before, in bytes.
     pub before: u64,

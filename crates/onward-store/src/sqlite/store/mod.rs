@@ -4,6 +4,7 @@
 pub(super) mod caller_transaction;
 pub(super) mod caller_writes;
 pub(super) mod connect;
+mod file_reads;
 pub(super) mod maintenance;
 pub(super) mod open;
 pub(super) mod read_only;

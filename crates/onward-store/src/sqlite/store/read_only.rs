@@ -5,8 +5,7 @@
 //! the file. Two things would have to be written before they can be read. One is SQLite's index
 //! `<file>-shm`, if no process has the store open. If the disk is full, the reader has the index in
 //! memory, and locks the file. The other is the deferred tags, which the reader puts into temporary
-//! tables.
-//! always put in tables in memory.
+//! tables in memory.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,28 +15,12 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::watch;
 
-use crate::api::aggregate::{PendingBatch, PendingBatchSelection};
-use crate::api::document::{DocumentPage, DocumentQuery, DocumentRecord};
 use crate::api::error::{Error, Result};
-use crate::api::event::{EventCursor, EventPage};
-use crate::api::history::QueueDay;
-use crate::api::limit::LimitRecord;
-use crate::api::name::Name;
 use crate::api::notification::{NotificationReceiver, NotificationSender};
-use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
-use crate::api::output::{OutputStream, TaskOutput};
-use crate::api::queue::QueueMode;
 use crate::api::read::{Read, ReadMethods, ReadReply};
-use crate::api::reason::WaitReason;
-use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
-use crate::api::store::{
-    Changes, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreFuture, StoreInfo,
-    TaskFilter, TaskIdPage, TaskPage,
-};
-use crate::api::tag::{TagKeyPage, TagPage, TagValuePage};
-use crate::api::task::{TaskId, TaskRecord};
-use crate::api::write::{Claim, Write};
+use crate::api::store::{Changes, Hint, Store, StoreFuture, StoreInfo};
+use crate::api::write::Write;
 use crate::bounds;
 use crate::clock::Clock;
 use crate::sqlite::columns::durations::microseconds;
@@ -53,6 +36,7 @@ use crate::sqlite::processes::lock_wait::wait_for_locks;
 use crate::sqlite::processes::peers::ended;
 use crate::sqlite::reads;
 use crate::sqlite::store::connect::{check_before_open, check_there, named, open_through, real_path};
+use crate::sqlite::store::file_reads::{FileReads, ready};
 use crate::sqlite::store::maintenance::{CheckReport, check_file};
 use crate::sqlite::store::open::SqliteOptions;
 use crate::sqlite::store::sqlite_errors::in_file;
@@ -203,11 +187,17 @@ impl SqliteReader {
     /// If the store could not be read at all.
     #[expect(clippy::unused_async, reason = "reading elsewhere will wait, and callers should not care")]
     pub async fn check(&self) -> Result<CheckReport> {
-        self.read(|connection| check_file(connection, &self.path))
+        self.read_file(|connection| check_file(connection, &self.path))
+    }
+}
+
+impl FileReads for SqliteReader {
+    fn clock_ref(&self) -> &dyn Clock {
+        &*self.clock
     }
 
     /// Runs `read` in a transaction, so that all of it sees one moment.
-    fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    fn read_file<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let transaction = connection.unchecked_transaction()?;
         let outcome = read(&transaction).map_err(|error| in_file(&connection, error));
@@ -223,7 +213,7 @@ impl SqliteReader {
     fn read_with_cache<T>(&self, read: impl FnOnce(&Database<'_>, &mut Cache) -> Result<T>) -> Result<T> {
         let moment =
             ClockReading { wall: self.clock.now().as_microseconds(), steady: microseconds(self.clock.steady()) };
-        self.read(|connection| {
+        self.read_file(|connection| {
             let database = Database::from(connection);
             let mut cache = Cache::load(&database, moment)?;
             read(&database, &mut cache)
@@ -231,29 +221,28 @@ impl SqliteReader {
     }
 
     /// Runs a read, with the deferred tags in temporary tables if `by_tags`.
-    fn read_by_tags<T>(&self, by_tags: bool, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    fn read_by_tags<'a, T: Send + 'a>(
+        &'a self,
+        by_tags: bool,
+        read: impl FnOnce(&Connection) -> Result<T> + Send + 'a,
+    ) -> StoreFuture<'a, T> {
         if !by_tags {
-            return self.read(read);
+            return ready(self.read_file(read));
         }
-        self.read(|connection| {
+        ready(self.read_file(|connection| {
             let new = NewTags::load(&Database::from(connection))?;
             if new.is_empty() {
                 read(connection)
             } else {
                 deferred_tags::with_all(connection, new, || read(connection))
             }
-        })
+        }))
     }
 
     /// Returns the ended processes that still have sessions.
     fn ended_processes(&self) -> Result<BTreeSet<String>> {
-        Ok(ended(&self.path, self.read(reads::sessions::processes)?))
+        Ok(ended(&self.path, self.read_file(reads::sessions::processes)?))
     }
-}
-
-/// Wraps the result of a read in a future that is ready.
-fn ready<'a, T: Send + 'a>(outcome: Result<T>) -> StoreFuture<'a, T> {
-    Box::pin(std::future::ready(outcome))
 }
 
 impl Store for SqliteReader {
@@ -290,118 +279,12 @@ impl Store for SqliteReader {
     }
 }
 
-impl ReadMethods for SqliteReader {
-    fn task(&self, task: TaskId) -> StoreFuture<'_, Option<TaskRecord>> {
-        ready(self.read(|connection| reads::task::task(connection, task)))
-    }
-
-    fn why(&self, task: TaskId) -> StoreFuture<'_, Option<Vec<WaitReason>>> {
-        let now = (self.clock.now(), self.clock.steady());
-        ready(self.ended_processes().and_then(|ended| {
-            self.read_with_cache(|connection, cache| reads::why::why(connection, cache, task, now, &ended))
-        }))
-    }
-
-    fn tasks(&self, filter: TaskFilter, page: Page) -> StoreFuture<'_, TaskPage> {
-        let by_tags = filter.asks_for_tags();
-        ready(self.read_by_tags(by_tags, |connection| reads::list::tasks(connection, &filter, page)))
-    }
-
-    fn peek(&self, claim: Claim) -> StoreFuture<'_, Option<TaskRecord>> {
-        let (now, steady) = (self.clock.now(), self.clock.steady());
-        ready(self.read_with_cache(|connection, cache| reads::peek::peek(connection, cache, &claim, now, steady)))
-    }
-
-    fn queues(&self) -> StoreFuture<'_, Vec<QueueRecord>> {
-        ready(self.read_with_cache(|database, cache| reads::queues::queues(database, cache, self.clock.now())))
-    }
-
-    fn queue_mode(&self) -> StoreFuture<'_, QueueMode> {
-        ready(self.read_with_cache(|_, cache| Ok(cache.queues.mode())))
-    }
-
-    fn statistics(&self) -> StoreFuture<'_, Vec<KindStatistics>> {
-        ready(self.read(reads::statistics::statistics))
-    }
-
-    fn sessions(&self) -> StoreFuture<'_, Vec<SessionRecord>> {
-        let ended = self.ended_processes();
-        ready(ended.and_then(|ended| self.read(|connection| reads::sessions::sessions(connection, &ended))))
-    }
-
-    fn pauses(&self) -> StoreFuture<'_, Vec<PauseRecord>> {
-        ready(self.read_with_cache(|_, cache| Ok(cache.pauses.in_force(self.clock.now()))))
-    }
-
-    fn limits(&self) -> StoreFuture<'_, Vec<LimitRecord>> {
-        ready(self.read_with_cache(|connection, cache| reads::limits::limits(connection, cache, self.clock.steady())))
-    }
-
-    fn pending_batches(&self, which: PendingBatchSelection) -> StoreFuture<'_, Vec<PendingBatch>> {
-        ready(self.read(|connection| reads::pending_batches::pending_batches(connection, &which)))
-    }
-
-    fn schedules(&self, which: ScheduleSelection) -> StoreFuture<'_, Vec<ScheduleRecord>> {
-        ready(self.read(|connection| reads::schedules::schedules(connection, &which)))
-    }
-
-    fn events(&self, after: EventCursor, limit: usize) -> StoreFuture<'_, EventPage> {
-        ready(self.read(|connection| reads::events::events(connection, after, limit)))
-    }
-
-    fn task_ids(&self, filter: TaskFilter, page: Page) -> StoreFuture<'_, TaskIdPage> {
-        let by_tags = filter.asks_for_tags();
-        ready(self.read_by_tags(by_tags, |connection| reads::list::task_ids(connection, &filter, page)))
-    }
-
-    fn count(&self, filter: TaskFilter) -> StoreFuture<'_, u64> {
-        ready(self.read_by_tags(filter.asks_for_tags(), |connection| reads::list::count(connection, &filter)))
-    }
-
-    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> StoreFuture<'_, TagValuePage> {
-        ready(self.read_by_tags(true, |connection| reads::tags::tag_values(connection, &key, &filter, &page)))
-    }
-
-    fn tag_keys(&self, prefix: String, page: TagPage) -> StoreFuture<'_, TagKeyPage> {
-        ready(self.read_by_tags(true, |connection| reads::tags::tag_keys(connection, &prefix, &page)))
-    }
-
-    fn history(&self, days: u32) -> StoreFuture<'_, Vec<QueueDay>> {
-        let now = self.clock.now();
-        ready(self.read(|connection| reads::history::history(connection, now, days)))
-    }
-
-    fn document(&self, collection: Name, key: String) -> StoreFuture<'_, Option<DocumentRecord>> {
-        ready(self.read(|connection| reads::documents::document(connection, &collection, &key)))
-    }
-
-    fn documents(&self, query: DocumentQuery) -> StoreFuture<'_, DocumentPage> {
-        ready(self.read(|connection| reads::documents::documents(connection, &query)))
-    }
-
-    fn instance(&self, task: TaskId) -> StoreFuture<'_, Option<InstanceRecord>> {
-        ready(self.read(|connection| reads::instance::instance(connection, task)))
-    }
-
-    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> StoreFuture<'_, Vec<HistoryChunk>> {
-        ready(self.read(|connection| reads::instance::history(connection, task, from, limit)))
-    }
-
-    fn task_output(
-        &self,
-        task: TaskId,
-        stream: OutputStream,
-        from: u64,
-        limit: usize,
-    ) -> StoreFuture<'_, Option<TaskOutput>> {
-        ready(self.read(|connection| reads::output::task_output(connection, task, stream, from, limit)))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::task::NewTask;
+    use crate::api::store::{Page, TaskFilter};
+    use crate::api::tag::TagPage;
+    use crate::api::task::{NewTask, TaskId};
     use crate::sqlite::store::sqlite_store::SqliteStore;
 
     /// Returns a store that has deferred tags, and a reader of its file.

@@ -34,7 +34,7 @@ impl From<rusqlite::Error> for Error {
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
                 Self::read_only("the store may not be written; check the permissions of the file and its directory")
             }
-            _ if is_other_than_its_checksum(&failure) => Self::corrupt(OTHER_THAN_ITS_CHECKSUM),
+            _ if has_wrong_checksum(&failure) => Self::corrupt(WRONG_CHECKSUM),
             Some(ErrorCode::TooBig) => Self::invalid(TOO_BIG),
             Some(ErrorCode::DatabaseCorrupt) => Self::corrupt(DAMAGED),
             _ if is_unfit_schema(&failure) => Self::corrupt(UNFIT_SCHEMA),
@@ -114,12 +114,12 @@ const DAMAGED: &str = "the store is damaged; stop its processes and restore a ba
     can be read with `onward doctor`";
 
 /// Returns true if the layer below SQLite has read a page with a wrong checksum.
-fn is_other_than_its_checksum(failure: &rusqlite::Error) -> bool {
+fn has_wrong_checksum(failure: &rusqlite::Error) -> bool {
     failure.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_DATA)
 }
 
 /// The message for a page with a wrong checksum.
-const OTHER_THAN_ITS_CHECKSUM: &str = "a page of the store is not what its checksum says: the disk has damaged it, or a program other than \
+const WRONG_CHECKSUM: &str = "a page of the store is not what its checksum says: the disk has damaged it, or a program other than \
     Onward has written to the file; stop its processes and restore a backup with `onward store restore`, or, if it was a program, take \
     the file as it is with `onward store rebuild`";
 

@@ -8,28 +8,12 @@ use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 
-use crate::api::aggregate::{PendingBatch, PendingBatchSelection};
-use crate::api::document::{DocumentPage, DocumentQuery, DocumentRecord};
 use crate::api::error::{Error, Result};
-use crate::api::event::{EventCursor, EventPage};
-use crate::api::history::QueueDay;
-use crate::api::limit::LimitRecord;
-use crate::api::name::Name;
 use crate::api::notification::NotificationReceiver;
-use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
-use crate::api::output::{OutputStream, TaskOutput};
-use crate::api::queue::QueueMode;
 use crate::api::read::{Read, ReadMethods, ReadReply};
-use crate::api::reason::WaitReason;
-use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
-use crate::api::store::{
-    Changes, Durability, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreFuture, StoreInfo,
-    TaskFilter, TaskIdPage, TaskPage,
-};
-use crate::api::tag::{TagKeyPage, TagPage, TagValuePage};
-use crate::api::task::{TaskId, TaskRecord};
-use crate::api::write::{Claim, Write};
+use crate::api::store::{Changes, Durability, Store, StoreFuture, StoreInfo};
+use crate::api::write::Write;
 use crate::bounds;
 use crate::clock::Clock;
 use crate::sqlite::commit::cache::Cache;
@@ -41,6 +25,7 @@ use crate::sqlite::processes::checkpoint_trigger::CheckpointTrigger;
 use crate::sqlite::processes::housekeeping;
 use crate::sqlite::reads;
 use crate::sqlite::store::caller_transaction::CallerTransactions;
+use crate::sqlite::store::file_reads::{FileReads, ready};
 use crate::sqlite::store::open::SqliteOptions;
 use crate::sqlite::store::read_pool::ReadPool;
 use crate::sqlite::store::sqlite_errors::in_file;
@@ -155,6 +140,39 @@ impl SqliteStore {
         }
         outcome
     }
+}
+
+/// Runs a statement without values.
+fn execute(connection: &Connection, sql: &str) -> Result<()> {
+    connection.prepare_cached(sql)?.execute([])?;
+    Ok(())
+}
+
+impl FileReads for SqliteStore {
+    fn clock_ref(&self) -> &dyn Clock {
+        &*self.clock
+    }
+
+    fn read_file<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        self.read(read)
+    }
+
+    /// Runs a read that needs the writer's cache, on the writing connection.
+    fn read_with_cache<T>(&self, read: impl FnOnce(&Database<'_>, &mut Cache) -> Result<T>) -> Result<T> {
+        let mut committer = self.committer();
+        execute(&committer.connection, "BEGIN")?;
+        let outcome = committer.refresh().and_then(|()| match committer.cache() {
+            Some((database, cache)) => read(&database, cache),
+            None => Err(Error::closed()),
+        });
+        // A read that failed on the disk may have ended the transaction. Its own error is reported
+        // then.
+        let ended =
+            if committer.connection.is_autocommit() { Ok(()) } else { execute(&committer.connection, "COMMIT") };
+        let read = outcome.and_then(|read| ended.map(|()| read));
+        let checked = self.file.as_ref().map_or(Ok(()), |file| file.readers.check());
+        checked.and(read.map_err(|error| in_file(&committer.connection, error)))
+    }
 
     /// Runs a read. If `by_tags`, the deferred tags are written to the tables first.
     fn read_by_tags<'a, T: Send + 'a>(
@@ -184,34 +202,6 @@ impl SqliteStore {
         processes.retain(|process| !committer.is_running(process));
         Ok(processes)
     }
-
-    /// Runs a read that needs the writer's cache, on the writing connection.
-    fn read_with_cache<T>(&self, read: impl FnOnce(&Database<'_>, &mut Cache) -> Result<T>) -> Result<T> {
-        let mut committer = self.committer();
-        execute(&committer.connection, "BEGIN")?;
-        let outcome = committer.refresh().and_then(|()| match committer.cache() {
-            Some((database, cache)) => read(&database, cache),
-            None => Err(Error::closed()),
-        });
-        // A read that failed on the disk may have ended the transaction. Its own error is reported
-        // then.
-        let ended =
-            if committer.connection.is_autocommit() { Ok(()) } else { execute(&committer.connection, "COMMIT") };
-        let read = outcome.and_then(|read| ended.map(|()| read));
-        let checked = self.file.as_ref().map_or(Ok(()), |file| file.readers.check());
-        checked.and(read.map_err(|error| in_file(&committer.connection, error)))
-    }
-}
-
-/// Runs a statement without values.
-fn execute(connection: &Connection, sql: &str) -> Result<()> {
-    connection.prepare_cached(sql)?.execute([])?;
-    Ok(())
-}
-
-/// Wraps a result in a future that is ready.
-fn ready<'a, T: Send + 'a>(outcome: Result<T>) -> StoreFuture<'a, T> {
-    Box::pin(std::future::ready(outcome))
 }
 
 impl Store for SqliteStore {
@@ -245,114 +235,6 @@ impl Store for SqliteStore {
 
     fn as_any(&self) -> Option<&dyn std::any::Any> {
         Some(self)
-    }
-}
-
-impl ReadMethods for SqliteStore {
-    fn task(&self, task: TaskId) -> StoreFuture<'_, Option<TaskRecord>> {
-        ready(self.read(|connection| reads::task::task(connection, task)))
-    }
-
-    fn why(&self, task: TaskId) -> StoreFuture<'_, Option<Vec<WaitReason>>> {
-        let now = (self.clock.now(), self.clock.steady());
-        ready(self.ended_processes().and_then(|ended| {
-            self.read_with_cache(|connection, cache| reads::why::why(connection, cache, task, now, &ended))
-        }))
-    }
-
-    fn tasks(&self, filter: TaskFilter, page: Page) -> StoreFuture<'_, TaskPage> {
-        self.read_by_tags(filter.asks_for_tags(), move |connection| reads::list::tasks(connection, &filter, page))
-    }
-
-    fn peek(&self, claim: Claim) -> StoreFuture<'_, Option<TaskRecord>> {
-        let (now, steady) = (self.clock.now(), self.clock.steady());
-        ready(self.read_with_cache(|connection, cache| reads::peek::peek(connection, cache, &claim, now, steady)))
-    }
-
-    fn queues(&self) -> StoreFuture<'_, Vec<QueueRecord>> {
-        ready(self.read_with_cache(|database, cache| reads::queues::queues(database, cache, self.clock.now())))
-    }
-
-    fn queue_mode(&self) -> StoreFuture<'_, QueueMode> {
-        ready(self.read_with_cache(|_, cache| Ok(cache.queues.mode())))
-    }
-
-    fn statistics(&self) -> StoreFuture<'_, Vec<KindStatistics>> {
-        ready(self.read(reads::statistics::statistics))
-    }
-
-    fn sessions(&self) -> StoreFuture<'_, Vec<SessionRecord>> {
-        ready(
-            self.ended_processes()
-                .and_then(|ended| self.read(|connection| reads::sessions::sessions(connection, &ended))),
-        )
-    }
-
-    fn pauses(&self) -> StoreFuture<'_, Vec<PauseRecord>> {
-        ready(self.read_with_cache(|_, cache| Ok(cache.pauses.in_force(self.clock.now()))))
-    }
-
-    fn limits(&self) -> StoreFuture<'_, Vec<LimitRecord>> {
-        ready(self.read_with_cache(|connection, cache| reads::limits::limits(connection, cache, self.clock.steady())))
-    }
-
-    fn pending_batches(&self, which: PendingBatchSelection) -> StoreFuture<'_, Vec<PendingBatch>> {
-        ready(self.read(|connection| reads::pending_batches::pending_batches(connection, &which)))
-    }
-
-    fn schedules(&self, which: ScheduleSelection) -> StoreFuture<'_, Vec<ScheduleRecord>> {
-        ready(self.read(|connection| reads::schedules::schedules(connection, &which)))
-    }
-
-    fn events(&self, after: EventCursor, limit: usize) -> StoreFuture<'_, EventPage> {
-        ready(self.read(|connection| reads::events::events(connection, after, limit)))
-    }
-
-    fn task_ids(&self, filter: TaskFilter, page: Page) -> StoreFuture<'_, TaskIdPage> {
-        self.read_by_tags(filter.asks_for_tags(), move |connection| reads::list::task_ids(connection, &filter, page))
-    }
-
-    fn count(&self, filter: TaskFilter) -> StoreFuture<'_, u64> {
-        self.read_by_tags(filter.asks_for_tags(), move |connection| reads::list::count(connection, &filter))
-    }
-
-    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> StoreFuture<'_, TagValuePage> {
-        self.read_by_tags(true, move |connection| reads::tags::tag_values(connection, &key, &filter, &page))
-    }
-
-    fn tag_keys(&self, prefix: String, page: TagPage) -> StoreFuture<'_, TagKeyPage> {
-        self.read_by_tags(true, move |connection| reads::tags::tag_keys(connection, &prefix, &page))
-    }
-
-    fn history(&self, days: u32) -> StoreFuture<'_, Vec<QueueDay>> {
-        let now = self.clock().now();
-        ready(self.read(|connection| reads::history::history(connection, now, days)))
-    }
-
-    fn document(&self, collection: Name, key: String) -> StoreFuture<'_, Option<DocumentRecord>> {
-        ready(self.read(|connection| reads::documents::document(connection, &collection, &key)))
-    }
-
-    fn documents(&self, query: DocumentQuery) -> StoreFuture<'_, DocumentPage> {
-        ready(self.read(|connection| reads::documents::documents(connection, &query)))
-    }
-
-    fn instance(&self, task: TaskId) -> StoreFuture<'_, Option<InstanceRecord>> {
-        ready(self.read(|connection| reads::instance::instance(connection, task)))
-    }
-
-    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> StoreFuture<'_, Vec<HistoryChunk>> {
-        ready(self.read(|connection| reads::instance::history(connection, task, from, limit)))
-    }
-
-    fn task_output(
-        &self,
-        task: TaskId,
-        stream: OutputStream,
-        from: u64,
-        limit: usize,
-    ) -> StoreFuture<'_, Option<TaskOutput>> {
-        ready(self.read(|connection| reads::output::task_output(connection, task, stream, from, limit)))
     }
 }
 

@@ -297,7 +297,7 @@ async fn gives_room(store: &TestStore, session: SessionId) {
     assert_eq!(store.claim(session, 10).await, []);
 }
 
-/// Returns whether the end of a running task under a limit notifies workers, while another task
+/// Returns true if the end of a running task under a limit notifies workers, while another task
 /// waits under the same limit.
 async fn an_end_hints_at_work(store: &TestStore, session: SessionId, scope: LimitScope, concurrency: u32) -> bool {
     set(store, SetLimit::new(scope.clone()).concurrency(concurrency)).await;

@@ -9,7 +9,7 @@ use crate::error::Result;
 
 /// Operations on dead letters that [`dead_letters`](Self::dead_letters) found.
 impl Engine {
-    /// Makes these tasks wait again, up to [`DEAD_LETTERS_AT_ONCE`](bounds::DEAD_LETTERS_AT_ONCE)
+    /// Makes these tasks wait again, up to [`DEAD_LETTER_BATCH`](bounds::DEAD_LETTER_BATCH)
     /// in one commit. A task that is not a dead letter any more, or whose key is taken, is skipped.
     ///
     /// # Errors
@@ -28,7 +28,7 @@ impl Engine {
 
     async fn on_dead(&self, tasks: &[TaskId], write: impl Fn(TaskId) -> Write) -> Result<BulkSummary> {
         let mut summary = BulkSummary::default();
-        for chunk in tasks.chunks(bounds::DEAD_LETTERS_AT_ONCE) {
+        for chunk in tasks.chunks(bounds::DEAD_LETTER_BATCH) {
             let dead = self.still_dead(chunk).await?;
             let changed = self.all_or_each(&dead, &write).await?;
             summary.tasks += changed;

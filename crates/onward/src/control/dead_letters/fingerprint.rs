@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use crate::bounds;
 
 /// Words before numbers that belong to the cause: `HTTP 410` and `HTTP 500` are two causes.
-const TELLING: [&str; 7] = ["http", "status", "code", "exit", "errno", "signal", "error"];
+const CODE_WORDS: [&str; 7] = ["http", "status", "code", "exit", "errno", "signal", "error"];
 
 /// Returns a text with `#` for each word that has a digit, cut at a bound. A number that follows a
 /// word such as `status` stays.
@@ -19,7 +19,7 @@ pub(super) fn general_text(text: &str) -> String {
             continue;
         }
         if !word.is_empty() {
-            let stays = !word.contains(|digit: char| digit.is_ascii_digit()) || is_telling(&before, &word);
+            let stays = !word.contains(|digit: char| digit.is_ascii_digit()) || is_code(&before, &word);
             general.push_str(if stays { &word } else { "#" });
             before = std::mem::take(&mut word);
         }
@@ -37,9 +37,9 @@ pub(super) fn general_text(text: &str) -> String {
 }
 
 /// Returns true for a short number behind a word that makes it a part of the cause.
-fn is_telling(before: &str, word: &str) -> bool {
+fn is_code(before: &str, word: &str) -> bool {
     let is_short = word.len() <= 3 && word.bytes().all(|byte| byte.is_ascii_digit());
-    is_short && TELLING.contains(&before.to_ascii_lowercase().as_str())
+    is_short && CODE_WORDS.contains(&before.to_ascii_lowercase().as_str())
 }
 
 /// Returns the name of a cause.

@@ -30,7 +30,7 @@ pub(crate) struct EndConditions<'a> {
 }
 
 /// Decides how an attempt ended. A result counts, however late it comes. An error after a request
-/// to stop is the response to that request.
+/// to stop is taken for the response to that request, and ends the attempt as the request asked.
 pub(crate) fn decide_end(result: HandlerResult, conditions: EndConditions<'_>) -> AttemptEnd {
     use Interruption::{Cancelled, HeartbeatMissed, Preempted, SessionLost, ShuttingDown, TimedOut};
     let failure = match result {
@@ -49,6 +49,7 @@ pub(crate) fn decide_end(result: HandlerResult, conditions: EndConditions<'_>) -
             failure_end(timeout_text(failure, &(conditions.timeout_text)()), conditions)
         }
         (None, Some(failure)) => failure_end(failure, conditions),
+        // A retry elsewhere could not succeed either, so a permanent failure counts.
         (Some(ShuttingDown | Preempted), Some(failure)) if is_permanent(&failure) => failure_end(failure, conditions),
         (Some(ShuttingDown | SessionLost | Preempted) | None, _) => AttemptEnd::Release,
     }

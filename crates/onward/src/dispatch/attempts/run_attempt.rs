@@ -52,6 +52,7 @@ pub(crate) async fn run_attempt(run: &Arc<Run>, attempt: &Arc<Attempt>) -> Attem
         Ok(work) => await_handler(run, attempt, work, stop_at).await,
         Err(panicked) => Some(Err(panicked)),
     };
+    // The slot stays taken until the clean-up is over, which may use what the handler used.
     clean_up(run, attempt, attempt.is_finished() || matches!(result, Some(Ok(_)))).await;
     attempt.telemetry.attempt_seconds.record(run.inner.clock.steady().saturating_sub(started));
     end_of_attempt(run, handler, attempt, time_limit, result)
@@ -118,6 +119,7 @@ async fn await_stop(
     stop_at: Option<Duration>,
 ) -> Option<<HandlerWork as Future>::Output> {
     let clock = &*run.inner.clock;
+    // A result that is ready counts, even if the attempt is to be stopped at the same moment.
     tokio::select! {
         biased;
         result = &mut *work => return Some(result),
@@ -160,6 +162,7 @@ async fn heartbeat_missed(run: &Run, attempt: &Attempt) {
         if clock.steady() >= at {
             return;
         }
+        // Heartbeats during this wait move the time, so it is read again.
         timer::reached(clock, at).await;
     }
     std::future::pending().await

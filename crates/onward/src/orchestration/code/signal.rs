@@ -1,6 +1,5 @@
 //! Typed signals.
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
@@ -47,6 +46,7 @@ use crate::submit::{Handle, Task};
 /// assert_eq!(order.wait().await?, 1999);
 /// # Ok(()) }
 /// ```
+#[derive(Debug)]
 pub struct Signal<T> {
     name: &'static str,
     payload: PhantomData<fn(T) -> T>,
@@ -67,27 +67,13 @@ impl<T> Signal<T> {
     }
 }
 
-impl<T> Clone for Signal<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Signal<T> {}
-
-impl<T> fmt::Debug for Signal<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Signal").field(&self.name).finish()
-    }
-}
-
 /// Methods for senders.
 impl<T: Serialize + Sync> Signal<T> {
     /// Sends the signal to an orchestration, as [`Engine::signal`] does.
     ///
     /// # Errors
     /// As [`Engine::signal`].
-    pub async fn send(self, engine: &Engine, orchestration: TaskId, payload: &T) -> Result<()> {
+    pub async fn send(&self, engine: &Engine, orchestration: TaskId, payload: &T) -> Result<()> {
         engine.signal(orchestration, self.name, payload).await
     }
 
@@ -96,7 +82,7 @@ impl<T: Serialize + Sync> Signal<T> {
     ///
     /// # Errors
     /// As [`Engine::signal_key`].
-    pub async fn send_to_key(self, engine: &Engine, kind: &str, key: &str, payload: &T) -> Result<()> {
+    pub async fn send_to_key(&self, engine: &Engine, kind: &str, key: &str, payload: &T) -> Result<()> {
         engine.signal_key(kind, key, self.name, payload).await
     }
 
@@ -106,7 +92,7 @@ impl<T: Serialize + Sync> Signal<T> {
     /// # Errors
     /// As [`Engine::signal_or_start`].
     pub async fn send_or_start<O: Task + Sync>(
-        self,
+        &self,
         engine: &Engine,
         start: O,
         payload: &T,
@@ -119,7 +105,7 @@ impl<T: Serialize + Sync> Signal<T> {
     ///
     /// # Errors
     /// As [`Engine::signal_or_keep`].
-    pub async fn send_or_keep(self, engine: &Engine, to: (&str, &str), keep_for: Duration, payload: &T) -> Result<()> {
+    pub async fn send_or_keep(&self, engine: &Engine, to: (&str, &str), keep_for: Duration, payload: &T) -> Result<()> {
         engine.signal_or_keep(to, keep_for, self.name, payload).await
     }
 }
@@ -130,7 +116,7 @@ impl<T: DeserializeOwned> Signal<T> {
     ///
     /// # Errors
     /// An error if the name is not a [`Name`](crate::Name).
-    pub fn next(self, context: &OrchestrationContext) -> Result<Signalled<T>> {
+    pub fn next(&self, context: &OrchestrationContext) -> Result<Signalled<T>> {
         context.event(self.name)
     }
 
@@ -139,7 +125,7 @@ impl<T: DeserializeOwned> Signal<T> {
     ///
     /// # Errors
     /// An error if the name is not a [`Name`](crate::Name).
-    pub fn queue(self, context: &OrchestrationContext) -> Result<EventQueue<T>> {
+    pub fn queue(&self, context: &OrchestrationContext) -> Result<EventQueue<T>> {
         context.queue(self.name)
     }
 }

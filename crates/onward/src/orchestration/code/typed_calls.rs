@@ -1,6 +1,5 @@
 //! Typed updates and queries.
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
@@ -15,7 +14,8 @@ use crate::error::Result;
 use crate::handlers::Failure;
 use crate::orchestration::RecordedHistory;
 
-/// The types of a request and of its reply, which each side writes or reads.
+/// The types of a request and of its reply. Callers write the one and read the other, and the code
+/// does the reverse, so a declaration owns neither.
 type BothWays<Q, A> = PhantomData<fn(Q, A) -> (Q, A)>;
 
 /// The name of an update together with the types of its payload `U` and of its reply `A`. Callers
@@ -55,6 +55,7 @@ type BothWays<Q, A> = PhantomData<fn(Q, A) -> (Q, A)>;
 /// assert_eq!(rest?, 300);
 /// # Ok(()) }
 /// ```
+#[derive(Debug)]
 pub struct UpdateCall<U, A> {
     name: &'static str,
     types: BothWays<U, A>,
@@ -81,6 +82,7 @@ pub struct UpdateCall<U, A> {
 ///     PARCELS.ask(engine, depot, &"sent".to_owned()).await
 /// }
 /// ```
+#[derive(Debug)]
 pub struct Query<Q, A> {
     name: &'static str,
     types: BothWays<Q, A>,
@@ -107,7 +109,7 @@ impl<U: Serialize + Sync, A: DeserializeOwned> UpdateCall<U, A> {
     ///
     /// # Errors
     /// As [`Engine::update`].
-    pub async fn send(self, engine: &Engine, orchestration: TaskId, payload: &U) -> Result<A> {
+    pub async fn send(&self, engine: &Engine, orchestration: TaskId, payload: &U) -> Result<A> {
         engine.update(orchestration, self.name, payload).await
     }
 
@@ -117,7 +119,7 @@ impl<U: Serialize + Sync, A: DeserializeOwned> UpdateCall<U, A> {
     /// # Errors
     /// As [`Engine::update_within`].
     pub async fn send_within(
-        self,
+        &self,
         engine: &Engine,
         orchestration: TaskId,
         payload: &U,
@@ -134,7 +136,7 @@ impl<U: DeserializeOwned, A: Serialize> UpdateCall<U, A> {
     ///
     /// # Errors
     /// An error if `update.` and the name are not a [`Name`](crate::Name).
-    pub fn queue(self, context: &OrchestrationContext) -> Result<UpdateQueue<U, A>> {
+    pub fn queue(&self, context: &OrchestrationContext) -> Result<UpdateQueue<U, A>> {
         context.declared_updates(self.name)
     }
 }
@@ -160,7 +162,7 @@ impl<Q: Serialize + Sync, A: DeserializeOwned> Query<Q, A> {
     ///
     /// # Errors
     /// As [`Engine::query`].
-    pub async fn ask(self, engine: &Engine, orchestration: TaskId, question: &Q) -> Result<A> {
+    pub async fn ask(&self, engine: &Engine, orchestration: TaskId, question: &Q) -> Result<A> {
         engine.query(orchestration, self.name, question).await
     }
 
@@ -168,7 +170,7 @@ impl<Q: Serialize + Sync, A: DeserializeOwned> Query<Q, A> {
     ///
     /// # Errors
     /// As [`Engine::query_history`].
-    pub fn ask_history(self, engine: &Engine, history: &RecordedHistory, question: &Q) -> Result<A> {
+    pub fn ask_history(&self, engine: &Engine, history: &RecordedHistory, question: &Q) -> Result<A> {
         engine.query_history(history, self.name, question)
     }
 }
@@ -176,38 +178,10 @@ impl<Q: Serialize + Sync, A: DeserializeOwned> Query<Q, A> {
 /// Methods for the code of an orchestration.
 impl<Q: DeserializeOwned, A: Serialize> Query<Q, A> {
     /// Registers the function that answers, as [`OrchestrationContext::on_query`] does.
-    pub fn answer<F>(self, context: &OrchestrationContext, answer: F)
+    pub fn answer<F>(&self, context: &OrchestrationContext, answer: F)
     where
         F: Fn(Q) -> std::result::Result<A, Failure> + Send + Sync + 'static,
     {
         context.on_query(self.name, answer);
-    }
-}
-
-impl<U, A> Clone for UpdateCall<U, A> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<U, A> Copy for UpdateCall<U, A> {}
-
-impl<U, A> fmt::Debug for UpdateCall<U, A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("UpdateCall").field(&self.name).finish()
-    }
-}
-
-impl<Q, A> Clone for Query<Q, A> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<Q, A> Copy for Query<Q, A> {}
-
-impl<Q, A> fmt::Debug for Query<Q, A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Query").field(&self.name).finish()
     }
 }

@@ -82,7 +82,7 @@ impl EventText<'_> {
         if until <= self.now {
             return write!(f, "a timer that is due at once, since {until}");
         }
-        write!(f, "a timer of {}, until {until}", Spoken(until - self.now))
+        write!(f, "a timer of {}, until {until}", DurationText(until - self.now))
     }
 }
 
@@ -95,9 +95,9 @@ fn write_signal(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
 }
 
 /// A duration as people write it: its largest unit that is not zero, and the next one.
-struct Spoken(Duration);
+struct DurationText(Duration);
 
-impl fmt::Display for Spoken {
+impl fmt::Display for DurationText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (seconds, milliseconds) = (self.0.as_secs(), u64::from(self.0.subsec_millis()));
         let parts = [
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_time_reads_as_people_write_it() {
-        let spoken = |milliseconds| Spoken(Duration::from_millis(milliseconds)).to_string();
+        let spoken = |milliseconds| DurationText(Duration::from_millis(milliseconds)).to_string();
         assert_eq!(spoken(7 * 86_400_000), "7 d");
         assert_eq!(spoken(5_400_000), "1 h 30 min");
         assert_eq!(spoken(90_250), "1 min 30 s");

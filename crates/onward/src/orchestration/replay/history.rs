@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 /// A history begins with [`Started`](Self::Started). Each arrival from outside (the end of a task,
 /// a timer, a signal, …) is followed by the actions of the code in their order.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[non_exhaustive]
 pub enum HistoryEvent {
     /// The orchestration began, or began again.
     #[n(1)]

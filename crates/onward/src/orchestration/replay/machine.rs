@@ -170,14 +170,14 @@ impl Machine {
         &mut self,
         events: &[HistoryEvent],
     ) -> Result<Vec<Command>, Box<Nondeterminism>> {
-        self.replay_all(events).map_err(|found| found.knowing(events))?;
+        self.replay_all(events).map_err(|found| found.with_beginnings(events))?;
         let commands: Vec<Command> = std::iter::from_fn(|| self.replay_context.pop_command()).collect();
         self.length += commands.len() as u64;
         Ok(commands)
     }
 
     fn replay_checked(&mut self, events: &[HistoryEvent]) -> Result<(), Box<Nondeterminism>> {
-        self.replay_all(events).and_then(|()| self.check_no_more()).map_err(|found| found.knowing(events))
+        self.replay_all(events).and_then(|()| self.check_no_more()).map_err(|found| found.with_beginnings(events))
     }
 
     fn replay_all(&mut self, events: &[HistoryEvent]) -> Result<(), Box<Nondeterminism>> {
@@ -231,7 +231,10 @@ impl Machine {
     /// Feeds events that were not written yet to code that was replayed up to them, and returns its
     /// commands for each. The code runs for a second time, so its log output is suppressed as in a
     /// replay.
-    pub(in crate::orchestration) fn refeed(&mut self, events: &[HistoryEvent]) -> Vec<(HistoryEvent, Vec<Command>)> {
+    pub(in crate::orchestration) fn replay_events(
+        &mut self,
+        events: &[HistoryEvent],
+    ) -> Vec<(HistoryEvent, Vec<Command>)> {
         self.replay_context.replay(Some(Arc::new(events.iter().filter_map(patch).collect())));
         // The commands among the events are left out, because the code issues them again.
         let arrivals = events.iter().filter(|event| !is_command(event));
@@ -265,8 +268,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Returns true if the code has ended although its history continues. The start of a turn gives
-    /// the code nothing, and only a fork may be cut where its code ends.
+    /// Returns true if the code has ended although its history continues. `TurnBegan` does not poll
+    /// the code, and a fork may be cut where the code of its origin ended, so neither counts.
     fn is_over_before(&self, event: &HistoryEvent) -> bool {
         self.outcome.is_some() && !matches!(event, HistoryEvent::Forked { .. } | HistoryEvent::TurnBegan { .. })
     }
@@ -306,6 +309,7 @@ impl Machine {
         commands
     }
 
+    /// Applies an arrival to the context, and polls the code if that may let it continue.
     fn act_on(&mut self, event: &HistoryEvent) {
         match event {
             HistoryEvent::Started { at, seed, .. } => {
@@ -409,7 +413,7 @@ impl Machine {
     ///
     /// Code with signals for which it was not polled can continue: the message behind them polls
     /// it.
-    pub(in crate::orchestration) fn notice_if_stuck(&mut self) {
+    pub(in crate::orchestration) fn stop_if_stuck(&mut self) {
         let can_continue = self.has_unpolled || self.replay_context.awaits_anything();
         if self.has_started && self.outcome.is_none() && !can_continue {
             let text = "the code awaits something that no orchestration can wait for; use the timers, steps and events of its context";
@@ -668,7 +672,7 @@ mod tests {
         });
         let mut machine = machine(&foreign);
         machine.feed(&STARTED);
-        machine.notice_if_stuck();
+        machine.stop_if_stuck();
         assert!(matches!(machine.outcome(), Some(CodeOutcome::Stuck(_))), "{:?}", machine.outcome());
     }
 
@@ -688,7 +692,7 @@ mod tests {
         let carried = HistoryEvent::SignalCarried { name: name.clone(), payload: b"1".to_vec().into() };
         let mut machine = machine(&counting);
         machine.replay(&[STARTED, carried]).unwrap();
-        machine.notice_if_stuck();
+        machine.stop_if_stuck();
         assert!(machine.outcome().is_none(), "{:?}", machine.outcome());
         machine.feed(&HistoryEvent::SignalReceived { name, payload: b"2".to_vec().into() });
         assert!(matches!(machine.outcome(), Some(CodeOutcome::Completed(None))), "{:?}", machine.outcome());

@@ -80,7 +80,7 @@ impl fmt::Display for Nondeterminism {
 
 impl Nondeterminism {
     /// Adds the events of the history that began the operations of the difference.
-    pub(super) fn knowing(mut self: Box<Self>, history: &[HistoryEvent]) -> Box<Self> {
+    pub(super) fn with_beginnings(mut self: Box<Self>, history: &[HistoryEvent]) -> Box<Self> {
         self.begun = [&self.expected, &self.found].map(|event| begun(event.as_ref()?, history).cloned());
         self
     }

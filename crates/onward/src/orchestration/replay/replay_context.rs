@@ -135,7 +135,7 @@ pub(in crate::orchestration) struct PublishedState {
     pub(in crate::orchestration) values: Vec<(String, Option<Bytes>)>,
 }
 
-/// A function that answers a query. Its name is known.
+/// A function that answers the queries of one name.
 pub(super) type QueryFunction = Arc<dyn Fn(&[u8]) -> Result<Bytes, Failure> + Send + Sync>;
 
 /// A step that the code has started.
@@ -168,7 +168,8 @@ struct State {
     replies: u64,
     /// The patches of the history that is replayed; `None` outside of a replay.
     replayed_patches: Option<Arc<HashSet<String>>>,
-    /// The patches that the code is without. It stays without them.
+    /// The patches whose branch the code has not taken in the replay. It does not take them later
+    /// either.
     refused_patches: HashSet<String>,
     /// Running steps that the code has dropped.
     abandoned_steps: Vec<u64>,
@@ -298,7 +299,7 @@ impl ReplayContext {
     }
 
     /// Returns true if the code takes the branch of a patch: always, except for a history from
-    /// before the patch. The result never changes, however often the code asks.
+    /// before the patch. The result is the same for every call with this patch.
     pub(in crate::orchestration) fn is_patched(&self, patch: &str) -> bool {
         let mut state = self.state();
         // In a replay the history decides. After it the code stays on the branch that it has taken.
@@ -336,7 +337,7 @@ impl ReplayContext {
         Ok(())
     }
 
-    /// Keeps the reply to an update, in the place of the oldest one.
+    /// Keeps the reply to an update. Once all places are taken it replaces the oldest reply.
     pub(in crate::orchestration) fn reply(&self, key: impl FnOnce(u64) -> String, reply: Bytes) {
         let mut state = self.state();
         // A closed context drops the code. An open update that is dropped with it is not refused.
@@ -502,7 +503,7 @@ impl ReplayContext {
         self.state().engine_tags = 1;
     }
 
-    /// Submits every task again that is still awaited, in the original order.
+    /// Submits the tasks again that the code still awaits, in the original order.
     pub(super) fn submit_again(&self) {
         let mut state = self.state();
         let submitted = state.submitted.take().unwrap_or_default();

@@ -54,7 +54,7 @@ impl TurnRun<'_> {
         }
         (self.instance, self.pending) = load(self.run, &task).await?;
         let inherited = self.pending.events.len();
-        for (event, commands) in self.instance.machine.refeed(events.get(inherited..).unwrap_or_default()) {
+        for (event, commands) in self.instance.machine.replay_events(events.get(inherited..).unwrap_or_default()) {
             self.pending.add(event, commands);
         }
         // The code is given the same arrivals and must issue the same commands.

@@ -131,9 +131,7 @@ fn choose<'a>(codes: &'a CodeTable, kind: &Name, history: &[HistoryEvent]) -> Re
     let versions = codes.get(kind).ok_or_else(|| missing(None))?;
     match version_of(history) {
         None => versions.newest().ok_or_else(|| missing(None)),
-        Some(version) => {
-            versions.going_on_with(version).map(|code| (version, code)).ok_or_else(|| missing(Some(version)))
-        }
+        Some(version) => versions.code_for(version).map(|code| (version, code)).ok_or_else(|| missing(Some(version))),
     }
 }
 
@@ -205,7 +203,7 @@ impl Instance {
         }
         instance.bytes = history.bytes;
         instance.machine.replay(&history.events).map_err(ReplayError::Nondeterminism)?;
-        instance.machine.notice_if_stuck();
+        instance.machine.stop_if_stuck();
         match instance.machine.outcome().and_then(CodeOutcome::fault) {
             Some(fault) => Err(ReplayError::Stuck(fault)),
             None => Ok(instance),

@@ -72,7 +72,7 @@ fn feed_report(
     if instance.machine.accepts(&event) {
         feed(instance, event);
     }
-    instance.machine.notice_if_stuck();
+    instance.machine.stop_if_stuck();
     if !instance.machine.replay_context().take_steps().is_empty() {
         return None;
     }

@@ -2,8 +2,8 @@
 //!
 //! A worker that ends a task of an orchestration or a run in the instance cache feeds the end to it
 //! at once. The end and the turn are then one write ([`Write::EndWithTurn`]). If the store writes
-//! the end alone, the instance in memory has seen what did not happen: it is dropped, and the next
-//! turn replays the history.
+//! the end alone, the instance in memory has processed an event that its history does not have: it
+//! is dropped, and the next turn replays the history.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -108,12 +108,14 @@ impl Drop for PlannedTurn {
     }
 }
 
-/// Runs something that may drop the code: its destructors are user code and may panic.
+/// Calls a function that may drop the code of an orchestration, and catches its panic: destructors
+/// are user code.
 pub(super) fn drop_code(drops: impl FnOnce()) {
     let _ = catch_unwind(AssertUnwindSafe(drops));
 }
 
-/// Returns an end as the store is given it; `None` for an end after which no turn can be planned.
+/// Returns an end in the form that the store takes; `None` for an end after which no turn can be
+/// planned.
 fn stored(end: &EngineEnd) -> Option<AttemptEnd> {
     match end {
         EngineEnd::Complete(result) => Some(AttemptEnd::Complete { result: result.clone() }),

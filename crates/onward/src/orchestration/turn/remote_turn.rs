@@ -34,14 +34,15 @@ struct Loaded {
     bytes: u64,
     open: OpenOperations,
     arrivals: Vec<Arrival>,
-    /// The last message that no arrival stands for, if there is no arrival.
+    /// The number of the last message, if no message gave an arrival: such messages are consumed
+    /// without a turn of the code. Zero otherwise.
     consumed: u64,
 }
 
 /// A turn that is not written.
 pub(super) struct RemoteAbort {
     pub(super) abort: TurnAbort,
-    /// The fate of the reply, if the code has replied.
+    /// The report about the reply, if the code has replied.
     pub(super) report: Option<EndReport>,
 }
 
@@ -51,7 +52,7 @@ impl From<TurnAbort> for RemoteAbort {
     }
 }
 
-/// Runs a turn. The slot is held until the reply is there.
+/// Runs a turn. The slot is held until the code has replied.
 pub(super) async fn run_remote_turn(
     run: &Arc<Run>,
     task: ClaimedTask,
@@ -199,8 +200,7 @@ fn last_time(history: &[HistoryEvent]) -> Timestamp {
     times.map_or(Timestamp::MIN, Timestamp::from_microseconds)
 }
 
-/// Returns the events that the code has not read. If there is none, it also returns the number of
-/// the last message, which the code does not wait for.
+/// Returns the events that the code has not read, and [`Loaded::consumed`].
 fn arrivals(
     history: &[HistoryEvent],
     open: &OpenOperations,
@@ -217,7 +217,8 @@ fn arrivals(
         if open.accepts(&event) {
             arrivals.push((event, Some(message.number)));
         } else {
-            // The end of a task that was cancelled, or of an earlier generation.
+            // The end of a task that was cancelled, or of an earlier generation. It is consumed
+            // together with the arrival before it.
             *arrivals.last_mut().map_or(&mut before, |(_, last)| last) = Some(message.number);
         }
     }

@@ -17,11 +17,12 @@ use super::pending_turn::{PendingTurn, carried_event_of, event_of};
 use super::remote_turn::{RemoteAbort, run_remote_turn};
 use super::steps::{EndedStep, Steps};
 use super::telemetry::{TurnOutcome, TurnTelemetry};
+use crate::bounds;
 use crate::engine::{Run, Settings};
 use crate::orchestration::remote_code::RemoteCode;
 use crate::orchestration::replay::{CodeOutcome, CompatibilityFlags, HistoryEvent, encode};
+use crate::store_backoff::StoreBackoff;
 use crate::workflow::{RUN_KIND_PREFIX, run_workflow_turn};
-use crate::{bounds, timer};
 
 /// The reason why a turn ends without a complete write.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ pub(crate) enum TurnAbort {
     Fail(String),
 }
 
-/// Runs a turn, whatever its outcome.
+/// Runs a turn, handles its failure, and records its outcome in the metrics.
 pub(super) async fn run_turn(run: &Arc<Run>, task: ClaimedTask, slot: TurnSlot) {
     let (lease, began) = (task.lease, run.inner.clock.steady());
     let telemetry = run.inner.telemetry.orchestrations.kind(&task.kind);
@@ -70,7 +71,7 @@ pub(super) async fn run_turn(run: &Arc<Run>, task: ClaimedTask, slot: TurnSlot) 
     telemetry.turned(outcome, run.inner.clock.steady().saturating_sub(began));
 }
 
-/// Runs a turn in another process, whatever its outcome, and reports its fate there.
+/// Runs a turn in another process, and reports to it whether its reply was written.
 async fn run_remote(run: &Arc<Run>, task: ClaimedTask, slot: TurnSlot, code: &dyn RemoteCode) -> TurnOutcome {
     let (lease, length) = (task.lease, task.instance.as_ref().map_or(0, |instance| instance.length));
     match run_remote_turn(run, task, slot, code).await {
@@ -90,7 +91,7 @@ pub(super) async fn release(run: &Run, lease: Lease) {
     apply_with_retries(run, Write::Release { lease, after: Duration::ZERO }).await;
 }
 
-/// Decides about an orchestration whose turn was aborted, and writes that.
+/// Releases or ends an orchestration whose turn was aborted, as the reason requires.
 async fn abandon_turn(run: &Run, lease: Lease, (abort, length): (TurnAbort, u64)) -> TurnOutcome {
     let task = lease.task.0;
     let (write, outcome) = match abort {
@@ -337,7 +338,7 @@ impl<'a> TurnRun<'a> {
 
     /// Writes the end of the turn. Returns `None` if the code is to decide again.
     async fn close(&mut self) -> Result<Option<ClosedTurn>, TurnAbort> {
-        self.instance.machine.notice_if_stuck();
+        self.instance.machine.stop_if_stuck();
         let next = after_turn(&self.instance)?;
         let outcome = TurnOutcome::of(&next);
         let ends = self.instance.machine.outcome().is_some_and(CodeOutcome::is_end);
@@ -507,7 +508,7 @@ pub(super) async fn load(run: &Run, task: &ClaimedTask) -> Result<(Box<Instance>
 /// Applies a write, however often the store fails: no other engine can do it as long as the lease
 /// holds. Returns `None` when the run is over.
 async fn apply_with_retries(run: &Run, write: Write) -> Option<Outcome> {
-    let mut pause = bounds::STORE_RETRY_FIRST;
+    let mut backoff = StoreBackoff::default();
     loop {
         match try_apply(run, &write).await? {
             Ok(outcome) => return Some(outcome),
@@ -515,12 +516,10 @@ async fn apply_with_retries(run: &Run, write: Write) -> Option<Outcome> {
                 tracing::warn!(%error, "the turn of an orchestration could not be written; retrying after a pause")
             }
         }
-        let clock = &*run.inner.clock;
         tokio::select! {
-            () = timer::reached(clock, clock.steady().saturating_add(pause)) => {}
+            () = backoff.wait(&*run.inner.clock) => {}
             () = run.instances.abort.cancelled() => return None,
         }
-        pause = pause.saturating_mul(2).min(bounds::STORE_RETRY_LONGEST);
     }
 }
 

@@ -32,7 +32,7 @@ impl TurnOutcome {
         Self::Lost,
     ];
 
-    /// Returns the outcome of a turn that is followed by this.
+    /// Returns the outcome of a turn with this continuation.
     pub(crate) fn of(next: &AfterTurn) -> Self {
         match next {
             AfterTurn::Continue | AfterTurn::Park { .. } => Self::Parked,

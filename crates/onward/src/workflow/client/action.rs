@@ -29,7 +29,7 @@ pub enum RunAction {
         /// The step.
         step: String,
     },
-    /// Takes a bad step, or an undo that failed, as mended by hand.
+    /// Marks a bad step, or an undo that failed, as completed by hand.
     Resolve {
         /// The step.
         step: String,
@@ -67,7 +67,7 @@ struct ActionMessage {
     reason: Option<String>,
 }
 
-/// Reads the action of a message; `None` if it is none that this version knows.
+/// Decodes the action of a message; `None` if this version does not know it.
 pub(crate) fn decode_action(payload: &[u8]) -> Option<run::Action> {
     let message: ActionMessage = serde_json::from_slice(payload).ok()?;
     Some(run::Action { kind: kind(message.action), actor: message.actor, reason: message.reason })

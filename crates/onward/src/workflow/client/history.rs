@@ -23,7 +23,7 @@ pub struct RunHistoryEntry {
     /// The step that it concerns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
-    /// The new state, the error or what else there is to know.
+    /// The new state, the error, or another detail of the event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// The author of an action.
@@ -89,7 +89,7 @@ fn entry(number: u64, at: Timestamp, event: RunEvent, template: &Template) -> Ru
     }
 }
 
-/// Returns what an event says beyond its name and its step.
+/// Returns the detail of an event: what its name and its step do not contain.
 fn detail(event: RunEvent, template: &Template) -> Option<String> {
     match event {
         RunEvent::TaskEnded { task, state, error, .. } => {

@@ -21,7 +21,7 @@ use crate::workflow::run::{Fork, RunLimits, plan_fork};
 use crate::workflow::template::{Identity, KeepFor, Template, TemplateFile, TemplateHash};
 use crate::workflow::turn::{RunPayload, in_environment, reference, run_kind};
 
-/// The time for which a key is kept that is kept for ever: some 290 000 years.
+/// The time for which a permanent key is kept: some 290 000 years.
 const FOREVER: Duration = Duration::from_secs(i64::MAX.unsigned_abs() / 1_000_000);
 
 /// Workflows: graphs of steps that a template describes ([`workflow`](crate::workflow)).
@@ -122,7 +122,7 @@ pub(super) enum Selected {
     OfFork,
 }
 
-/// The source of the unique key of a run.
+/// The source of a run's unique key.
 #[derive(Debug)]
 enum KeySource {
     /// The template.

@@ -18,7 +18,7 @@ pub struct RunView {
     pub workflow: String,
     /// The phase.
     pub phase: Phase,
-    /// True if the run is paused: what arrives takes effect when it is resumed.
+    /// True if the run is paused: messages take effect when it is resumed.
     pub is_paused: bool,
     /// The failure of the run itself, or after a bad end the reason for it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -3,7 +3,7 @@
 use super::bounds::{EXPRESSION_OPERATIONS, TEXT_PER_OPERATION, TURN_OPERATIONS};
 use super::error::FailureCause;
 
-/// The operations that the evaluations of one turn have left. Each evaluation takes from it.
+/// The number of operations that remain for the evaluations of one turn. Each evaluation uses some.
 #[derive(Debug)]
 pub struct Budget {
     left: u64,
@@ -30,7 +30,7 @@ impl Default for Budget {
     }
 }
 
-/// The operations that one evaluation has left.
+/// The number of operations that remain for one evaluation.
 pub(super) struct Meter<'a> {
     budget: &'a mut Budget,
     left: u64,
@@ -38,7 +38,7 @@ pub(super) struct Meter<'a> {
     bound: FailureCause,
 }
 
-/// An evaluation has no operations left.
+/// The error of an evaluation without operations left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Exhausted;
 
@@ -53,7 +53,7 @@ impl<'a> Meter<'a> {
         Self { left: budget.left.min(EXPRESSION_OPERATIONS), bound, budget }
     }
 
-    /// Takes a number of operations.
+    /// Uses a number of operations.
     pub(super) fn charge(&mut self, operations: u64) -> Result<(), Exhausted> {
         let taken = operations.min(self.left);
         self.left -= taken;
@@ -61,12 +61,12 @@ impl<'a> Meter<'a> {
         if taken == operations { Ok(()) } else { Err(Exhausted) }
     }
 
-    /// Takes the operations of reading or making a text, or of as many elements.
+    /// Uses the operations for reading or building a text, or as many elements.
     pub(super) fn charge_text(&mut self, bytes: usize) -> Result<(), Exhausted> {
         self.charge(count(bytes / TEXT_PER_OPERATION))
     }
 
-    /// Takes an operation for each of some elements.
+    /// Uses an operation for each of some elements.
     pub(super) fn charge_elements(&mut self, elements: usize) -> Result<(), Exhausted> {
         self.charge(count(elements))
     }
@@ -76,7 +76,7 @@ impl<'a> Meter<'a> {
         usize::try_from(self.left).unwrap_or(usize::MAX).saturating_mul(TEXT_PER_OPERATION)
     }
 
-    /// Returns which operations are used up once [`charge`](Self::charge) has failed.
+    /// Returns the bound that was reached, after [`charge`](Self::charge) has failed.
     pub(super) fn bound(&self) -> FailureCause {
         self.bound
     }

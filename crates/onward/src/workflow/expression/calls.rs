@@ -1,4 +1,4 @@
-//! Evaluation of functions that stand before their arguments.
+//! Evaluation of functions.
 
 use super::conversions::convert;
 use super::evaluate::{Evaluated, Evaluator, Fault};
@@ -8,8 +8,8 @@ use super::span::Span;
 use super::syntax::Node;
 use super::value::Value;
 
-/// The bytes of JSON that cost an operation to read. They hold elements too, so they are fewer than
-/// those of a mere text.
+/// The bytes of JSON whose reading costs one operation. Elements have to be built, so they are
+/// fewer than the bytes of a plain text.
 const BYTES_PER_READ_ELEMENT: usize = 16;
 
 impl Evaluator<'_> {

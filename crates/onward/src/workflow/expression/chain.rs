@@ -1,4 +1,4 @@
-//! Evaluation of what is read of a value: fields, elements, methods.
+//! Evaluation of accesses to a value: fields, elements, methods.
 
 use super::bounds::FIELDS_NAMED;
 use super::evaluate::{Evaluated, Evaluator, Fault};
@@ -76,8 +76,8 @@ impl Evaluator<'_> {
     }
 }
 
-/// Returns the number of an index. A double without a fraction is one, since JSON has 1 or 1.0 at
-/// whim.
+/// Returns the number of an index. A double without a fraction is an index too, because JSON
+/// writers produce both 1 and 1.0.
 fn position(index: &Value) -> Option<i128> {
     match index {
         Value::Double(number) if number.fract() == 0.0 => truncate_to_int(*number).map(i128::from),

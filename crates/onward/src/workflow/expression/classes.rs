@@ -32,7 +32,7 @@ impl Found<'_> {
         self.places.push((class.span, written_out(class).into()));
     }
 
-    /// Adds the end of a word, which is one of ASCII as the classes are.
+    /// Adds a word boundary of ASCII words, as the classes are of ASCII.
     fn boundary(&mut self, span: ast::Span) {
         let boundary = &self.source[span.start.offset..span.end.offset];
         self.places.push((span, format!("(?-u:{boundary})").into()));

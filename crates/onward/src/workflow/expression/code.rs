@@ -71,7 +71,7 @@ pub(super) fn check_result(value: &Value, span: Range<usize>) -> Result<(), Unfi
     Err(Unfinished::failed(Span::new(span.start, span.end), FailureCause::Result, message))
 }
 
-/// Returns whether a value is small whatever it holds.
+/// Returns true if a value is small regardless of its content.
 fn is_small(value: &Value) -> bool {
     match value {
         Value::List(_) | Value::Map(_) => false,

@@ -6,7 +6,7 @@ use super::budget::{Exhausted, Meter};
 use super::number;
 use super::value::{Map, Value};
 
-/// Returns whether two values are equal: numbers by value, all else by type and value.
+/// Returns true if two values are equal: numbers by value, other values by type and value.
 pub(super) fn equal(left: &Value, right: &Value, meter: &mut Meter<'_>) -> Result<bool, Exhausted> {
     meter.charge(1)?;
     match (left, right) {
@@ -39,7 +39,7 @@ fn equal_maps(left: &Map, right: &Map, meter: &mut Meter<'_>) -> Result<bool, Ex
     Ok(true)
 }
 
-/// Compares two values that have an order. Returns nothing if they have none.
+/// Compares two values that have an order. Returns `None` if they have none.
 pub(super) fn order(left: &Value, right: &Value) -> Option<Ordering> {
     match (left, right) {
         (Value::Bool(left), Value::Bool(right)) => Some(left.cmp(right)),

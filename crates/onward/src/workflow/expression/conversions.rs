@@ -53,7 +53,7 @@ fn to_double(value: &Value) -> Result<Value, String> {
         return Ok(Value::Double(double));
     }
     let Value::Text(text) = value else { return Err(refused("double", value, "a number or a text")) };
-    // The parser of the standard library reads `inf` and `nan` too, which are no numbers here.
+    // The parser of the standard library also reads `inf` and `nan`, which are not numbers here.
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
     let read = if is_number { text.parse().ok() } else { None };
     let double: f64 = read.ok_or_else(|| format!("{} is not a number", Described(value)))?;

@@ -40,7 +40,7 @@ pub fn parse_duration(text: &str) -> Result<SignedDuration, String> {
     from_nanoseconds(sign * nanoseconds).ok_or_else(wrong)
 }
 
-/// Reads one number with its unit, and returns its nanoseconds and what stands behind it.
+/// Reads one number with its unit, and returns its nanoseconds and the rest of the text.
 fn read_part(text: &str) -> Option<(i128, &str)> {
     let (whole, rest) = read_digits(text)?;
     let (fraction, rest) = match rest.strip_prefix('.') {

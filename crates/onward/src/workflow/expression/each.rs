@@ -7,13 +7,14 @@ use super::span::Span;
 use super::syntax::Node;
 use super::value::Value;
 
-/// The elements that a macro goes through.
+/// The elements over which a macro iterates.
 type Items<'a> = Box<dyn Iterator<Item = Value> + 'a>;
 
 impl Evaluator<'_> {
     /// Evaluates a macro. The elements of a map are its keys, as in CEL.
     pub(super) fn each(&mut self, each: Macro, value: &Value, body: &Node, span: Span) -> Evaluated {
-        // Read one by one: a copy would cost more than an evaluation pays for if it ends early.
+        // The elements are read one by one: a copy would cost more than an evaluation that ends
+        // early pays for.
         let items: Items<'_> = match value {
             Value::List(items) => Box::new(items.iter().cloned()),
             Value::Map(map) => Box::new(map.keys().cloned().map(Value::Text)),

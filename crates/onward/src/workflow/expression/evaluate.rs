@@ -182,7 +182,7 @@ impl<'a> Evaluator<'a> {
         self.made(Value::Map(made.into_iter().collect::<Map>()), span)
     }
 
-    /// Evaluates parts that are all needed.
+    /// Evaluates parts that are all required.
     pub(super) fn values(&mut self, nodes: &[Node]) -> Result<Vec<Value>, Unfinished> {
         let mut values = Vec::with_capacity(nodes.len());
         let mut pending = Pending::default();
@@ -193,7 +193,7 @@ impl<'a> Evaluator<'a> {
         Ok(values)
     }
 
-    /// Returns a list or a map that was made, unless it nests too deep.
+    /// Returns a new list or map, unless it nests too deep.
     pub(super) fn made(&self, value: Value, span: Span) -> Evaluated {
         if value.depth() <= super::bounds::VALUE_DEPTH {
             return Ok(value);

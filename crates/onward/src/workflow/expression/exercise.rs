@@ -1,4 +1,4 @@
-//! An entry for fuzzers: what holds for every text.
+//! An entry for fuzzers: it checks properties that hold for every text.
 
 use std::ops::Range;
 

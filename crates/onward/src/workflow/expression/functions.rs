@@ -1,8 +1,8 @@
-//! The names of functions, methods and macros, and how many arguments they take.
+//! The names of functions, methods and macros, and their numbers of arguments.
 
 use std::ops::RangeInclusive;
 
-/// A function that stands before its arguments, as in `size(x)`.
+/// A function that is written before its arguments, as in `size(x)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Function {
     Size,
@@ -17,7 +17,7 @@ pub(super) enum Function {
     Duration,
 }
 
-/// A function that stands behind its first argument, as in `x.size()`.
+/// A function that is written after its first argument, as in `x.size()`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Method {
     Size,
@@ -84,7 +84,7 @@ const MACROS: [(&str, Macro); 5] = [
 ];
 
 impl Function {
-    /// Returns the function of a name, and how many arguments it takes.
+    /// Returns the function of a name, and the range of its number of arguments.
     pub(super) fn named(name: &str) -> Option<(Self, RangeInclusive<usize>)> {
         named(&FUNCTIONS, name)
     }
@@ -96,7 +96,7 @@ impl Function {
 }
 
 impl Method {
-    /// Returns the method of a name, and how many arguments it takes.
+    /// Returns the method of a name, and the range of its number of arguments.
     pub(super) fn named(name: &str) -> Option<(Self, RangeInclusive<usize>)> {
         named(&METHODS, name)
     }

@@ -140,14 +140,14 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 }
 
-/// Writes a value as JSON, if that takes at most a number of bytes.
+/// Writes a value as JSON, or returns `None` if that takes more than `most` bytes.
 pub(super) fn write_within(value: &Value, most: usize) -> Option<String> {
     let mut writer = Bounded { bytes: Vec::new(), keep: true, left: most };
     serde_json::to_writer(&mut writer, value).ok()?;
     String::from_utf8(writer.bytes).ok()
 }
 
-/// Returns the bytes of a value as JSON, if there are at most a number of them.
+/// Returns the size of a value as JSON, or `None` if it is more than `most` bytes.
 pub(super) fn length_within(value: &Value, most: usize) -> Option<usize> {
     let mut writer = Bounded { bytes: Vec::new(), keep: false, left: most };
     serde_json::to_writer(&mut writer, value).ok()?;

@@ -1,4 +1,4 @@
-//! Evaluation of functions that stand behind their first argument.
+//! Evaluation of methods.
 
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ impl Evaluator<'_> {
         self.meter.charge_elements(items.len())?;
         let texts: Option<Vec<&str>> = items.iter().map(Value::as_text).collect();
         let texts = texts.ok_or_else(|| "`join` takes a list of texts; make them by x.map(y, string(y))".to_owned())?;
-        // The texts may be one text many times, so what is made is paid for before it is.
+        // The list may contain one text many times, so the result is paid for before it is built.
         let bytes = texts.iter().map(|text| text.len().saturating_add(separator.len()));
         self.meter.charge_text(bytes.fold(0, usize::saturating_add))?;
         Ok(Value::from(texts.join(separator)))

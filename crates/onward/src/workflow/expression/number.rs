@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::syntax::Operator;
 use super::value::Value;
 
-/// Compares two numbers by value, whatever their types. Returns nothing if one is no number.
+/// Compares two numbers by value, regardless of their types. Returns `None` if one is not a number.
 pub(super) fn compare(left: &Value, right: &Value) -> Option<Ordering> {
     match (left, right) {
         (Value::Double(left), Value::Double(right)) => left.partial_cmp(right),
@@ -83,7 +83,7 @@ fn uints(operator: Operator, left: u64, right: u64) -> Option<u64> {
     }
 }
 
-/// Computes two numbers of which one is a double. Returns nothing if the result is not finite.
+/// Computes two numbers of which one is a double. Returns `None` if the result is not finite.
 fn compute_doubles(operator: Operator, left: &Value, right: &Value) -> Result<Option<Value>, String> {
     let mixed = matches!(left, Value::Double(_)) || matches!(right, Value::Double(_));
     let (Some(first), Some(second), true) = (as_double(left), as_double(right), mixed) else {
@@ -147,7 +147,8 @@ pub(super) fn truncate_to_uint(double: f64) -> Option<u64> {
     (0.0..ABOVE).contains(&double.trunc()).then_some(double as u64)
 }
 
-/// Returns a double as a text: as in JSON, and without `.0`, since JSON has 100 or 100.0 at whim.
+/// Returns a double as a text: as in JSON, and without `.0`, because JSON writers produce both 100
+/// and 100.0.
 pub(super) fn double_text(double: f64) -> String {
     let text = serde_json::Number::from_f64(double).map_or_else(|| double.to_string(), |number| number.to_string());
     match text.strip_suffix(".0") {

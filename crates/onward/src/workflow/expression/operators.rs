@@ -14,8 +14,8 @@ use super::timestamp::in_range;
 use super::value::Value;
 
 impl Evaluator<'_> {
-    /// Evaluates `&&` or `||`. One operand that decides is enough, whatever becomes of the others:
-    /// `false && error` is false either way round.
+    /// Evaluates `&&` or `||`. One operand that decides is enough, even if another one fails:
+    /// `false && error` and `error && false` are both false.
     pub(super) fn junction(&mut self, operands: &[Node], what: &str, decisive: bool) -> Evaluated {
         let mut pending = Pending::default();
         for operand in operands {
@@ -123,7 +123,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Evaluates two parts that are both needed.
+    /// Evaluates two operands that are both needed.
     fn pair(&mut self, left: &Node, right: &Node) -> Result<(Value, Value), super::error::Unfinished> {
         let mut pending = Pending::default();
         let left = pending.take(self.value(left))?;
@@ -133,7 +133,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Computes moments and durations. Returns nothing if the sides are others.
+/// Computes moments and durations. Returns `None` for operands of other types.
 fn computed_time(operator: Operator, left: &Value, right: &Value) -> Option<Result<Value, String>> {
     let made = match (operator, left, right) {
         (Operator::Add, Value::Timestamp(moment), Value::Duration(duration))

@@ -1,4 +1,4 @@
-//! Parsing of operators. What stands between them is in [`primary`](super::primary).
+//! Parsing of operators. [`primary`](super::primary) parses their operands.
 //!
 //! The parser calls itself, and counts how deep: a source cannot overflow the stack.
 
@@ -75,8 +75,8 @@ impl<'a> Parser<'a> {
         Ok(Node { kind: Kind::Choice(cases, Box::new(condition)), span: start.to(self.end) })
     }
 
-    /// Parses operators between values. What waits for an operator that binds tighter is on a stack
-    /// of its own, so that a level of an expression takes few calls.
+    /// Parses operators between values. Operators that wait for one of higher precedence are on an
+    /// explicit stack, so that a level of an expression takes few calls.
     fn operation(&mut self) -> Parsed<Node> {
         let mut operands = vec![self.unary()?];
         let mut waiting: Vec<Infix> = Vec::new();
@@ -98,7 +98,7 @@ impl<'a> Parser<'a> {
         operands.pop().ok_or_else(|| self.unexpected("a value"))
     }
 
-    /// Returns the operator that the token is.
+    /// Returns the token as an operator, if it is one.
     fn infix(&self) -> Option<Infix> {
         let (Token::Sign(sign) | Token::Name(sign)) = &self.token else { return None };
         Infix::named(sign)
@@ -129,7 +129,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Takes the token if it is a sign, and returns whether it is.
+    /// Consumes the token if it is a sign, and returns true if it was.
     pub(super) fn take(&mut self, sign: &'static str) -> Parsed<bool> {
         let found = self.token == Token::Sign(sign);
         if found {
@@ -138,7 +138,7 @@ impl<'a> Parser<'a> {
         Ok(found)
     }
 
-    /// Takes a sign that has to be there.
+    /// Consumes a sign that must be there.
     pub(super) fn expect(&mut self, sign: &'static str) -> Parsed<()> {
         if self.take(sign)? { Ok(()) } else { Err(self.unexpected(&format!("`{sign}`"))) }
     }
@@ -216,7 +216,7 @@ fn extended<T>(mut list: Vec<T>, last: T) -> Vec<T> {
     list
 }
 
-/// Returns the value of a number. One that no int can hold is a uint, as in JSON.
+/// Returns the value of a number. A number that no int can hold is a uint, as in JSON.
 pub(super) fn positive(number: Number) -> Value {
     match number {
         Number::Whole(number) => Value::from(number),
@@ -225,7 +225,7 @@ pub(super) fn positive(number: Number) -> Value {
     }
 }
 
-/// Returns the value of a number behind a `-`. The lowest int has no positive one.
+/// Returns the value of a number after a `-`. The lowest int has no positive counterpart.
 fn negative(number: Number) -> Result<Value, &'static str> {
     match number {
         Number::Whole(number) => {

@@ -51,7 +51,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// Returns whether a key can stand behind a dot.
+/// Returns true if a key can be written after a dot.
 fn is_name(key: &str) -> bool {
     !key.starts_with(|first: char| first.is_ascii_digit())
         && !key.is_empty()

@@ -20,7 +20,7 @@ impl Pending {
         self.needed.insert(needed);
     }
 
-    /// Takes a part of which all others need the value too: a failure ends the evaluation.
+    /// Records a part whose value is required: its failure ends the evaluation.
     pub(super) fn take<T>(&mut self, part: Result<T, Unfinished>) -> Result<Option<T>, Unfinished> {
         match part {
             Ok(value) => Ok(Some(value)),
@@ -32,7 +32,7 @@ impl Pending {
         }
     }
 
-    /// Takes a part whose failure matters only if no other part decides. A bound that is reached
+    /// Records a part whose failure matters only if no other part decides. A bound that is reached
     /// ends the evaluation.
     pub(super) fn put_off<T>(&mut self, part: Result<T, Unfinished>) -> Result<Option<T>, Unfinished> {
         match part {
@@ -44,7 +44,7 @@ impl Pending {
         }
     }
 
-    /// Ends with what is still needed, or the first failure.
+    /// Returns the needs that remain, or the first failure.
     pub(super) fn end(mut self) -> Result<(), Unfinished> {
         match self.needs() {
             Some(needs) => Err(needs),

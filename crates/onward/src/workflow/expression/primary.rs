@@ -1,4 +1,4 @@
-//! Parsing of values, and of what is read of them.
+//! Parsing of values, and of the accesses to them.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use super::tokens::Token;
 use super::value::Value;
 use crate::workflow::nearest::{did_you_mean, nearest};
 
-/// Names that are no names of variables.
+/// Names that cannot be names of variables.
 const RESERVED: [&str; 8] = ["true", "false", "null", "in", "input", "vars", "run", "steps"];
 
 /// The error of `steps` alone.
 const WITHOUT_STEP: &str = "`steps` needs the name of one step behind it, as in steps.build.result";
 
 impl<'a> Parser<'a> {
-    /// Parses a value with what is read of it.
+    /// Parses a value and the accesses to it.
     pub(super) fn primary(&mut self) -> Parsed<Node> {
         let base = self.atom()?;
         self.links(base)
@@ -186,7 +186,7 @@ impl<'a> Parser<'a> {
         Ok(Node { kind, span })
     }
 
-    /// Takes the name behind a `.`. Every word is one there.
+    /// Reads the name after a `.`. Every word is allowed there.
     fn field_name(&mut self) -> Parsed<(&'a str, Span)> {
         let (Token::Name(name), span) = (&self.token, self.span) else {
             return Err(self.unexpected("a name behind `.`"));
@@ -196,7 +196,7 @@ impl<'a> Parser<'a> {
         Ok((name, span))
     }
 
-    /// Parses all that is read of a value.
+    /// Parses all accesses to a value.
     pub(super) fn links(&mut self, base: Node) -> Parsed<Node> {
         let mut links = Vec::new();
         loop {
@@ -219,7 +219,7 @@ impl<'a> Parser<'a> {
         Ok(Node { kind: Kind::Chain(Box::new(base), links), span })
     }
 
-    /// Parses a field or a call, behind its `.`.
+    /// Parses a field or a call, after its `.`.
     fn named_link(&mut self, base: &Node, is_first: bool) -> Parsed<LinkKind> {
         let (name, span) = self.field_name()?;
         match Macro::named(name) {
@@ -243,7 +243,7 @@ impl<'a> Parser<'a> {
         Ok(LinkKind::Field(field))
     }
 
-    /// Parses the call of a function, behind its name.
+    /// Parses the call of a function, after its name.
     fn call(&mut self, name: &str, span: Span) -> Parsed<Node> {
         self.expect("(")?;
         if name == HAS {
@@ -275,7 +275,7 @@ impl<'a> Parser<'a> {
         Ok(Node { kind, span: span.to(self.end) })
     }
 
-    /// Parses the call of a method, behind its `(`.
+    /// Parses the call of a method, after its `(`.
     fn method(&mut self, name: &str, span: Span) -> Parsed<LinkKind> {
         let (method, takes) = Method::named(name).ok_or_else(|| unknown_method(name, span))?;
         let arguments = self.arguments(")")?;
@@ -288,14 +288,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Checks a pattern that is written down, so that a wrong one is found early.
+    /// Checks a literal pattern, so that an invalid one is found early.
     fn pattern(&mut self, pattern: &str, span: Span) -> Parsed<LinkKind> {
         let pattern = Pattern::read(pattern).map_err(|message| ExpressionError::new(span, message))?;
         self.patterns.push(pattern);
         Ok(LinkKind::Matches(self.patterns.len() - 1))
     }
 
-    /// Parses the variable and the expression of a macro, behind its `(`.
+    /// Parses the variable and the expression of a macro, after its `(`.
     fn each(&mut self, each: Macro) -> Parsed<LinkKind> {
         let name = each.as_str();
         let Token::Name(variable) = self.token else {
@@ -352,7 +352,7 @@ fn check_arguments(name: &str, takes: &RangeInclusive<usize>, given: usize, span
     Err(ExpressionError::new(span, format!("`{name}` takes {wanted} {noun}, and there are {given}")))
 }
 
-/// Computes the moments and durations that are written down, so that a wrong one is found early.
+/// Computes literal moments and durations, so that an invalid one is found early.
 fn fold(function: Function, arguments: &[Node]) -> Parsed<Option<Value>> {
     let [Node { kind: Kind::Constant(value @ Value::Text(_)), span }] = arguments else { return Ok(None) };
     match function {

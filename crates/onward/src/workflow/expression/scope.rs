@@ -3,7 +3,8 @@
 use super::names::{Root, StepField};
 use super::value::Value;
 
-/// The source of what an expression names. A value is asked for when the evaluation reaches it.
+/// The source of the values that an expression names. A value is requested when the evaluation
+/// reaches it.
 pub trait Scope {
     /// Returns the value of a root, or nothing if it has none here. [`Root::Steps`] is never asked
     /// for.

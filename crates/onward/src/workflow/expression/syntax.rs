@@ -1,5 +1,5 @@
-//! The tree of an expression. Chains of one operator are lists, so that a long sum is not a deep
-//! tree.
+//! The syntax tree of an expression. A chain of one operator is a list, so that a long sum is not a
+//! deep tree.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub(super) enum Kind {
     Chain(Box<Node>, Vec<Link>),
 }
 
-/// A part of a chain: it takes the value before it.
+/// A part of a chain, which is applied to the value before it.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) kind: LinkKind,
@@ -115,12 +115,12 @@ impl Operator {
         Self::ALL.into_iter().find_map(|(sign, other)| (other == self).then_some(sign)).unwrap_or_default()
     }
 
-    /// Returns whether the right side must not be zero.
+    /// Returns true if the right side must not be zero.
     pub(super) fn divides(self) -> bool {
         matches!(self, Self::Divide | Self::Remainder)
     }
 
-    /// Returns whether both are of sums, or both of products.
+    /// Returns true if both operators are additive, or both multiplicative.
     pub(super) fn is_like(self, other: Self) -> bool {
         self.is_of_sums() == other.is_of_sums()
     }
@@ -152,7 +152,7 @@ impl Infix {
         }
     }
 
-    /// Returns how tight the operator binds.
+    /// Returns the precedence of the operator.
     pub(super) fn binding(self) -> u8 {
         match self {
             Self::Any => 1,
@@ -163,7 +163,7 @@ impl Infix {
         }
     }
 
-    /// Returns whether another operator can follow this one and takes its result.
+    /// Returns true if another operator may follow this one and take its result.
     pub(super) fn joins(self, next: Self) -> bool {
         self.binding() == next.binding() && !matches!(self, Self::Compare(_))
     }

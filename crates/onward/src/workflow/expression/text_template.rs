@@ -17,7 +17,7 @@ use super::span::Span;
 use super::tokens::OPEN;
 use super::value::Value;
 
-/// A sign before [`OPEN`], which then is a text.
+/// The escape before [`OPEN`]: `$${{` is the text `${{`.
 const ESCAPE: char = '$';
 
 /// A text in which each `${{ e }}` stands for the value of `e`, and `$${{` for `${{`.
@@ -94,7 +94,7 @@ impl TextTemplate {
         Ok(value)
     }
 
-    /// Evaluates the text for a field that has to be one: also `${{ e }}` alone gives a text.
+    /// Evaluates the text for a field that must be a text: `${{ e }}` alone gives a text, too.
     ///
     /// # Errors
     /// As [`evaluate`](Self::evaluate), and if a single value is null, a list or a map.
@@ -104,7 +104,7 @@ impl TextTemplate {
         Ok(made)
     }
 
-    /// Evaluates without a look at the size of the result.
+    /// Evaluates without checking the size of the result.
     pub(super) fn evaluate_unchecked(&self, scope: &dyn Scope, budget: &mut Budget) -> Result<Value, Unfinished> {
         match &*self.parts {
             [Part::Expression(expression)] => expression.0.evaluate(scope, budget),

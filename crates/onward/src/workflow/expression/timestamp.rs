@@ -36,7 +36,7 @@ pub(super) fn nearest(microseconds: i64) -> Value {
     })
 }
 
-/// Returns whether a text has the form of RFC 3339. The parser reads further forms of ISO 8601,
+/// Returns true if a text has the form of RFC 3339. The parser reads further forms of ISO 8601,
 /// which other implementations of the language reject.
 fn is_rfc3339(text: &str) -> bool {
     let bytes = text.as_bytes();
@@ -57,7 +57,7 @@ fn is_rfc3339(text: &str) -> bool {
     is_zone(zone.as_bytes())
 }
 
-/// Returns whether a text is `Z` or an offset such as `+02:00`.
+/// Returns true if a text is `Z` or an offset such as `+02:00`.
 fn is_zone(zone: &[u8]) -> bool {
     match zone {
         [b'Z' | b'z'] => true,

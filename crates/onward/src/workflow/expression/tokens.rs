@@ -28,7 +28,7 @@ pub(super) enum Token<'a> {
     End,
 }
 
-/// Returns whether an expression in a text starts here.
+/// Returns true if an expression in a text starts here.
 pub(super) fn starts_template(rest: &str) -> bool {
     rest.starts_with(OPEN)
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use similar::TextDiff;
 
-/// The time after which a diff is no longer made smaller, so that two large templates without a
-/// common line do not take minutes.
+/// The time limit for a minimal diff. After it the diff is correct but may be larger, so that two
+/// large templates without a common line do not take minutes.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The number of unchanged lines around a change.

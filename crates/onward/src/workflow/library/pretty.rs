@@ -3,8 +3,8 @@
 /// The number of spaces of one level.
 const INDENT: usize = 2;
 
-/// Writes JSON without white space on several lines. Every value stays as it is written, so that
-/// two forms differ where the contents do.
+/// Writes JSON without white space on several lines. Values are copied unchanged, so that two forms
+/// differ only where their contents differ.
 pub(super) fn pretty(json: &str) -> String {
     let mut writer = Writer { text: String::with_capacity(json.len() * 2), level: 0 };
     let mut characters = json.chars().peekable();

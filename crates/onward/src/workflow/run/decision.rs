@@ -1,4 +1,4 @@
-//! The values that go into a turn and come out of it.
+//! The inputs and the outputs of a turn.
 
 use bytes::Bytes;
 use onward_store::{Name, NewTask, TaskId, TaskState, Timestamp};
@@ -6,7 +6,7 @@ use onward_store::{Name, NewTask, TaskId, TaskState, Timestamp};
 use super::state::event::RunEvent;
 use crate::workflow::template::Delivery;
 
-/// An event from outside that a turn takes in.
+/// An event from outside that a turn processes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Arrival {
     /// The run begins.
@@ -70,7 +70,7 @@ pub(crate) enum ActionKind {
     Retry { steps: Vec<String> },
     /// Runs a step again that ended in any way.
     Reset { step: String },
-    /// Takes a step, or an undo that failed, as mended by hand.
+    /// Marks a step, or an undo that failed, as completed by hand.
     Resolve { step: String },
     /// Completes a step with a result.
     Complete { step: String, result: Bytes },
@@ -82,7 +82,7 @@ pub(crate) enum ActionKind {
     Undo,
 }
 
-/// Reads results that are not kept in the state.
+/// Provides results that are not kept in the state.
 pub(crate) trait Results {
     /// Returns the result of a task, or `None` if it has to be read first.
     fn result(&self, task: TaskId) -> Option<&[u8]>;

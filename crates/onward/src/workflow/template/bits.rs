@@ -1,4 +1,4 @@
-//! Sets of steps, a bit each.
+//! Sets of steps as bit sets.
 
 /// The bits of a word.
 const WORD: usize = u64::BITS as usize;
@@ -23,7 +23,7 @@ impl BitSets {
         word.is_some_and(|word| step < self.width * WORD && word >> (step % WORD) & 1 == 1)
     }
 
-    /// Adds a step, and all that its own set has, to a set.
+    /// Adds a step to a set, together with the members of that step's own set.
     pub(super) fn add_with_its_own(&mut self, set: usize, step: usize) {
         let (to, from) = (set * self.width, step * self.width);
         for word in 0..self.width {

@@ -20,8 +20,8 @@ use super::yaml::Node;
 /// The items of a step that are open at once, unless it has `parallel`.
 const PARALLEL: u32 = 100;
 
-/// Makes the template of a file whose checks found no error. Returns nothing if it has one after
-/// all.
+/// Builds the template of a file whose checks found no error. Returns `None` if a value is invalid
+/// anyway.
 pub(super) fn template(root: &Node, outline: &Outline<'_>, graph: Graph) -> Option<Template> {
     let run = Fields(root);
     let shared = Shared::read(run);

@@ -1,4 +1,4 @@
-//! The one form of a template that its hash is made of.
+//! The canonical form of a template, from which its hash is computed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -122,7 +122,7 @@ fn list<T>(
     json.push(close);
 }
 
-/// Writes a text so that JSON and YAML read the same one.
+/// Writes a text in a form that JSON and YAML read in the same way.
 fn text(content: &str, json: &mut String) {
     if content.bytes().all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\')) {
         json.push('"');
@@ -130,7 +130,7 @@ fn text(content: &str, json: &mut String) {
         return json.push('"');
     }
     let quoted = serde_json::Value::from(content).to_string();
-    // JSON leaves these as they are; YAML takes some for line breaks and refuses others.
+    // JSON does not escape these characters. YAML takes some for line breaks and rejects others.
     for character in quoted.chars() {
         match character {
             '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {

@@ -9,11 +9,11 @@ use super::shape::{Scope, Use};
 use super::yaml::{Node, written};
 use crate::workflow::nearest::nearest;
 
-/// Checks what the steps of a template say about each other.
+/// The checks of the references between the steps of a template.
 pub(super) struct Checks<'a, 'n> {
     pub(super) root: &'n Node,
     pub(super) outline: &'a Outline<'n>,
-    /// The graph; nothing if it has cycles.
+    /// The graph; `None` if it has cycles.
     pub(super) graph: Option<&'a Graph>,
 }
 
@@ -28,7 +28,7 @@ impl Checks<'_, '_> {
     }
 
     fn name(&self, used: &Use, name: &Reference, errors: &mut Errors<'_>) {
-        // Faults have the nearest names in them, which takes long to find.
+        // A fault contains the nearest known names, which take long to find.
         if errors.is_full() {
             return;
         }

@@ -9,7 +9,7 @@ use crate::workflow::expression::parse_duration;
 /// The pattern of a duration, for the JSON Schema.
 pub(super) const PATTERN: &str = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+$";
 
-/// Reads a duration as expressions do, which is not negative here.
+/// Reads a duration as expressions do. It must not be negative.
 ///
 /// # Errors
 /// If the text is not one, or longer than [`LONGEST_DURATION`].

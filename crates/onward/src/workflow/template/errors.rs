@@ -21,7 +21,7 @@ pub struct TemplateError {
     pub position: Position,
     /// The fault and its remedy.
     pub message: String,
-    /// The YAML that the message offers as a correction, as it stands in the message.
+    /// The YAML of the correction that the message suggests, as it appears in the message.
     pub correction: Option<String>,
     excerpt: Option<Excerpt>,
 }
@@ -68,7 +68,7 @@ impl Excerpt {
     }
 }
 
-/// Returns a character that takes one column and acts on no terminal.
+/// Returns a character that takes one column and that no terminal interprets.
 fn visible(character: char) -> char {
     match character {
         '\t' => ' ',
@@ -114,7 +114,7 @@ impl fmt::Display for TemplateErrors {
 
 impl std::error::Error for TemplateErrors {}
 
-/// The fault that an error reports, without its place.
+/// The fault of an error, without its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
     message: String,
@@ -138,13 +138,13 @@ impl Fault {
         Self { message: format!("{}{separator}{correction}", self.message), correction: Some(correction) }
     }
 
-    /// Adds a correction that stands within the words of its introduction.
+    /// Adds a correction inside the sentence that introduces it.
     pub(super) fn offer(self, correction: impl Into<String>, words: impl FnOnce(&str) -> String) -> Self {
         let correction = correction.into();
         Self { message: format!("{}; {}", self.message, words(&correction)), correction: Some(correction) }
     }
 
-    /// Adds the nearest known name, if there is one.
+    /// Suggests the nearest known name, if there is one.
     pub(super) fn mean(self, nearest: Option<&str>) -> Self {
         match nearest {
             Some(name) => self.offer(name, |name| format!("did you mean `{name}`?")),
@@ -187,8 +187,8 @@ impl<'s> Errors<'s> {
         self.found.len() + self.left_out
     }
 
-    /// Returns true if further errors are counted and not reported. What only serves a report is
-    /// not computed then.
+    /// Returns true if further errors are counted and not reported. The caller then need not
+    /// compute what only a report would contain.
     pub(super) fn is_full(&self) -> bool {
         self.found.len() >= ERRORS_REPORTED
     }
@@ -222,12 +222,12 @@ impl<'s> Errors<'s> {
         self.add(span, || Fault::new(message));
     }
 
-    /// Notes the environment that all further errors hold for.
+    /// Adds the name of an environment to all further errors.
     pub(super) fn for_environment(&mut self, name: &str) {
         self.note = format!(" (in environment `{}`)", shown(name));
     }
 
-    /// Takes the note of an environment away.
+    /// Adds no name of an environment to further errors.
     pub(super) fn for_all_environments(&mut self) {
         self.note.clear();
     }

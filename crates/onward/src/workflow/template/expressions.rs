@@ -1,3 +1,3 @@
-//! The door to expressions: all that templates have of them.
+//! The interface to expressions: everything that templates use of them.
 
 pub use crate::workflow::expression::{Expression, ExpressionError, Reference, Root, TextTemplate, ValueTemplate};

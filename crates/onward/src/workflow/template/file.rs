@@ -117,7 +117,7 @@ impl TemplateFile {
 }
 
 impl Variant {
-    /// Checks a template in its one form, and makes it if there are no errors at all.
+    /// Checks a template in its normal form, and builds it if there are no errors at all.
     fn read(tree: Node, errors: &mut Errors<'_>) -> Option<Self> {
         let shaped = Shape::check(&tree, errors);
         let outline = Outline::read(&tree, &shaped.unclear, errors);

@@ -1,4 +1,4 @@
-//! The order of the steps: who comes before whom.
+//! The order of the steps.
 
 use std::collections::VecDeque;
 
@@ -131,7 +131,7 @@ fn cycles(dependencies: &[Vec<Dependency>], order: &[usize]) -> Vec<Vec<usize>> 
 fn ancestors(dependencies: &[Vec<Dependency>], order: &[usize]) -> BitSets {
     let mut ancestors = BitSets::new(dependencies.len());
     for &step in order {
-        // Starts at the last, because often it has most of the others behind it.
+        // Starts at the last dependency, because it often has most of the others as ancestors.
         for dependency in dependencies[step].iter().rev() {
             // A step that is an ancestor already brought its own ancestors with it.
             if !ancestors.contains(step, dependency.step) {

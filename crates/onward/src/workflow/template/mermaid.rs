@@ -88,7 +88,7 @@ fn kind(kind: &WorkKind) -> String {
     }
 }
 
-/// Cuts a line, and writes what Mermaid or HTML would read as their own as entities.
+/// Cuts a line, and escapes the characters that Mermaid or HTML would interpret.
 fn escaped(line: &str) -> String {
     let mut escaped = String::with_capacity(line.len());
     for character in line.chars().take(LINE) {

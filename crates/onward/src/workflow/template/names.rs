@@ -32,7 +32,7 @@ pub(super) fn template(name: &str) -> Result<(), String> {
     Name::new(format!("{KIND_PREFIX}{name}")).map(drop).map_err(|error| error.to_string())
 }
 
-/// Returns a name of a template that is like a text.
+/// Returns a valid name of a template that resembles a text.
 pub(super) fn like_template(text: &str) -> String {
     let letters = text.chars().map(|letter| letter.to_ascii_lowercase());
     let like: String = letters.map(|letter| if is_template_char(letter) { letter } else { '-' }).take(64).collect();
@@ -66,7 +66,7 @@ pub(super) fn step(name: &str) -> Result<(), String> {
     Name::new(name).map(drop).map_err(|error| error.to_string())
 }
 
-/// Returns a name of a step that is like a text.
+/// Returns a valid name of a step that resembles a text.
 pub(super) fn like_step(text: &str) -> String {
     let letters = text.chars().map(|letter| letter.to_ascii_lowercase());
     let like: String =
@@ -138,7 +138,7 @@ pub(super) fn environment(name: &str) -> Result<(), String> {
     Name::new(name).map(drop).map_err(|error| error.to_string())
 }
 
-/// Returns a name of an environment variable that is like a text.
+/// Returns a valid name of an environment variable that resembles a text.
 pub(super) fn like_variable(text: &str) -> String {
     let letters = text.chars().map(|letter| letter.to_ascii_uppercase());
     let like: String =

@@ -1,4 +1,4 @@
-//! The steps of a file and what they depend on, as far as it can be read.
+//! The steps of a file and their dependencies, as far as they can be read.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) struct Outline<'n> {
 }
 
 impl<'n> Outline<'n> {
-    /// Reads the steps of a template, and reports names that are unknown or stand twice.
+    /// Reads the steps of a template, and reports names that are unknown or duplicate.
     pub(super) fn read(root: &'n Node, unclear: &HashSet<Arc<str>>, errors: &mut Errors<'_>) -> Self {
         let mut steps: Vec<&Entry> = root.get("steps").map(Node::entries).unwrap_or_default().iter().collect();
         steps.sort_by(|a, b| a.key.cmp(&b.key));
@@ -94,7 +94,8 @@ impl<'n> Outline<'n> {
                 let meant = nearest(name, self.steps.iter().map(|step| &*step.key));
                 let message = || format!("step `{}` {verb} `{}`, which is no step", shown(&entry.key), shown(name));
                 errors.add(span, || Fault::new(message()).mean(meant));
-                // This step may choose the one that was meant, whose dependencies are unclear then.
+                // This step may choose the step that was meant, whose dependencies are then not all
+                // known.
                 meant
                     .and_then(|meant| self.numbers.get(meant))
                     .iter()

@@ -8,8 +8,8 @@ use super::fields::Place;
 use super::yaml::{Entry, Node, Value};
 use crate::workflow::nearest::nearest;
 
-/// Returns a template as it is in an environment: maps are merged by key, all else is replaced, and
-/// null removes. Returns nothing if it cannot be changed so.
+/// Returns a template as it is in an environment: maps are merged by key, other values are
+/// replaced, and null removes. Returns `None` if the change is invalid.
 pub(super) fn apply(root: &Node, environment: &Entry, errors: &mut Errors<'_>) -> Option<Node> {
     let overlay = &environment.value;
     let Value::Map(_) = &overlay.value else {

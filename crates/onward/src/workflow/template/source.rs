@@ -50,7 +50,8 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Takes a file. Lines end as in YAML: with a line feed, a carriage return, or both.
+    /// Indexes the lines of a file. Lines end as in YAML: with a line feed, a carriage return, or
+    /// both.
     pub(super) fn new(name: &str, text: &str) -> Self {
         let bytes = text.as_bytes();
         let ends = (0..bytes.len()).filter(|at| match bytes[*at] {
@@ -97,7 +98,7 @@ impl Source {
         line.char_indices().nth(column).map_or("", |(at, _)| &line[at..])
     }
 
-    /// Returns the text of a span; of one over several lines, what stands on the first.
+    /// Returns the text of a span. If it has several lines, returns its part of the first.
     pub(super) fn text_of(&self, span: Span) -> &str {
         let rest = self.rest_of_line(span.start);
         if span.end.line > span.start.line {

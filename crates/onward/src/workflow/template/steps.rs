@@ -1,4 +1,4 @@
-//! One form for all templates: a map with a name, and with its steps in a map.
+//! The normal form of templates: a map with a name, and with its steps in a map.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(super) fn normalise(root: Node, errors: &mut Errors<'_>) -> Option<Node> {
     for entry in entries.iter_mut().filter(|entry| &*entry.key == "steps") {
         if let Value::List(items) = &entry.value.value {
             let steps = listed(items, errors);
-            // Each item had an error of its own, so the lack of steps is no further one.
+            // Each item has an error of its own, so the lack of steps is not reported too.
             let all_broken = steps.is_empty() && !items.is_empty();
             let value = if all_broken { Value::Broken } else { Value::Map(Arc::new(steps)) };
             entry.value = Node::new(entry.value.span, value);
@@ -102,7 +102,8 @@ fn listed_step(index: usize, item: &Node, errors: &mut Errors<'_>) -> Option<Ent
     Some(Entry { key, span, value: Node::new(item.span, Value::Map(Arc::new(entries))) })
 }
 
-/// Returns the command that YAML split at its `: `: no field of a step has a space in its name.
+/// Returns the command that YAML has split at its `: `, which shows in a key with a space: no field
+/// has one.
 fn split_command(item: &Node) -> Option<String> {
     let Value::Map(entries) = &item.value else { return None };
     match &entries[..] {

@@ -21,7 +21,7 @@ pub(super) const UNDONE: &str = "undone";
 /// The prefix of the names of undos.
 pub(super) const UNDO: &str = "undo.";
 
-/// A file that tests a template: it states the results of steps, and what each run comes to.
+/// A file that tests a template: it states the results of steps, and the expected end of each run.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -52,7 +52,7 @@ struct Content {
     cases: BTreeMap<String, Case>,
 }
 
-/// A run that is played.
+/// A run that the test simulates.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Case {
@@ -71,10 +71,10 @@ pub(super) struct Case {
 pub(super) struct Outcome {
     #[serde(default, deserialize_with = "given")]
     pub(super) result: Option<Value>,
-    /// A failure without an effect; with `times`, one that is tried again.
+    /// A failure without an effect; with `times`, it is retried.
     #[serde(default)]
     pub(super) fail: Option<String>,
-    /// A failure that is tried again until the attempts are used up.
+    /// A failure that is retried until the attempts are used up.
     #[serde(default)]
     pub(super) dead: Option<String>,
     /// The number of attempts after which `then` counts.
@@ -100,7 +100,7 @@ pub(super) struct Expectation {
     pub(super) steps: BTreeMap<String, String>,
 }
 
-/// Reads a value that is given, even if it is null.
+/// Reads a value that is present, even if it is null.
 fn given<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }

@@ -1,4 +1,4 @@
-//! Handlers whose tasks end as a test file says.
+//! Handlers whose tasks end as the test file states.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ pub(super) struct Played(Mutex<State>);
 struct State {
     /// The attempts of each task that have ended.
     attempts: BTreeMap<TaskId, u32>,
-    /// The tasks that have begun, and take their time.
+    /// The tasks that have begun and have not ended by the clock.
     begun: BTreeSet<TaskId>,
     /// The steps that ran without a result in the file.
     missing: BTreeSet<String>,
@@ -48,7 +48,8 @@ impl Played {
             (ended, outcome) = (ended - times, then);
         }
         if let Some(takes) = outcome.takes.filter(|_| state.begun.insert(task)) {
-            // A handler cannot wait for a clock that stands: it comes back when the time is over.
+            // A handler cannot wait for a clock that stands still, so the task is tried again when
+            // its time is over.
             return Err(Failure::not_counted("it takes its time", takes.max(Duration::from_millis(1))));
         }
         state.begun.remove(&task);

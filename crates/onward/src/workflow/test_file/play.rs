@@ -137,7 +137,7 @@ impl Play<'_> {
     }
 }
 
-/// The result of a look at the steps that wait for signals.
+/// The result of checking the steps that wait for signals.
 enum Replied {
     Sent,
     DueIn(Option<Duration>),

@@ -1,4 +1,4 @@
-//! The template of a test: each step that has a task is one for a handler of its own.
+//! The template of a test, in which each step that has a task gets a handler of its own.
 
 use serde_json::{Map, Value, json};
 
@@ -61,8 +61,8 @@ fn rewrite_step(name: &str, step: &mut Map<String, Value>, case: &Case) {
     }
 }
 
-/// Makes a step or an undo a task. What a script gets by its environment and its standard input is
-/// still evaluated.
+/// Turns a step or an undo into a task. The expressions of a script's environment and standard
+/// input are still evaluated.
 fn rewrite_kind(name: &str, fields: &mut Map<String, Value>) {
     let kinds: Vec<&str> = KINDS.into_iter().filter(|kind| fields.remove(*kind).is_some()).collect();
     if kinds.is_empty() {

@@ -55,7 +55,7 @@ pub(crate) fn plan_turn(run: &Arc<Run>, task: TaskId, report: MessageBody) -> Op
     Some((Box::new(code), Plan { kind, turn: written, generation, received: before }))
 }
 
-/// Decides about an arrival. Returns false, without a change, if results have to be read before.
+/// Decides about an arrival. Returns false, and changes nothing, if results have to be read first.
 fn decide(turn: &mut RunTurn<'_>, arrival: Arrival) -> bool {
     match turn.decide(arrival, &ReadResults::default()) {
         Advanced::Decided(decision) => {

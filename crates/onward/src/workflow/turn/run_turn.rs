@@ -1,4 +1,4 @@
-//! One turn of a run: arrivals are taken in, and what was decided is written at once.
+//! One turn of a run: arrivals are processed, and the decisions are written at once.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ async fn load(run: &Run, task: &ClaimedTask) -> Result<Box<RunInstance>, TurnAbo
     }
 }
 
-/// Gives the run back after a fault of the store. Any other fault would come again.
+/// Releases the run after a fault of the store, to be tried again. Any other fault would recur.
 fn unless_invalid(error: &crate::Error) -> TurnAbort {
     if error.is_invalid() { TurnAbort::Dead(error.to_string()) } else { give_back(error) }
 }
@@ -133,7 +133,7 @@ impl RunTurn<'_> {
         Ok(outcome)
     }
 
-    /// Takes in the start or the messages, and then the moments that have come.
+    /// Processes the start or the messages, and then the moments that have come.
     async fn take_in(&mut self, messages: Vec<Message>) -> Result<(), TurnAbort> {
         match self.instance.undoes.filter(|_| self.instance.length == 0) {
             Some(original) => self.undo_run(original).await?,
@@ -158,7 +158,8 @@ impl RunTurn<'_> {
             self.advance(Arrival::Moment).await?;
         }
         if self.pending.next.is_none() {
-            // Nothing arrived, as behind a lost reply. A moment that has not come decides nothing.
+            // Nothing arrived, for example after a lost reply. A moment that has not come decides
+            // nothing.
             self.advance(Arrival::Moment).await?;
         }
         Ok(())
@@ -177,7 +178,7 @@ impl RunTurn<'_> {
         self.advance(Arrival::UndoOfRun { run: original }).await
     }
 
-    /// Begins with what another run did: the steps that do not run again have its results.
+    /// Begins with the results of another run, for the steps that do not run again.
     async fn take_over(&mut self, fork: &Fork) -> Result<(), TurnAbort> {
         let templates = &self.run.inner.templates;
         let origin = match fork.run {
@@ -229,12 +230,12 @@ impl RunTurn<'_> {
         }
     }
 
-    /// Decides about an arrival, without a change.
+    /// Returns the decision about an arrival, without applying it.
     pub(super) fn decide(&self, arrival: Arrival, results: &ReadResults) -> Advanced {
         advance(&self.instance.context, &self.instance.state, self.now, arrival, results)
     }
 
-    /// Takes a decision over.
+    /// Applies a decision.
     pub(super) fn add(&mut self, decision: Decision) {
         let instance = &mut *self.instance;
         decision.events.iter().for_each(|event| instance.state.fold(&instance.context, event));
@@ -402,7 +403,7 @@ fn event_task(event: &Published) -> crate::Result<Option<NewTask>> {
     Ok(Some(task))
 }
 
-/// Adds the effects of a later arrival. What it withdraws or cancels may be submitted by this turn.
+/// Adds the effects of a later arrival. It may withdraw or cancel tasks that this turn submits.
 fn append(effects: &mut Effects, later: Effects) {
     effects.submits.extend(later.submits);
     effects.withdraws.extend(later.withdraws);

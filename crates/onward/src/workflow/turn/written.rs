@@ -1,4 +1,4 @@
-//! The end of a turn: the store's reply is taken in, and the run is parked or forgotten.
+//! The end of a turn: the reply of the store is applied, and the run is parked or dropped.
 
 use onward_store::{ChildTask, TaskState, Turn, Turned};
 
@@ -26,7 +26,7 @@ impl WrittenTurn {
         Self { events, bytes, cancels, references, received, check_in }
     }
 
-    /// Takes in the reply of the store, and parks the run or forgets it.
+    /// Applies the reply of the store, and parks the run or drops it.
     pub(super) fn conclude(self, run: &Run, mut instance: Box<RunInstance>, turned: &Turned) {
         let Self { events, bytes, cancels, references, received, check_in } = self;
         cancel_here(run, &cancels);

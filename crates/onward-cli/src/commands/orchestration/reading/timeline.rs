@@ -212,6 +212,7 @@ impl Timeline {
                 tag_fields(&mut fields, key, None, before.as_ref());
                 "tag_removed"
             }
+            _ => "other",
         };
         fields.insert("what".into(), what.into());
         Value::Object(fields)

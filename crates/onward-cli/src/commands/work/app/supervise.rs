@@ -5,7 +5,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-use onward::Clock;
+use onward::store::Clock;
 use onward_server::gateway::{Ended, Gateway};
 use tokio_util::sync::CancellationToken;
 

@@ -82,7 +82,7 @@ pub(crate) struct Undo {
     author: Author,
 }
 
-/// Asks what runs to stop, and ends the run when it has.
+/// Requests the end of everything that runs, and ends the run after that.
 pub(crate) async fn cancel(options: &GlobalOptions, arguments: Cancel) -> anyhow::Result<ExitCode> {
     let Cancel { run, undo, author } = arguments;
     act(options, run, RunAction::Cancel { undo }, "cancel", &author).await

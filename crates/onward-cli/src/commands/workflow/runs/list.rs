@@ -61,7 +61,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     Ok(ExitCode::Done)
 }
 
-/// Tells people about runs that no process carries on.
+/// Prints a note about runs that no process continues.
 async fn remark_on_carriers(store: &dyn Store, runs: &[RunSummary]) -> anyhow::Result<()> {
     let live: Vec<&RunSummary> = runs.iter().filter(|run| !run.phase.is_ended()).collect();
     if live.is_empty() {

@@ -122,6 +122,8 @@ fn of_sort(event: &HistoryEvent) -> HistoryEventBody {
             HistoryEventBody { name: text(key), before: before.clone(), ..plain("tag_removed") }
         }
         E::Patched { patch } => HistoryEventBody { name: text(patch), ..plain("patched") },
+        // A later version of the engine may add sorts.
+        _ => plain("other"),
     }
 }
 

@@ -109,22 +109,22 @@ fn turn(mode: QueueMode, queue: i64, weight: u32) -> i64 {
 impl Transaction<'_> {
     /// Returns the sources from which a claim may take tasks.
     pub(in crate::sqlite) fn candidates(&mut self, claim: &Claim, limit: usize) -> Result<Candidates> {
-        let mut candidates = self.sources(claim, limit, self.resumed_at_the_start(claim));
+        let mut candidates = self.sources(claim, limit, self.resume_from_start(claim));
         self.add_heads(&mut candidates)?;
         Ok(candidates)
     }
 
     /// Returns the sources for a peek. A peek sweeps nothing, so it adds the groups whose token
     /// came since the last sweep.
-    pub(in crate::sqlite) fn candidates_for_a_look(&mut self, claim: &Claim) -> Result<Candidates> {
-        let mut candidates = self.sources(claim, 1, self.resumed_at_the_start(claim));
+    pub(in crate::sqlite) fn peek_candidates(&mut self, claim: &Claim) -> Result<Candidates> {
+        let mut candidates = self.sources(claim, 1, self.resume_from_start(claim));
         self.add_groups_with_tokens(&mut candidates)?;
         self.add_heads(&mut candidates)?;
         Ok(candidates)
     }
 
     /// Returns the position of a claim that has examined nothing.
-    fn resumed_at_the_start(&self, claim: &Claim) -> Resumed {
+    fn resume_from_start(&self, claim: &Claim) -> Resumed {
         Resumed { remaining: self.remaining(&claim.queues), choice: claim.choice.clone(), passed: FxHashMap::default() }
     }
 
@@ -299,7 +299,7 @@ impl Transaction<'_> {
         let Some(last) = claim.last_sort_key(self.now).filter(|_| taken < claim.limit.min(bounds::CLAIM)) else {
             return Ok(None);
         };
-        let candidates = self.sources(claim, 1, self.resumed_at_the_start(claim));
+        let candidates = self.sources(claim, 1, self.resume_from_start(claim));
         if candidates.remaining.all == Some(0) {
             return Ok(None);
         }

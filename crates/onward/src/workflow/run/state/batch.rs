@@ -70,7 +70,7 @@ impl Batch {
         self.is_stopped || self.is_over(each) || self.completed + self.bad + self.open >= self.count
     }
 
-    /// Takes back the bad end of an item that has another attempt.
+    /// Removes the bad end of an item that has another attempt.
     pub(in crate::workflow::run) fn try_again(&mut self, index: u32) {
         let Some(item) = self.items.get_mut(index as usize).filter(|item| item.state.is_bad()) else { return };
         let (may_have_happened, attempts) = (item.may_have_happened, item.attempts);
@@ -98,7 +98,7 @@ impl Batch {
         self.list = CachedValue::default();
     }
 
-    /// Returns a batch of another number of items, which may have happened as those before.
+    /// Returns a batch of another number of items. It may have had the effects of the earlier one.
     pub(in crate::workflow::run) fn resized(&self, count: u32) -> Self {
         let mut batch = Self::new(count);
         for (index, before) in self.items.iter().enumerate() {

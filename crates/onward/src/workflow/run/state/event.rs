@@ -70,7 +70,7 @@ pub(crate) enum RunEvent {
         #[n(0)]
         at: i64,
     },
-    /// A moment came that some step or the run waited for.
+    /// A moment came for which a step or the run waited.
     #[n(6)]
     MomentCame {
         #[n(0)]
@@ -141,7 +141,7 @@ pub(crate) enum RunEvent {
         #[n(3)]
         title: Option<String>,
     },
-    /// A step with `each` began, or goes on with the items that did not complete.
+    /// A step with `each` began, or continues with the items that did not complete.
     #[n(13)]
     BatchBegan {
         #[n(0)]
@@ -220,7 +220,7 @@ pub(crate) enum RunEvent {
         #[n(1)]
         run: i64,
     },
-    /// The run that was forked did all that the step has up to here.
+    /// The run that was forked did everything that the step has up to here.
     #[n(24)]
     StepTakenOver {
         #[n(0)]

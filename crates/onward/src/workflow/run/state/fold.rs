@@ -16,7 +16,7 @@ use crate::workflow::run::context::RunContext;
 use crate::workflow::template::Template;
 
 impl RunState {
-    /// Takes in an event.
+    /// Applies an event.
     pub(crate) fn fold(&mut self, context: &RunContext, event: &RunEvent) {
         let template = &context.template;
         self.take_time(event);
@@ -83,7 +83,7 @@ impl RunState {
     fn phase_changed(&mut self, phase: Phase, error: &Option<String>, result: &Option<Json>) {
         self.change_phase(phase);
         if phase == Phase::Running {
-            // The run goes on under its id, as if nothing had stopped it.
+            // The run continues under its id, as if nothing had stopped it.
             (self.is_cancelled, self.wants_undo, self.error) = (false, false, None);
         }
         if let Some(error) = error {
@@ -124,7 +124,7 @@ impl RunState {
     fn batch_began(&mut self, template: &Template, step: usize, count: u32) {
         self.set_state(template, step, StepState::Open);
         let Some(record) = self.steps.get_mut(step) else { return };
-        // A batch that is there goes on: its items say what may have happened.
+        // An existing batch continues: its items show which effects there may be.
         match &record.batch {
             Some(batch) if batch.count == count => {}
             Some(batch) => record.batch = Some(Arc::new(batch.resized(count))),
@@ -269,7 +269,8 @@ pub(in crate::workflow::run) struct TaskEnd<'e> {
 }
 
 impl TaskEnd<'_> {
-    /// Returns true if the step or the item may have had an effect, of this try or one before.
+    /// Returns true if the step or the item may have had an effect, in this attempt or an earlier
+    /// one.
     fn may_have_happened(&self, before: bool) -> bool {
         match self.state {
             StepState::Completed | StepState::Dead => true,

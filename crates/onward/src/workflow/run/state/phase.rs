@@ -17,7 +17,7 @@ pub enum Phase {
     /// Steps start and end.
     #[n(1)]
     Running,
-    /// No step starts but those on a failure path, and what runs goes on to its end.
+    /// Only steps on a failure path start. Running steps continue to their ends.
     #[n(2)]
     Stopping,
     /// The undos of its steps run.
@@ -26,7 +26,7 @@ pub enum Phase {
     /// It needs a person.
     #[n(4)]
     Held,
-    /// It ended, and all that it needed came.
+    /// It ended, and every step that it needed completed.
     #[n(5)]
     Completed,
     /// It ended, and a step is bad or cancelled.

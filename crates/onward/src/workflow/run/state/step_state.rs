@@ -91,7 +91,7 @@ impl StepState {
         matches!(self, Self::Failed | Self::Dead | Self::Expired)
     }
 
-    /// Returns true if an action can mend the step.
+    /// Returns true if an action can complete the step by hand.
     #[must_use]
     pub fn is_bad_or_cancelled(self) -> bool {
         self.is_bad() || self == Self::Cancelled
@@ -104,7 +104,8 @@ impl StepState {
             TaskState::Failed => Self::Failed,
             TaskState::Expired => Self::Expired,
             TaskState::Cancelled => Self::Cancelled,
-            // A report of a task that has not ended does not exist. Dead is the careful reading.
+            // No report is of a task that has not ended. *Dead* assumes that there may be an
+            // effect.
             _ => Self::Dead,
         }
     }

@@ -11,7 +11,7 @@ use crate::workflow::run::state::reason::Reason;
 use crate::workflow::run::state::step_state::StepState;
 
 impl Turn<'_> {
-    /// Takes in an action, or records that it was refused.
+    /// Carries out an action, or records that it was refused.
     pub(super) fn take_action(&mut self, action: Action) -> Result<bool, NotRead> {
         let Action { kind, actor, reason } = action;
         let checked = check_action(self.context, &self.state, &kind).and_then(|taken| {
@@ -93,7 +93,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Ends a step by hand, and lets the steps that it made unreached be judged again.
+    /// Ends a step by hand. Steps that could not be reached because of its earlier end are decided
+    /// again.
     fn mend(&mut self, step: usize, end: End) -> Result<(), NotRead> {
         let was_running = self.resume();
         self.end_step(step, end)?;
@@ -107,7 +108,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Lets the run go on. Returns true if it was running.
+    /// Resumes the run. Returns true if it was running.
     fn resume(&mut self) -> bool {
         self.judges_all = true;
         if self.state.phase == Phase::Running {

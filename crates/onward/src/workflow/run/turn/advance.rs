@@ -1,4 +1,4 @@
-//! A turn: an arrival, the decisions that follow from it, and the state as they change it.
+//! A turn: it processes an arrival, decides, and applies the decisions to the state.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -52,9 +52,9 @@ pub(super) struct Turn<'a> {
     pub(super) effects: Effects,
     /// The steps that ended since the last wave.
     pub(super) changed: Vec<usize>,
-    /// True if the next wave judges all pending steps.
+    /// True if the next wave decides about all pending steps.
     pub(super) judges_all: bool,
-    /// The publications that the turn has no room for.
+    /// The number of publications for which the turn has no room.
     pub(super) left_out: u32,
     pub(super) budget: RefCell<Budget>,
     pub(super) needed: RefCell<BTreeSet<TaskId>>,
@@ -128,7 +128,7 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    /// Takes in an arrival. Returns false if it changes nothing.
+    /// Processes an arrival. Returns false if it changes nothing.
     fn take(&mut self, arrival: Arrival) -> Result<bool, NotRead> {
         match arrival {
             Arrival::Start => Ok(self.begin_run()),
@@ -154,7 +154,7 @@ impl<'a> Turn<'a> {
         true
     }
 
-    /// Begins a run that takes steps of another one over.
+    /// Begins a run that takes over steps of another one.
     fn begin_fork(&mut self, run: Option<TaskId>, events: Vec<RunEvent>) -> bool {
         let begins = self.begin_run();
         if begins {
@@ -169,7 +169,7 @@ impl<'a> Turn<'a> {
         self.now.as_microseconds()
     }
 
-    /// Adds an event, and takes it into the state.
+    /// Appends an event, and applies it to the state.
     pub(super) fn record(&mut self, event: RunEvent) {
         self.state.fold(self.context, &event);
         self.events.push(event);

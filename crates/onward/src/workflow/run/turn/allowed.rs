@@ -79,7 +79,7 @@ impl Check<'_> {
         matches!(self.state.phase, Phase::Held | Phase::Failed | Phase::Dead | Phase::Cancelled)
     }
 
-    /// Returns true if the run has stopped, and nothing of it is undone.
+    /// Returns true if the run has stopped, and no part of it is undone.
     fn may_go_on(&self) -> bool {
         self.is_stopped() && !self.state.has_undo_begun
     }

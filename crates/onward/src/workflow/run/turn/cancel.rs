@@ -6,7 +6,7 @@ use crate::workflow::run::state::phase::Phase;
 use crate::workflow::run::state::reason::Reason;
 
 impl Turn<'_> {
-    /// Takes in a request to cancel. Returns false if it changes nothing.
+    /// Processes a request to cancel. Returns false if it changes nothing.
     pub(super) fn take_cancel(&mut self) -> Result<bool, NotRead> {
         if self.state.phase.is_ended() || self.state.is_cancelled {
             return Ok(false);
@@ -16,7 +16,7 @@ impl Turn<'_> {
         Ok(true)
     }
 
-    /// Cancels all that runs. An undo goes on: a run never ends half undone.
+    /// Cancels everything that runs. An undo continues: a run never ends half undone.
     pub(super) fn cancel(&mut self) -> Result<(), NotRead> {
         let is_half_undone = self.state.phase == Phase::Held && self.state.has_undo_begun;
         if self.state.phase == Phase::Undoing || is_half_undone {

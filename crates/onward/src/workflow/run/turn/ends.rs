@@ -22,7 +22,7 @@ pub(super) struct Report {
 }
 
 impl Turn<'_> {
-    /// Takes in a report. One of a reference that is not open changes nothing.
+    /// Processes a report. A report of a reference that is not open changes nothing.
     pub(super) fn take_end(&mut self, reference: u64, report: Report) -> Result<bool, NotRead> {
         let Some(open) = self.state.open.get(reference) else { return Ok(false) };
         let Report { task, state: report_state, result, error, attempts } = report;
@@ -45,7 +45,7 @@ impl Turn<'_> {
         Ok(true)
     }
 
-    /// Takes in that a task was not inserted: the step failed, and had no effect.
+    /// Processes the report that a task was not inserted: the step failed, and had no effect.
     pub(super) fn take_not_started(&mut self, reference: u64, existing: TaskId) -> Result<bool, NotRead> {
         let Some(open) = self.state.open.get(reference) else { return Ok(false) };
         let error = format!("task {existing} has the key of this step; wait for its end, or use another key");
@@ -62,8 +62,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Returns the end of a step or an item whose task completed: it is dead if the result does not
-    /// fit.
+    /// Returns the end of a step or an item whose task completed: dead if the result does not
+    /// match.
     fn judge_result(&self, open: Open, task: TaskId, result: &ReportedResult) -> Result<End, NotRead> {
         if open.is_undo || !self.has_rules(open) {
             return Ok(End::new(StepState::Completed));

@@ -23,10 +23,11 @@ impl Turn<'_> {
         }
     }
 
-    /// Decides what follows once no step is open.
+    /// Ends, undoes or holds a run of which no step is open.
     fn stopped(&mut self) -> Result<(), NotRead> {
         if self.state.pending > 0 {
-            // The join rule excludes it. A run that could lose a step must not look completed.
+            // The join rule makes this impossible. If it happened anyway, a run with a lost step
+            // would look completed, so it is an error.
             let error =
                 format!("{} steps are pending although nothing is open; report this as a bug", self.state.pending);
             self.change_phase(Phase::Dead, Some(error), None);

@@ -50,7 +50,7 @@ impl<'a> Turn<'a> {
         self.end_batch(step, each)
     }
 
-    /// Returns the next item to submit, if one may start.
+    /// Returns the next item to submit, if another may be open.
     fn next_item(&self, step: usize, each: &Each) -> Option<u32> {
         let batch = self.state.steps.get(step)?.batch.as_ref()?;
         if batch.is_closed(each) || batch.open >= each.parallel || self.is_full() {
@@ -61,7 +61,8 @@ impl<'a> Turn<'a> {
         (batch.next..batch.count).find(is_pending)
     }
 
-    /// Returns true if the turn submits no further items. Another turn follows at once.
+    /// Returns true if the turn has submitted as many items as it may. Another turn follows at
+    /// once.
     pub(super) fn is_full(&self) -> bool {
         self.effects.submits.len() >= SUBMITTED_PER_TURN
     }
@@ -131,8 +132,8 @@ impl<'a> Turn<'a> {
         Ok(source)
     }
 
-    /// Evaluates the items of all steps before a step, the first ones first. So items that depend
-    /// on the items of other steps do not nest, however many there are.
+    /// Evaluates the items of all steps before a step, in order. Items that depend on the items of
+    /// other steps therefore do not nest, however many there are.
     fn prepare_sources(&self, step: usize) -> Result<(), NotRead> {
         let graph = &self.context.template.graph;
         for &before in graph.order().iter().filter(|before| graph.is_ancestor(**before, step)) {

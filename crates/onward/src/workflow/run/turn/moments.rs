@@ -11,7 +11,7 @@ use crate::workflow::run::state::undo_state::UndoState;
 use crate::workflow::template::StepAction;
 
 impl Turn<'_> {
-    /// Takes in that time has passed. Returns false if no moment has come.
+    /// Processes the moments that have come. Returns false if there is none.
     pub(super) fn take_moment(&mut self) -> Result<bool, NotRead> {
         let due: Vec<usize> =
             self.state.moments.iter().take_while(|(moment, _)| *moment <= self.now).map(|(_, step)| *step).collect();
@@ -32,7 +32,7 @@ impl Turn<'_> {
         Ok(true)
     }
 
-    /// Goes on with a step whose moment has come.
+    /// Continues a step whose moment has come.
     fn come(&mut self, step: usize) -> Result<(), NotRead> {
         let Some(record) = self.state.steps.get(step).filter(|record| record.state == StepState::Waiting) else {
             return Ok(());
@@ -68,14 +68,14 @@ impl Turn<'_> {
         (0..self.state.steps.len()).filter(is_unfilled).collect()
     }
 
-    /// Fails the run, and cancels all that runs.
+    /// Fails the run, and cancels everything that runs.
     fn time_out(&mut self, error: &str) -> Result<(), NotRead> {
         self.record(RunEvent::PhaseChanged { phase: Phase::Stopping, error: Some(error.to_owned()), result: None });
         self.judges_all = true;
         self.cancel_active(Reason::Timeout)
     }
 
-    /// Cancels all that runs, and ends all that waits.
+    /// Cancels everything that runs, and ends everything that waits.
     pub(super) fn cancel_active(&mut self, reason: Reason) -> Result<(), NotRead> {
         self.end_waiting(reason, |_| true)?;
         let mut batches: Vec<usize> = Vec::new();

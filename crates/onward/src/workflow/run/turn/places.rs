@@ -16,8 +16,8 @@ pub(super) enum Part {
 }
 
 impl Turn<'_> {
-    /// Returns the message of a trouble. That of an expression ends with the field, and with the
-    /// place in the file where that is known.
+    /// Returns the message of a trouble. The message of an expression ends with the field, and with
+    /// the place in the file if that is known.
     pub(super) fn message(&self, part: Part, trouble: Trouble) -> Result<String, NotRead> {
         match trouble {
             Trouble::NotRead => Err(NotRead),
@@ -30,8 +30,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Returns `FILE:LINE:COLUMN` of a part of a field. A field that the step has from elsewhere,
-    /// as from `defaults`, has the place of the step.
+    /// Returns `FILE:LINE:COLUMN` of a part of a field. For a field from elsewhere, such as
+    /// `defaults`, it is the place of the step.
     fn place(&self, part: Part, field: &str, path: &Path) -> Option<String> {
         let file = self.context.source.as_deref()?;
         let name = |step: usize| self.step(step).map(|step| step.name.clone());

@@ -17,7 +17,7 @@ use crate::workflow::template::{Publication, PublishedEnd};
 const INVALID: &str = ".invalid";
 
 impl Turn<'_> {
-    /// Publishes what the end of a step publishes.
+    /// Publishes the events of a step's end.
     pub(super) fn publish(&mut self, step: usize) -> Result<(), NotRead> {
         let publications = self.step(step).map_or(&[][..], |step| &step.publishes);
         let state = self.state.step_state(step);

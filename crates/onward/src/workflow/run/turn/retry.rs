@@ -48,8 +48,8 @@ impl Turn<'_> {
     }
 }
 
-/// Returns a number that differs between runs and between attempts, so that delays differ. It is
-/// the finaliser of SplitMix64.
+/// Returns a number that differs between runs and between attempts, so that their delays differ. It
+/// is the finaliser of SplitMix64.
 fn spread(run: i64, reference: u64) -> u64 {
     let mut number = run.unsigned_abs().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ reference;
     number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -17,7 +17,7 @@ use crate::workflow::template::{Step, StepAction};
 pub(super) enum Trouble {
     /// Some results have to be read first.
     NotRead,
-    /// The step cannot go on.
+    /// The step cannot continue.
     Failed(String),
     /// An expression failed.
     Expression { message: String, field: String, path: Path },
@@ -101,7 +101,8 @@ impl<'a> Turn<'a> {
     }
 
     fn results_of_items(&self, batch: &Batch) -> Result<Value, NotRead> {
-        // All items are looked at before one is missed, so that all are read together.
+        // Every item is read before the first missing result is reported, so that one read fetches
+        // all of them.
         let results: Vec<_> = batch.items.iter().map(|item| self.result_of_item(item)).collect();
         results.into_iter().collect()
     }

@@ -82,7 +82,7 @@ fn no_step(context: &RunContext, name: &str) -> String {
 }
 
 impl Turn<'_> {
-    /// Takes in a signal: for the step that waits for it, or to keep it.
+    /// Gives a signal to the step that waits for it, or keeps it for a later one.
     pub(super) fn take_signal(&mut self, name: &str, payload: Json) -> Result<bool, NotRead> {
         let step = match check_signal(self.context, &self.state, name, payload.value()) {
             Ok(step) => step,

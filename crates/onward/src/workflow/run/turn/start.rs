@@ -16,7 +16,7 @@ use crate::workflow::run::state::step_state::StepState;
 use crate::workflow::template::{Step, StepAction, TextTemplate, ValueTemplate, Wait, Work};
 
 impl Turn<'_> {
-    /// Starts a step whose dependencies came, unless its `if` is false.
+    /// Starts a step whose dependencies are satisfied, unless its `if` is false.
     pub(super) fn start(&mut self, number: usize) -> Result<(), NotRead> {
         let Some(step) = self.step(number) else { return Ok(()) };
         match self.condition(step) {
@@ -40,7 +40,7 @@ impl Turn<'_> {
         value.map_err(|error| Trouble::of("if", error))
     }
 
-    /// Begins what a step consists of.
+    /// Begins the action of a step: its task, timer, signal or question.
     pub(super) fn begin(&mut self, number: usize) -> Result<(), NotRead> {
         let Some(step) = self.step(number) else { return Ok(()) };
         match &step.action {
@@ -77,13 +77,13 @@ impl Turn<'_> {
         text.map(|text| text.to_string()).map_err(|error| Trouble::of(field, error))
     }
 
-    /// Ends a step of which an expression failed.
+    /// Ends a step that has an expression which failed.
     pub(super) fn fail(&mut self, step: usize, trouble: Trouble) -> Result<(), NotRead> {
         let message = self.message(Part::Step(step), trouble)?;
         self.end_step(step, End::bad(StepState::Failed, message))
     }
 
-    /// Ends a step with a result of its own, if that fits.
+    /// Completes a step with a result of its own, if the result matches its schema.
     pub(super) fn complete(&mut self, step: usize, result: Json) -> Result<(), NotRead> {
         let end = match self.check_result(step, result.value()) {
             Ok(chosen) => End { result: Some(result), chosen, ..End::new(StepState::Completed) },

@@ -170,7 +170,8 @@ impl Turn<'_> {
             let (Some(step), Some(record)) = (name, record) else { return Ok(None) };
             self.result_of(record).map(|result| Some((Arc::from(step.name.as_str()), result)))
         };
-        // All results are looked at before one is missed, so that all are read together.
+        // Every result is read before the first missing one is reported, so that one read fetches
+        // all of them.
         let results: Vec<_> = steps.into_iter().map(result).collect();
         let results: Vec<(Arc<str>, Value)> =
             results.into_iter().filter_map(Result::transpose).collect::<Result<_, _>>()?;

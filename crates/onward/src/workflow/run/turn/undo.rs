@@ -23,11 +23,11 @@ impl<'a> Turn<'a> {
         self.go_on_undoing()
     }
 
-    /// Takes in that this run undoes another one, whose state it has.
+    /// Begins the undo of another run, whose state this run has copied.
     pub(super) fn take_undo_of_run(&mut self, run: TaskId) -> Result<bool, NotRead> {
         self.record(RunEvent::UndoOfRun { at: self.at(), run: run.0 });
         if self.state.has_undo_begun {
-            // It undid itself before it ended. What did not come to its end goes on.
+            // The other run may have undone a part before it ended. The rest is undone here.
             self.change_phase(Phase::Undoing, None, None);
         } else {
             self.begin_undo()?;
@@ -67,7 +67,7 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    /// Ends a run after its undo. One that undoes another run has done what it is for.
+    /// Ends a run after its undo. A run whose purpose is to undo another one completes.
     fn end_undone(&mut self) {
         if self.state.is_undo_run {
             self.change_phase(Phase::Completed, None, Some(Json::of(Value::Null)));
@@ -149,7 +149,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Goes on after a task of an undo has ended.
+    /// Continues after a task of an undo has ended.
     pub(super) fn undo_task_ended(&mut self, step: usize) -> Result<(), NotRead> {
         match self.work(step) {
             Some(work) if work.each.is_some() => self.fill_undo(step),
@@ -161,8 +161,9 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Returns true if a step may have had an effect that is still there. A step with items has that
-/// of its items: completed by hand before it had any, it leaves nothing to undo.
+/// Returns true if a step may have had an effect that is still there. The effect of a step with
+/// items is that of its items: if it was completed by hand before it had any, there is nothing to
+/// undo.
 fn may_have_happened(record: &StepRecord, has_items: bool) -> bool {
     let by_items = record.batch.as_ref().map(|batch| batch.items.iter().any(|item| item.may_have_happened));
     record.state != StepState::Skipped && by_items.unwrap_or(record.may_have_happened && !has_items)

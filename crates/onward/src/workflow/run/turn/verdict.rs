@@ -6,15 +6,15 @@ use crate::workflow::template::Condition;
 /// The verdict of a dependency on the step that has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// The needed end came.
+    /// The step that is named has ended as the condition requires.
     Yes,
-    /// The needed end will never come.
+    /// The step that is named can no longer end as the condition requires.
     Never,
-    /// The step is not wanted.
+    /// The step with the dependency is not wanted.
     Skip,
-    /// The dependency was not wanted, so it says nothing.
+    /// The step that is named was not wanted, so the dependency decides nothing.
     Void,
-    /// The dependency has not ended.
+    /// The step that is named has not ended.
     Wait,
 }
 

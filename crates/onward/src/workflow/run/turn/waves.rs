@@ -1,4 +1,4 @@
-//! Waves: judging pending steps until nothing changes.
+//! Waves: pending steps are decided until nothing changes.
 
 use std::cmp::Reverse;
 
@@ -10,18 +10,18 @@ use crate::workflow::run::state::reason::Reason;
 use crate::workflow::run::state::step_state::StepState;
 use crate::workflow::template::{Condition, Dependency, OnFailure};
 
-/// The judgement of a pending step.
+/// The decision about a pending step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Judgement {
     Wait,
     Skip(Reason),
     Unreached(Reason),
-    /// All that the step needs came. Its `if` is looked at when it starts.
+    /// Everything that the step needs is there. Its `if` is evaluated when it starts.
     Ready,
 }
 
 impl Turn<'_> {
-    /// Judges steps until nothing changes.
+    /// Decides about pending steps until nothing changes.
     pub(super) fn waves(&mut self) -> Result<(), NotRead> {
         self.stop_if_bad()?;
         loop {
@@ -30,8 +30,9 @@ impl Turn<'_> {
                 return Ok(());
             }
             let judged: Vec<_> = candidates.into_iter().map(|step| (step, self.judge(step))).collect();
-            // A start evaluates expressions on ancestors alone. They have ended, so the states at
-            // the start of the wave are what it sees. All results to read are found together.
+            // A start evaluates expressions on ancestors only. They have ended, so the states at
+            // the start of the wave are those that it reads. All results that are to be read are
+            // found together.
             let starts = judged.into_iter().map(|(step, judgement)| self.decide(step, judgement));
             let starts: Vec<_> = starts.collect();
             starts.into_iter().collect::<Result<(), NotRead>>()?;
@@ -82,7 +83,7 @@ impl Turn<'_> {
         verdict(dependency.condition, needed.state, is_forgiven, is_chosen)
     }
 
-    /// Judges a pending step on the states as they are.
+    /// Decides about a pending step from the present states.
     pub(super) fn judge(&self, step: usize) -> Judgement {
         if let Some(reason) = self.forbidden(step) {
             return Judgement::Unreached(reason);
@@ -91,7 +92,8 @@ impl Turn<'_> {
         let (mut waits, mut never, mut yes) = (false, None, dependencies.is_empty());
         for &dependency in dependencies {
             match self.verdict(step, dependency) {
-                // Skip stands before never: a step that was not chosen does not block what was.
+                // *Skip* comes before *never*: a step that was not chosen does not block one that
+                // was.
                 Verdict::Skip => return Judgement::Skip(skip_reason(dependency)),
                 Verdict::Wait => waits = true,
                 Verdict::Never => never = never.or(Some(dependency.step)),
@@ -107,7 +109,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Returns the reason why the phase of the run lets a step start no more.
+    /// Returns the reason if the phase of the run does not let a step start.
     fn forbidden(&self, step: usize) -> Option<Reason> {
         if self.state.is_cancelled {
             return Some(Reason::Cancelled);
@@ -140,7 +142,7 @@ impl Turn<'_> {
         self.step(step).is_some_and(|step| step.is_forgiven)
     }
 
-    /// Lets no step start but those on a failure path.
+    /// Stops the run: only steps on a failure path may still start.
     fn stop(&mut self) -> Result<(), NotRead> {
         self.record(RunEvent::PhaseChanged { phase: Phase::Stopping, error: None, result: None });
         self.judges_all = true;

@@ -1,4 +1,4 @@
-//! The fields of a file in their order, also those that are given twice.
+//! The fields of a file in their order, including duplicates.
 
 use std::time::Duration;
 

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::fields::{Fields, duration};
 
-/// Builds a step of a template. It begins with what the step is, one of [`task`](Self::task),
+/// Builds a step of a template. It starts with the kind of the step: [`task`](Self::task),
 /// [`run`](Self::run), [`workflow`](Self::workflow), [`orchestration`](Self::orchestration),
-/// [`wait`](Self::wait), [`signal`](Self::signal), [`value`](Self::value) and [`fail`](Self::fail).
+/// [`wait`](Self::wait), [`signal`](Self::signal), [`value`](Self::value) or [`fail`](Self::fail).
 #[derive(Debug, Clone)]
 #[must_use = "a step is part of a template once it is added"]
 pub struct StepBuilder(pub(super) Fields);

@@ -93,13 +93,13 @@ pub(crate) struct Field {
     /// The value that holds without the field; empty if there is none.
     pub(crate) default: &'static str,
     pub(crate) is_required: bool,
-    /// True for what an environment cannot change.
+    /// True if an environment cannot change the field.
     pub(crate) is_fixed: bool,
-    /// True for what stands only in the steps of a list.
+    /// True if the field exists only in the steps of a list.
     pub(crate) is_listed: bool,
-    /// The fields that it does not stand beside.
+    /// The fields with which it cannot be combined.
     pub(crate) not_beside: &'static [Beside],
-    /// The fields of which one must stand beside it, if there are any.
+    /// The fields of which at least one must be present with it, if there are any.
     pub(crate) needs: &'static [Beside],
 }
 

@@ -22,7 +22,7 @@ const NO_PAYLOAD: &[Beside] = &[
     Beside::field("fail"),
 ];
 
-/// The kinds that are done for one item only, and what needs one result.
+/// The kinds that cannot have items, and the fields that need a single result.
 const NO_ITEMS: &[Beside] = &[
     Beside::field("wait"),
     Beside::field("signal"),
@@ -31,7 +31,7 @@ const NO_ITEMS: &[Beside] = &[
     Beside::field("chooses"),
 ];
 
-/// The kinds that cannot be late. The code of an orchestration waits for timers of its own.
+/// The kinds that have no deadline. The code of an orchestration waits for timers of its own.
 const NO_DEADLINE: &[Beside] =
     &[Beside::field("wait"), Beside::field("value"), Beside::field("fail"), Beside::field("orchestration")];
 

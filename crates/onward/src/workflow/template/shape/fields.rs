@@ -25,7 +25,8 @@ pub(crate) struct Shape<'s, 'e> {
 #[derive(Debug, Default)]
 pub(crate) struct Shaped {
     pub(crate) uses: Vec<Use>,
-    /// The steps whose dependencies could not be read, so that what they may name is not known.
+    /// The steps whose dependencies could not be read, so that the names that they may use are
+    /// unknown.
     pub(crate) unclear: HashSet<Arc<str>>,
 }
 
@@ -37,7 +38,7 @@ impl<'s, 'e> Shape<'s, 'e> {
         shape.found
     }
 
-    /// Notes the names of a text's expressions.
+    /// Records the names that a text's expressions use.
     pub(super) fn uses(&mut self, used: Use) {
         if !used.names.is_empty() {
             self.found.uses.push(used);
@@ -131,7 +132,7 @@ impl<'s, 'e> Shape<'s, 'e> {
         }
     }
 
-    /// Checks the names of environments. What they change is checked in the template that results.
+    /// Checks the names of environments. Their changes are checked in the resulting template.
     fn environments(&mut self, node: &Node) {
         let environments = node.entries();
         match &node.value {

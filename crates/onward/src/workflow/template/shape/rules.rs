@@ -1,4 +1,4 @@
-//! Fields that stand together or do not.
+//! Fields that require or exclude each other.
 
 use super::super::bounds::ERRORS_REPORTED;
 use super::super::errors::{Errors, Fault};
@@ -8,8 +8,8 @@ use super::super::yaml::Node;
 use super::uses::At;
 use crate::workflow::nearest::nearest;
 
-/// Checks which fields of a map stand beside each other. Fields in `meant` count as present: they
-/// were misspelt, which is reported already.
+/// Checks which fields of a map may be combined. Fields in `meant` count as present: they were
+/// misspelt, which is reported already.
 pub(super) fn check(node: &Node, at: &At, meant: &[&str], errors: &mut Errors<'_>) {
     let fields = at.place.fields();
     for field in fields.iter().filter(|field| field.is_required) {
@@ -72,7 +72,7 @@ fn is_misspelt(node: &Node, at: &At) -> bool {
     unknown.filter_map(|entry| nearest(&entry.key, fields())).any(|meant| at.place.kinds().contains(&meant))
 }
 
-/// Writes names as a list, each between backticks.
+/// Writes names as a list, each in backticks.
 pub(super) fn list(names: impl IntoIterator<Item = impl std::fmt::Display>, last: &str) -> String {
     list_of(names.into_iter().map(|name| format!("`{name}`")), last)
 }

@@ -18,7 +18,7 @@ pub(crate) struct Use {
     pub(crate) names: Vec<Reference>,
 }
 
-/// The moment at which an expression is evaluated, which decides what it can name.
+/// The moment at which an expression is evaluated, which decides which names it can use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// Before the run: the input alone.

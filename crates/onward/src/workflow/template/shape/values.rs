@@ -19,7 +19,7 @@ use crate::workflow::nearest::nearest;
 
 type Checked = Result<(), Fault>;
 
-/// Checks the value of a field. What is wrong deeper inside is reported there.
+/// Checks the value of a field. Errors in its parts are reported for the parts.
 pub(super) fn check(shape: &mut Shape<'_, '_>, field: &'static Field, node: &Node, at: &At) -> Checked {
     let name = field.name;
     match field.kind {
@@ -114,7 +114,7 @@ fn script(shape: &mut Shape<'_, '_>, name: &str, node: &Node) -> Checked {
     Ok(())
 }
 
-/// Writes a text for a map in braces: in double quotes, unless it holds such.
+/// Writes a text for a map in braces: in double quotes, unless it contains one.
 fn in_quotes(text: &str) -> String {
     if text.contains(['"', '\\']) || text.contains(char::is_control) { quoted(text) } else { format!("\"{text}\"") }
 }
@@ -143,7 +143,7 @@ fn wait(shape: &mut Shape<'_, '_>, field: &'static Field, node: &Node, at: &At) 
     }
 }
 
-/// The largest whole number up to which all have a double of their own.
+/// The largest whole number up to which each has an exact double.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Returns a number that is whole, also if it is written as `5.0`.
@@ -344,7 +344,7 @@ fn step_names(shape: &mut Shape<'_, '_>, name: &str, node: &Node) -> Checked {
     Ok(())
 }
 
-/// Returns the error of a value that is no list of steps, with the list that one step makes.
+/// Returns the error of a value that is not a list of steps, with the list of this one step.
 fn not_a_list(name: &str, node: &Node) -> Fault {
     let fault = wrong(name, "a list of steps", node);
     match node.as_text() {

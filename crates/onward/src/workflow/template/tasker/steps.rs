@@ -42,7 +42,7 @@ impl<'f> Steps<'f> {
         Self { steps, names }
     }
 
-    /// Returns the new name of a step. One that does not exist is reported by the new file.
+    /// Returns the new name of a step. Reading the new file reports a step that does not exist.
     pub(super) fn name(&self, old: &str) -> String {
         self.names.get(old).cloned().unwrap_or_else(|| names::like_step(old))
     }
@@ -149,7 +149,7 @@ impl<'f> Steps<'f> {
     /// Returns `depends_on`, `chooses`, and `each` with what belongs to it.
     fn order(&self, step: &Step<'f>, path: &str, notes: &mut Notes) -> Vec<Pair> {
         let is_convergence = step.kind == "deferred_convergence";
-        // A step that is chosen depends on its chooser by itself.
+        // A chosen step depends on its chooser implicitly.
         let before = step.dependencies.iter().filter(|name| is_convergence || self.kind(name) != "decision");
         let before: Vec<Value> = before.map(|name| self.name(name).into()).collect();
         let mut pairs = Vec::new();

@@ -9,7 +9,7 @@ use super::steps::Steps;
 use super::write::{Out, Pair, pair};
 use crate::workflow::template::yaml::Node;
 
-/// Returns a value whose texts are no expressions.
+/// Returns a value whose texts are not read as expressions.
 pub(super) fn escaped(value: Value) -> Value {
     match value {
         Value::String(text) => text.replace("${{", "$${{").into(),
@@ -122,8 +122,8 @@ fn settings(step: &Node) -> Option<&Node> {
     step.get("handler")?.get("initialization").filter(|settings| !settings.entries().is_empty())
 }
 
-/// Returns the overlays of environments. An override of `ALL` stands at each step, where it counts
-/// although the step has values of its own.
+/// Returns the overlays of environments. An override of `ALL` is written at each step, because it
+/// also replaces a step's own values.
 pub(super) fn environments(node: &Node, steps: &Steps<'_>, notes: &mut Notes) -> Vec<Pair> {
     let mut overlays = Vec::new();
     for environment in node.entries() {

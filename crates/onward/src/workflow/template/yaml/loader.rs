@@ -17,8 +17,8 @@ use super::syntax::{self, quoted};
 /// An error after which nothing more of the file can be read.
 type Fatal = (Span, Fault);
 
-/// Reads the source of `errors`. Returns nothing if an error stands in the way of reading all of
-/// it; other errors leave [`Value::Broken`] behind.
+/// Reads the source of `errors`. Returns `None` after an error that prevents reading all of it.
+/// Other errors leave a [`Value::Broken`].
 pub(crate) fn load(errors: &mut Errors<'_>) -> Option<Node> {
     let source = errors.source();
     let length = source.text().len();
@@ -27,7 +27,7 @@ pub(crate) fn load(errors: &mut Errors<'_>) -> Option<Node> {
         return None;
     }
     let mut loader = Loader::new(errors);
-    // The parser goes on after an error, possibly for ever, so the first one ends the loop.
+    // The parser continues after an error, possibly without end, so the first error ends the loop.
     for event in Parser::new_from_str(source.text()) {
         let read = match event {
             Ok((event, span)) => loader.read(event, place(span)),
@@ -191,7 +191,7 @@ impl<'s, 'e> Loader<'s, 'e> {
         }
     }
 
-    /// Takes a key. An alias of it elsewhere is a text.
+    /// Accepts a key. An alias of the key elsewhere is a text.
     fn take_key(&mut self, key: Key, text: &str, anchor: usize) {
         if let (Key::Text(_, span), true) = (&key, anchor != 0) {
             self.anchors.insert(anchor, Complete { node: Node::text(*span, text), size: 1, height: 0 });
@@ -233,7 +233,7 @@ impl<'s, 'e> Loader<'s, 'e> {
         }
     }
 
-    /// Puts a value where it belongs: into the list or map that is open, or at the root.
+    /// Adds a value to the list or map that is open, or sets the root.
     fn complete(&mut self, complete: Complete, anchor: usize) {
         if anchor != 0 {
             self.anchors.insert(anchor, complete.clone());
@@ -249,7 +249,7 @@ impl<'s, 'e> Loader<'s, 'e> {
             Kind::List(items) => items.push(node),
             Kind::Map(map) => match map.key.take() {
                 Some(key) => map.take(key, node, self.errors),
-                // A list or a map in the place of a key, which was reported when it began.
+                // A list or a map used as a key, which was reported when it began.
                 None => map.key = Some(Key::Broken),
             },
         }

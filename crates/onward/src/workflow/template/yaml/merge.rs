@@ -1,4 +1,4 @@
-//! Maps: keys that stand twice, and merge keys.
+//! Maps: duplicate keys, and merge keys.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) enum Key {
 }
 
 impl MapInProgress {
-    /// Takes the value of the key before it.
+    /// Adds the value of a key.
     pub(super) fn take(&mut self, key: Key, value: Node, errors: &mut Errors<'_>) {
         match key {
             Key::Text(key, span) => self.entries.push(Entry { key, span, value }),
@@ -41,7 +41,8 @@ impl MapInProgress {
         }
     }
 
-    /// Returns the map: each key once, and what is merged into it where it has no such key itself.
+    /// Returns the entries of the map: each key once. A merged entry counts only if the map does
+    /// not have its key.
     pub(super) fn end(self, errors: &mut Errors<'_>) -> Vec<Entry> {
         let mut map = UniqueEntries::default();
         for entry in self.entries {

@@ -22,7 +22,7 @@ pub(crate) enum Value {
     Text(Arc<str>),
     List(Arc<Vec<Node>>),
     Map(Arc<Vec<Entry>>),
-    /// A value with an error that is reported already; no further one is reported.
+    /// A value whose error is already reported. It causes no further error.
     Broken,
 }
 
@@ -44,7 +44,7 @@ impl Node {
         Self::new(span, Value::Text(text.into()))
     }
 
-    /// Returns the entries of a map, and none of anything else.
+    /// Returns the entries of a map, or an empty slice for any other value.
     pub(crate) fn entries(&self) -> &[Entry] {
         match &self.value {
             Value::Map(entries) => entries,
@@ -52,7 +52,7 @@ impl Node {
         }
     }
 
-    /// Returns the items of a list, and none of anything else.
+    /// Returns the items of a list, or an empty slice for any other value.
     pub(crate) fn items(&self) -> &[Self] {
         match &self.value {
             Value::List(items) => items,

@@ -44,8 +44,7 @@ fn number(text: &str) -> Option<Result<Value, String>> {
     is_fraction(whole, rest).then(|| float(text))
 }
 
-/// Returns true for what may stand behind the digits before the point: a fraction, an exponent, or
-/// both.
+/// Returns true for a fraction, an exponent, or both: what may follow the digits before the point.
 fn is_fraction(whole: usize, rest: &str) -> bool {
     let (digits, rest) = match rest.strip_prefix('.') {
         Some(rest) => rest.split_at(rest.bytes().take_while(u8::is_ascii_digit).count()),

@@ -1,4 +1,4 @@
-//! Errors of YAML's syntax, with a correction where quotes are missing; and how a text is written.
+//! YAML syntax: errors, with a correction if quotes are missing, and the quoting of texts.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError};
 
@@ -56,7 +56,7 @@ pub(super) fn position(marker: saphyr_parser::Marker) -> Position {
     Position { line: number(marker.line()).max(1), column: number(marker.col()).saturating_add(1) }
 }
 
-/// Returns the line with its value in quotes, if it is YAML then and is not without them.
+/// Returns the line with its value in quotes, if only the quotes make it valid YAML.
 fn with_quotes(line: &str) -> Option<String> {
     let line = line.trim().trim_start_matches("- ");
     if line.len() > LINE_BYTES || parses(line) {
@@ -72,7 +72,7 @@ fn with_quotes(line: &str) -> Option<String> {
     parses(&corrected).then_some(corrected)
 }
 
-/// Puts each `${{ … }}` in quotes that has none.
+/// Puts each `${{ … }}` without quotes in quotes.
 fn quote_expressions(text: &str) -> String {
     let mut rest = text;
     let mut corrected = String::new();
