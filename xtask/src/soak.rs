@@ -52,11 +52,18 @@ struct Soak {
 impl Soak {
     /// Returns whether the test needs a PostgreSQL server.
     fn needs_postgres(&self) -> bool {
-        self.name.starts_with("postgres-")
+        self.name.starts_with("postgres-") || self.name == "cluster"
     }
 }
 
 const SOAKS: &[Soak] = &[
+    Soak {
+        name: "cluster",
+        what: "three servers on one store, SQLite and PostgreSQL, killed, stopped and restarted under clients that repeat their requests at any server",
+        tests: &[("onward-cli", "serve_cluster::")],
+        rounds: 300,
+        variable: "ONWARD_ROUNDS",
+    },
     Soak {
         name: "damage",
         what: "bits flipped in every page of a SQLite store, one at a time: noticed or harmless, but for values within rows",

@@ -44,6 +44,7 @@ mod run_again;
 mod schedule;
 #[cfg(feature = "serve")]
 mod serve;
+mod serve_cluster;
 #[cfg(feature = "serve")]
 mod serve_start;
 mod settings;

@@ -85,8 +85,14 @@ impl Serving {
     }
 
     /// Asks the server to stop, and returns its exit code.
-    pub(crate) fn stop(mut self) -> Option<i32> {
+    pub(crate) fn stop(self) -> Option<i32> {
         self.signal(Signal::TERM);
+        self.wait()
+    }
+
+    /// Waits for the end of a server that was asked to stop, or was killed. A second request to
+    /// stop would end it at once.
+    pub(crate) fn wait(mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
 }

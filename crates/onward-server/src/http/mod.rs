@@ -7,10 +7,15 @@
 //! In reading order: the table of `routes/`, the path of a request in `pipeline`, `access/` (keys,
 //! accounts and roles), `change/` (records in the commit of a change), `problem/` (errors), `live/`
 //! (event streams), `page/` (the web page).
+//!
+//! `circuit/` is in front of a store that fails. `webhooks/` sends events, and `hooks/` takes
+//! deliveries of other programs.
 
 mod access;
 pub mod bounds;
 mod change;
+mod circuit;
+mod hooks;
 mod limits;
 mod listen;
 mod live;
@@ -21,6 +26,7 @@ mod problem;
 mod request;
 mod routes;
 mod server;
+mod webhooks;
 mod wire;
 mod work;
 

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -77,16 +78,20 @@ async fn serve(server: Arc<Server>, route: Arc<Route>, request: Request<Body>) -
     let address = address(&server, request.extensions(), request.headers()).map(|it| it.to_string());
     let response = match handle(&server, &route, request, &id).await {
         Ok(response) => response,
-        Err(problem) => {
+        Err(mut problem) => {
             if problem.code == Code::CredentialInvalid {
                 note_refusal(&server, &path, address, &id);
+            }
+            if let Some(wait) = refused_by_circuit(&server).filter(|_| problem.code == Code::StoreUnavailable) {
+                problem = problem.retry_after(seconds(wait));
             }
             problem.into_response(&id)
         }
     };
     let status = response.status();
     server.request_counts.count(status);
-    if status.is_server_error() && !server.is_stopping() {
+    // An open breaker has logged that it opened.
+    if status.is_server_error() && !server.is_stopping() && refused_by_circuit(&server).is_none() {
         tracing::error!(request = id, %method, path, status = status.as_u16(), "a request failed");
     }
     if method != Method::GET && response.status().is_success() {
@@ -157,9 +162,10 @@ async fn handle(server: &Arc<Server>, route: &Arc<Route>, request: Request<Body>
     };
     let Parts { uri, headers, .. } = parts;
     let server = Arc::clone(server);
-    let mut call = Call { server, actor, address, parameters, uri, headers, body, repeats: None };
+    let mut call = Call { server, actor, address, parameters, uri, headers, body, repeats: None, idempotency: None };
     route.check_shape(&call)?;
     let idempotency = idempotency(route, &call)?;
+    call.idempotency.clone_from(&idempotency);
     if let Some(request) = &idempotency {
         call.repeats = repeated(&call.server, request).await?;
     }
@@ -182,6 +188,7 @@ async fn admit(
     let (method, headers) = (&parts.method, &parts.headers);
     if access != Access::Open {
         refuse_when_stopping(server)?;
+        refuse_when_broken(server.circuits.reads_refused())?;
         super::listen::check_host(&server.options, parts)?;
     }
     let actor = match access {
@@ -189,6 +196,9 @@ async fn admit(
         Access::Needs(role) => {
             let actor = authenticate_request(server, method, headers).await?;
             actor.needs(role)?;
+            if !method.is_safe() {
+                refuse_when_broken(server.circuits.writes_refused())?;
+            }
             Some(actor)
         }
         Access::SignsIn if headers.contains_key(header::AUTHORIZATION) => {
@@ -284,6 +294,24 @@ fn refuse_when_stopping(server: &Server) -> Result<(), Problem> {
         return Err(problem.retry_after(1));
     }
     Ok(())
+}
+
+/// Refuses a request that would need a store which fails, without a call to the store.
+fn refuse_when_broken(wait: Option<Duration>) -> Result<(), Problem> {
+    let Some(wait) = wait else { return Ok(()) };
+    let detail = "the store failed several times in a row, so it is not called for a while";
+    let problem = Problem::new(Code::StoreUnavailable, detail, "try again later; the log of the server has the cause");
+    Err(problem.retry_after(seconds(wait)))
+}
+
+/// Returns the time until the store is called again, if a breaker is open.
+fn refused_by_circuit(server: &Server) -> Option<Duration> {
+    server.circuits.reads_refused().max(server.circuits.writes_refused())
+}
+
+/// Returns whole seconds, rounded up.
+fn seconds(wait: Duration) -> u32 {
+    u32::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u32::MAX).max(1)
 }
 
 #[cold]

@@ -7,15 +7,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use axum::Router;
 use onward::Engine;
 use onward_store::{Error, Store};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::access::{Accounts, Attempts, KeyChecks, KeyFile, Keys, OneTimeLink, Refusals, Role, Sessions, has_holder};
+use super::bounds;
 use super::change::{Pruner, RecordingStore};
+use super::circuit::{BreakingStore, Circuits};
+use super::hooks::Hooks;
 use super::limits::{Limits, PresentLimits};
 use super::listen::Network;
 use super::live::EventFeed;
 use super::metrics::RequestCounts;
 use super::pipeline::make_router;
+use super::webhooks::{Webhooks, serve_webhooks};
 use super::work::WorkConnections;
 
 /// The options of a server.
@@ -35,6 +40,12 @@ pub struct ServerOptions {
     pub proxies: Vec<Network>,
     /// The limits, which [`Server::set_limits`] changes while the server runs.
     pub limits: Limits,
+    /// An engine on the same store that has the code of orchestrations, and replies to queries.
+    /// Default: none, so that queries are refused.
+    pub code: Option<Engine>,
+    /// True allows webhooks to addresses of this machine and of private networks, and without TLS.
+    /// Default: false.
+    pub private_webhooks: bool,
 }
 
 impl ServerOptions {
@@ -60,10 +71,14 @@ pub struct Server {
     pub(crate) link: OneTimeLink,
     pub(crate) feed: EventFeed,
     pub(crate) limits: PresentLimits,
+    pub(crate) queries: Arc<Semaphore>,
     pub(crate) pruner: Pruner,
     pub(crate) refusals: Refusals,
+    pub(crate) circuits: Arc<Circuits>,
     pub(crate) request_counts: RequestCounts,
     pub(crate) key_checks: KeyChecks,
+    pub(crate) webhooks: Webhooks,
+    pub(crate) hooks: Hooks,
     pub(crate) options: ServerOptions,
     pub(crate) work: Arc<WorkConnections>,
     /// Cancelled when streams are to end.
@@ -84,7 +99,9 @@ impl Server {
     /// the base path is no path.
     pub async fn open(store: Arc<dyn Store>, options: ServerOptions) -> Result<Arc<Self>, onward::Error> {
         options.check()?;
-        let store: Arc<dyn Store> = Arc::new(RecordingStore::new(store));
+        let breaking = BreakingStore::new(store);
+        let circuits = breaking.circuits();
+        let store: Arc<dyn Store> = Arc::new(RecordingStore::new(Arc::new(breaking)));
         let engine = Engine::builder().store(Arc::clone(&store)).open().await?;
         let keys = Keys::new(Arc::clone(&store));
         let accounts = Accounts::new(Arc::clone(&store));
@@ -97,10 +114,14 @@ impl Server {
             link: OneTimeLink::new(Arc::clone(&clock)),
             feed: EventFeed::new(Arc::clone(&store)),
             limits: PresentLimits::new(options.limits),
+            queries: Arc::new(Semaphore::new(bounds::QUERIES_AT_ONCE)),
             pruner: Pruner::default(),
             refusals: Refusals::default(),
+            circuits,
             request_counts: RequestCounts::default(),
             key_checks: KeyChecks::default(),
+            webhooks: Webhooks::new(Arc::clone(&store)),
+            hooks: Hooks::new(Arc::clone(&store)),
             stopping: CancellationToken::new(),
             is_stopping: AtomicBool::new(false),
             requests: AtomicU64::new(0),
@@ -143,6 +164,16 @@ impl Server {
     /// Returns the path of the key file, if the server has written one.
     pub async fn key_file(&self) -> Option<PathBuf> {
         self.key_file.lock().await.as_ref().map(|file| file.path().to_owned())
+    }
+
+    /// Sends events to the webhooks of the store until `stop` is cancelled. Any number of servers
+    /// may do so: each delivery is one task. Without webhooks it reads only their list, after
+    /// changes of the store and at most every ten seconds.
+    ///
+    /// # Errors
+    /// The store's error if it failed permanently.
+    pub async fn send_webhooks(self: &Arc<Self>, stop: CancellationToken) -> Result<(), onward::Error> {
+        serve_webhooks(self, stop).await
     }
 
     /// Refuses new requests from now on, and ends the event streams and the sessions of workers.

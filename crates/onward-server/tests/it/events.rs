@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use onward_server::http::{NewKey, Role, ServerOptions, bounds};
-use onward_store::{Outcome, Prune, Write};
+use onward_store::{NewTask, Outcome, Prune, Write};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
@@ -20,6 +20,7 @@ on_every_store! {
     a_stream_ends_when_its_key_is_revoked_here,
     a_stream_sends_nothing_after_its_key_was_revoked_elsewhere,
     a_stream_ends_when_its_key_expires,
+    a_page_that_selects_nothing_ends_early_with_its_cursor,
 }
 
 /// An open event stream.
@@ -235,4 +236,17 @@ async fn a_stream_ends_when_its_key_expires(api: Api) {
     api.submit("b").await;
     let rest = stream.rest().await;
     assert!(rest.contains("event: bye") && !rest.contains("\"kind\":\"b\""), "{rest}");
+}
+
+/// Shows: W8
+async fn a_page_that_selects_nothing_ends_early_with_its_cursor(api: Api) {
+    let submit = |kind: &str| Write::Submit(Box::new(NewTask::new(kind).unwrap()));
+    let read_at_once = bounds::EVENT_PAGE * bounds::EVENT_PAGES_READ;
+    api.store.apply((0..read_at_once + 1).map(|_| submit("a")).collect()).await.unwrap();
+    api.submit("b").await;
+    let first = api.get("/v1/events?kinds=b").await.expect(200);
+    assert_eq!(first["events"], json!([]));
+    let next = first["next"].as_str().unwrap();
+    let second = api.get(&format!("/v1/events?kinds=b&after={next}")).await.expect(200);
+    assert_eq!(second["events"][0]["kind"], "b", "{second}");
 }

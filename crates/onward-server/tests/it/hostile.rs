@@ -16,6 +16,7 @@ on_every_store! {
     a_large_head_is_refused,
     a_thousand_silent_connections_leave_others_served,
     wrong_requests_are_refused_with_their_field,
+    hostile_texts_in_updates_hooks_and_webhooks_break_nothing,
 }
 
 /// Texts that end a string, a statement, a tag or a line somewhere.
@@ -131,4 +132,30 @@ async fn wrong_requests_are_refused_with_their_field(api: Api) {
     let text = Request::new("POST", "/v1/keys").key(api.key(onward_server::http::Role::Admin)).body("name=x");
     api.send(text).await.expect_problem(415, "media_type_unknown");
     assert_eq!(api.get("/v1/tasks").await.expect(200)["items"], json!([]));
+}
+
+async fn hostile_texts_in_updates_hooks_and_webhooks_break_nothing(api: Api) {
+    for text in TEXTS {
+        let encoded: String = text.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let order = api.post("/v1/orchestrations", json!({"kind": text, "key": text})).await.expect(201)["id"].clone();
+        let order = format!("/v1/orchestrations/{}", order.as_str().unwrap());
+        let update = api.request("POST", &format!("{order}/updates/{encoded}")).header("prefer", "wait=0");
+        let stored = api.send(update.json(&json!(text))).await;
+        let location = stored.header("location").unwrap().to_owned();
+        stored.expect(202);
+        api.get(&location).await.expect(202);
+        api.get(&format!("{order}/updates/{encoded}/{encoded}")).await.expect(202);
+        api.post(&format!("{order}/queries/{encoded}"), json!(text)).await.expect_problem(409, "code_elsewhere");
+        api.get(&format!("{order}/history?cursor={encoded}")).await.expect_problem(422, "invalid");
+        let target = json!({"task": {"kind": text, "queue": text, "group": text}});
+        let hook = json!({"scheme": "github", "secret": "a secret of a test", "events": [text], "target": target});
+        api.put(&format!("/v1/hooks/{encoded}"), hook.clone()).await.expect_problem(422, "invalid");
+        api.put("/v1/hooks/plain", hook).await.expect(200);
+        api.send(Request::new("POST", &format!("/v1/hooks/{encoded}"))).await.expect_problem(401, "credential_invalid");
+        api.post("/v1/webhooks", json!({"url": text})).await.expect_problem(422, "invalid");
+        let webhook = json!({"url": "https://example.org/", "kinds": [text], "queue": text});
+        let created = api.post("/v1/webhooks", webhook).await.expect(201);
+        assert_eq!((&created["kinds"][0], &created["queue"]), (&json!(text), &json!(text)));
+        api.delete(&format!("/v1/webhooks/{encoded}")).await.expect_problem(404, "not_found");
+    }
 }

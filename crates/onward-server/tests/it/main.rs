@@ -17,6 +17,8 @@ mod accounts;
 #[cfg(test)]
 mod audit;
 #[cfg(test)]
+mod circuit;
+#[cfg(test)]
 mod control;
 #[cfg(test)]
 mod dead;
@@ -24,6 +26,8 @@ mod dead;
 mod events;
 #[cfg(test)]
 mod groups;
+#[cfg(test)]
+mod hooks;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
@@ -36,6 +40,8 @@ mod logs;
 mod metrics;
 #[cfg(test)]
 mod openapi;
+#[cfg(test)]
+mod orchestrations;
 #[cfg(test)]
 mod page;
 #[cfg(test)]
@@ -53,6 +59,8 @@ mod submit;
 #[cfg(test)]
 mod tasks;
 mod tls;
+#[cfg(test)]
+mod webhooks;
 #[cfg(test)]
 mod work;
 #[cfg(test)]

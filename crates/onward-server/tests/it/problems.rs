@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
+use onward::orchestration::OrchestrationOptions;
 use onward_server::http::{Code, Role, ServerOptions};
 use onward_store::{
     Error, ManualClock, MemoryStore, Name, Read, ReadReply, Recipient, Signal, Store, StoreDecorator, StoreFuture,
     TaskId, Write, bounds,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
-use crate::api::Api;
+use crate::api::{Api, run};
 use crate::client::{Request, Response, read_response};
 
 /// A store whose reads of queues fail or panic on request.
@@ -119,6 +120,8 @@ async fn of_states(api: &Api) -> Vec<(Response, Code)> {
     let gone = api.send(key("b", json!({"kind": "gone"}))).await;
     let other = api.request("PUT", "/v1/limits/all").header("if-match", "\"other\"").json(&json!({"concurrency": 1}));
     let changed = api.send(other).await;
+    let queried = api.post("/v1/orchestrations", json!({"kind": "order"})).await.expect(201)["id"].clone();
+    let queried = queried.as_str().unwrap();
     vec![
         (mismatch, Code::IdempotencyMismatch),
         (not_ended, Code::NotEnded),
@@ -132,6 +135,8 @@ async fn of_states(api: &Api) -> Vec<(Response, Code)> {
         (changed, Code::Changed),
         (full_mailbox(api).await, Code::MailboxFull),
         (locked_out(api).await, Code::TooManyAttempts),
+        (refused_update(api).await, Code::UpdateRefused),
+        (api.post(&format!("/v1/orchestrations/{queried}/queries/q"), json!(1)).await, Code::CodeElsewhere),
     ]
 }
 
@@ -154,6 +159,22 @@ async fn full_mailbox(api: &Api) -> Response {
     };
     api.store.apply((0..bounds::MAILBOX).map(|_| signal()).collect()).await.unwrap();
     api.post(&format!("/v1/orchestrations/{id}/signals/s"), json!(1)).await
+}
+
+async fn refused_update(api: &Api) -> Response {
+    let engine = api.engine().await;
+    engine.orchestrate_json("refusing", OrchestrationOptions::default(), |_, context| async move {
+        let updates = context.updates::<Value>("u")?;
+        loop {
+            updates.next().await.refuse("not now");
+        }
+    });
+    let running = run(&engine);
+    let id = api.post("/v1/orchestrations", json!({"kind": "refusing"})).await.expect(201)["id"].clone();
+    let response = api.post(&format!("/v1/orchestrations/{}/updates/u", id.as_str().unwrap()), json!(1)).await;
+    engine.stop();
+    running.await.unwrap();
+    response
 }
 
 /// Sends the head of a request and half of its body.

@@ -1,6 +1,7 @@
 //! Reading and changing tasks.
 
 use onward::Failure;
+use onward_server::http::bounds;
 use serde_json::{Value, json};
 
 use crate::api::{Api, run};
@@ -13,6 +14,7 @@ on_every_store! {
     an_attempt_is_completed_externally,
     failed_attempts_are_listed,
     many_tasks_are_changed_at_once,
+    a_page_of_tasks_ends_after_its_bytes,
 }
 
 fn ids(page: &Value) -> Vec<&str> {
@@ -140,4 +142,22 @@ async fn many_tasks_are_changed_at_once(api: Api) {
     let gone = api.post("/v1/tasks:delete", json!({"filter": {"kind": "other"}})).await.expect(200);
     assert_eq!(gone["changed"], 1);
     api.post("/v1/tasks:retry", json!({"filter": {"limit": 1}})).await.expect_problem(422, "invalid");
+}
+
+/// Shows: W8
+async fn a_page_of_tasks_ends_after_its_bytes(api: Api) {
+    let payload = "x".repeat(900 * 1024);
+    for _ in 0..7 {
+        api.post("/v1/tasks", json!({"kind": "k", "payload": payload})).await.expect(201);
+    }
+    let (mut ids, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = api.get(&format!("/v1/tasks?payloads=true&limit=100{cursor}")).await;
+        assert!(page.body.len() < bounds::PAGE_BYTES + 1024 * 1024, "{} bytes", page.body.len());
+        let page = page.expect(200);
+        ids.extend(page["items"].as_array().unwrap().iter().map(|task| task["id"].as_str().unwrap().to_owned()));
+        let Some(next) = page["next"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+    }
+    assert_eq!(ids, ["7", "6", "5", "4", "3", "2", "1"]);
 }

@@ -63,7 +63,7 @@ mod remote_code;
 pub(crate) mod replay;
 mod turn;
 
-pub use client::{CheckFailure, OrchestrationStatus, RecordedHistory, check_files, check_main};
+pub use client::{CheckFailure, OrchestrationStatus, RecordedHistory, UpdateReply, check_files, check_main};
 pub use code::{
     Activity, ActivityError, AnyReply, Asked, Either, EventQueue, OrchestrationContext, Query, Running, Saga, Signal,
     Signalled, Step, Timer, Update, UpdateCall, UpdateQueue, join_all, select, select_all, try_join_all,

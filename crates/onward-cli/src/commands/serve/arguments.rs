@@ -53,6 +53,9 @@ pub(crate) struct Settings {
     /// Private key of the certificate in PEM
     #[arg(long, env = "ONWARD_TLS_KEY", value_name = "FILE")]
     pub(super) tls_key: Option<PathBuf>,
+    /// Allow webhooks to addresses of this machine and of private networks, and without TLS
+    #[arg(long, env = "ONWARD_PRIVATE_WEBHOOKS")]
+    pub(super) private_webhooks: bool,
     /// Time to let open requests end after a request to stop
     #[arg(
         long, env = "ONWARD_STOP_WITHIN", value_name = "DURATION", default_value = "30s", value_parser = parse_stop_within
@@ -105,6 +108,7 @@ impl Settings {
         options.hosts.clone_from(&self.host);
         options.base_path.clone_from(&self.base_path);
         options.proxies.clone_from(&self.behind_proxy);
+        options.private_webhooks = self.private_webhooks;
         options.limits = self.limits();
         options
     }

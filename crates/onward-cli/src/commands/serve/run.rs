@@ -52,7 +52,11 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     server_options.key_file_beside = if demo.is_some() { None } else { file_of(&options.store).map(Path::to_owned) };
     let server = Server::open(store, server_options).await?;
     announce(options, &settings, &server, &listener).await?;
-    let ended = serve(&server, listener, tls.as_ref(), settings, signals).await;
+    let stop = CancellationToken::new();
+    let webhooks = tokio::spawn(send_webhooks(Arc::clone(&server), stop.clone()));
+    let ended = serve(&server, listener, tls.as_ref(), settings, signals, &stop).await;
+    stop.cancel();
+    webhooks.await.context("the sender of webhooks panicked")?;
     if let Some(demo) = demo {
         demo.stop().await;
     }
@@ -86,9 +90,9 @@ async fn serve(
     tls: Option<&Arc<Tls>>,
     mut settings: Settings,
     signals: Signals,
+    stop: &CancellationToken,
 ) -> bool {
     let Signals { mut interrupts, mut hang_ups } = signals;
-    let stop = CancellationToken::new();
     let serving = listener.serve(server, stop.clone(), settings.stop_within);
     tokio::pin!(serving);
     loop {
@@ -106,6 +110,13 @@ async fn serve(
     tokio::select! {
         ended = serving => ended,
         () = interrupts.next() => false,
+    }
+}
+
+/// Sends events to webhooks until the server stops.
+async fn send_webhooks(server: Arc<Server>, stop: CancellationToken) {
+    if let Err(error) = server.send_webhooks(stop).await {
+        remark(format_args!("webhooks are not sent any more: {error}"));
     }
 }
 

@@ -63,7 +63,7 @@ impl AuditRecord {
 }
 
 /// Returns a time as a text that sorts like the time.
-pub(super) fn time_key(time: Timestamp) -> String {
+pub(crate) fn time_key(time: Timestamp) -> String {
     format!("{:016x}", time.as_microseconds().max(0))
 }
 

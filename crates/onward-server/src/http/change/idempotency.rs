@@ -90,6 +90,11 @@ impl Idempotency {
     }
 }
 
+/// Returns a random id for a request without an idempotency key.
+pub(crate) fn new_request_id() -> String {
+    format!("{:032x}", fastrand::u128(..))
+}
+
 /// Returns the digest of parts. Their lengths are hashed too, so that different parts with the same
 /// concatenation differ.
 fn hex(parts: &[&[u8]]) -> String {

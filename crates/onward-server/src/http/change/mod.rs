@@ -7,10 +7,10 @@ mod prune;
 mod recording_store;
 mod scope;
 
-pub(crate) use audit::{AuditRecord, audit_page};
+pub(crate) use audit::{AuditRecord, audit_page, time_key};
 pub(crate) use guard::{COLLECTION as GUARDS, guard};
 pub(crate) use idempotency::{
-    Idempotency, NotedOutcome, TAG as REQUEST_TAG, find as find_request, note_outcomes, tagged_tasks,
+    Idempotency, NotedOutcome, TAG as REQUEST_TAG, find as find_request, new_request_id, note_outcomes, tagged_tasks,
 };
 pub(crate) use prune::Pruner;
 pub(crate) use recording_store::RecordingStore;

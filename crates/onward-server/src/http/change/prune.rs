@@ -9,9 +9,17 @@ use onward_store::{DocumentQuery, DocumentSelection, Error, ExpectedVersion, Nam
 use super::audit::{COLLECTION, time_key};
 use super::idempotency::COLLECTION_PREFIX;
 use crate::http::bounds;
+use crate::http::hooks::DELIVERY_COLLECTION_PREFIX;
 
 /// The time between two looks for records whose time is over.
 const INTERVAL: Duration = Duration::from_secs(10);
+
+/// The number of collections: sixteen of idempotency keys, that of the audit records, and sixteen
+/// of deliveries to hooks.
+const SHARDS: u32 = 33;
+
+/// The position of the collection of the audit records.
+const AUDIT: u32 = 16;
 
 /// Prunes old records in passing: a server without requests reads and writes nothing.
 #[derive(Debug, Default)]
@@ -31,7 +39,7 @@ impl Pruner {
             return None;
         }
         turn.last = Some(now);
-        turn.shard = (turn.shard + 1) % 17;
+        turn.shard = (turn.shard + 1) % SHARDS;
         Some(turn.shard)
     }
 
@@ -43,8 +51,12 @@ impl Pruner {
         let clock = store.clock();
         let Some(shard) = self.turn(clock.steady()) else { return Ok(()) };
         let (collection, kept) = match shard {
-            16 => (COLLECTION.to_owned(), bounds::AUDIT_KEPT),
-            shard => (format!("{COLLECTION_PREFIX}{shard:x}"), bounds::IDEMPOTENCY_KEPT),
+            AUDIT => (COLLECTION.to_owned(), bounds::AUDIT_KEPT),
+            shard if shard < AUDIT => (format!("{COLLECTION_PREFIX}{shard:x}"), bounds::IDEMPOTENCY_KEPT),
+            shard => {
+                let collection = format!("{DELIVERY_COLLECTION_PREFIX}{:x}", shard - AUDIT - 1);
+                (collection, bounds::HOOK_DELIVERIES_KEPT)
+            }
         };
         let collection = Name::new(collection)?;
         let oldest_kept = time_key(clock.now().minus(kept));
@@ -60,7 +72,7 @@ impl Pruner {
 
 /// Returns the keys of the oldest documents whose time is before a moment.
 async fn oldest(store: &dyn Store, collection: &Name, shard: u32, before: &str) -> Result<Vec<String>, Error> {
-    let by_key = shard == 16;
+    let by_key = shard == AUDIT;
     let selection = match by_key {
         true => DocumentSelection::KeyPrefix(String::new()),
         false => DocumentSelection::IndexPrefix { index: 0, prefix: String::new() },

@@ -51,13 +51,13 @@ impl ChangeScope {
     /// Returns the scope of the present request; `None` outside of requests, and for one whose
     /// changes record nothing.
     pub(super) fn current() -> Option<Arc<Self>> {
-        SCOPE.try_with(Arc::clone).ok().filter(|scope| scope.audit.is_some() || scope.idempotency.is_some())
+        SCOPE.try_with(Arc::clone).ok().filter(|scope| scope.records_something())
     }
 
     /// Returns the records for a write, and marks the tasks that it submits.
     pub(super) fn records_for(&self, writes: &mut [Write], now: Timestamp) -> Result<Vec<Write>, Error> {
         let mut records = Vec::new();
-        if let Some(idempotency) = self.idempotency.as_ref().filter(|_| writes.iter().any(is_submit)) {
+        if let Some(idempotency) = self.idempotency.as_ref().filter(|_| writes.iter().any(creates)) {
             writes.iter_mut().for_each(|write| mark(write, idempotency));
             records.push(idempotency.document(now)?);
         }
@@ -72,8 +72,13 @@ impl ChangeScope {
         Ok(records)
     }
 
+    fn records_something(&self) -> bool {
+        let has_guard = || self.guard.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        self.audit.is_some() || self.idempotency.is_some() || has_guard()
+    }
+
     /// Adds a write to each change of the request.
-    pub(super) fn set_guard(&self, guard: Write) {
+    pub(crate) fn set_guard(&self, guard: Write) {
         *self.guard.lock().unwrap_or_else(PoisonError::into_inner) = Some(guard);
     }
 
@@ -94,8 +99,9 @@ impl ChangeScope {
     }
 }
 
-fn is_submit(write: &Write) -> bool {
-    matches!(write, Write::Submit(_))
+/// Returns true for the writes that an idempotency key is for.
+fn creates(write: &Write) -> bool {
+    matches!(write, Write::Submit(_) | Write::Signal(_))
 }
 
 /// Tags a submitted task, so that a repeated request finds it. A task with all the tags that it may

@@ -157,10 +157,11 @@ pub(crate) async fn read_page(
     }
 }
 
-/// Returns the next selected events; none if the store has none behind the cursor.
+/// Returns the next selected events; none if the store has none within the next
+/// [`bounds::EVENT_PAGES_READ`] pages.
 async fn now(server: &Server, after: EventCursor, filter: &EventFilter) -> Result<EventPageBody, Problem> {
     let mut after = after;
-    loop {
+    for _ in 0..bounds::EVENT_PAGES_READ {
         let page = server.feed.page(after).await?;
         let body = body(&page, filter);
         if page.events.is_empty() || !body.events.is_empty() || body.gap.is_some() {
@@ -168,6 +169,7 @@ async fn now(server: &Server, after: EventCursor, filter: &EventFilter) -> Resul
         }
         after = page.next;
     }
+    Ok(empty(after))
 }
 
 fn body(page: &EventPage, filter: &EventFilter) -> EventPageBody {

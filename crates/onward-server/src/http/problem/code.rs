@@ -82,6 +82,10 @@ codes! {
     TaskFailed = CONFLICT, "task_failed", "The task failed";
     /// The task was cancelled, so it has no result.
     TaskCancelled = CONFLICT, "task_cancelled", "The task was cancelled";
+    /// The code of the orchestration refused the update.
+    UpdateRefused = CONFLICT, "update_refused", "The code refused the update";
+    /// The request needs the code of the orchestration, which another process has.
+    CodeElsewhere = CONFLICT, "code_elsewhere", "The code is in another process";
     /// The state of the thing does not allow the request.
     Conflict = CONFLICT, "conflict", "Its state does not allow this";
     /// Another task has the unique key.

@@ -34,6 +34,8 @@ pub(crate) struct Call {
     /// The idempotency key, if the request repeats an earlier one: its result is to be found, and
     /// nothing is to be done.
     pub(crate) repeats: Option<Idempotency>,
+    /// The idempotency key.
+    pub(crate) idempotency: Option<Idempotency>,
 }
 
 impl Call {

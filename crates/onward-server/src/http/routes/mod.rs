@@ -10,6 +10,7 @@ mod dead_retry;
 mod events;
 mod groups;
 mod health;
+mod hooks;
 mod inbox;
 mod keys;
 mod limits;
@@ -32,6 +33,7 @@ mod table;
 mod task_actions;
 mod tasks;
 mod templates;
+mod webhooks;
 mod work;
 
 pub use openapi::openapi_json;

@@ -193,6 +193,12 @@ impl Route {
         self
     }
 
+    /// Takes any content.
+    pub(super) fn takes_any_content(mut self) -> Self {
+        self.takes = Takes::Text("*/*");
+        self
+    }
+
     /// Takes a text of a content type.
     pub(super) fn takes_text(mut self, content_type: &'static str) -> Self {
         self.takes = Takes::Text(content_type);

@@ -2,9 +2,9 @@
 
 use super::route::{Route, RouteInfo};
 use super::{
-    accounts, audit, bulk, changes, dead, events, groups, health, inbox, keys, limits, metrics, orchestrations,
+    accounts, audit, bulk, changes, dead, events, groups, health, hooks, inbox, keys, limits, metrics, orchestrations,
     overview, queues, run_graph, run_results, runs, schedules, sessions, sign_in, store, submit, task_actions, tasks,
-    templates, work,
+    templates, webhooks, work,
 };
 
 /// Returns all routes.
@@ -31,6 +31,8 @@ pub(crate) fn all_routes() -> Vec<Route> {
         events::table(),
         changes::table(),
         overview::table(),
+        webhooks::table(),
+        hooks::table(),
         keys::table(),
         accounts::table(),
         sessions::table(),

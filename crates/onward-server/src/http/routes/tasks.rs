@@ -3,7 +3,9 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, Method, Response, header};
 use bytes::Bytes;
-use onward_store::{Page as StorePage, Refusal, StoreReads as _, TaskId, TaskRecord, TaskState, WaitReason};
+use onward_store::{
+    Page as StorePage, Refusal, Store, StoreReads as _, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState, WaitReason,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -11,6 +13,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::route::{Access, Route, route};
 use super::submit::wait_for_end;
 use crate::http::access::Role;
+use crate::http::bounds;
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{Call, decode_cursor, encode_cursor};
 use crate::http::wire::{AttemptBody, Page, Reply, TaskBody, TaskFilterQuery, check_limit, json, no_content};
@@ -78,10 +81,33 @@ async fn list(call: Call) -> Reply {
     }
     let before = query.cursor.as_deref().map(decode_cursor::<TaskId>).transpose()?;
     let page = StorePage { before, limit: check_limit(query.limit)? };
-    let page = call.server.store.tasks(query.filter()?, page).await?;
     let with_payload = query.payloads == Some(true);
+    let page = match with_payload {
+        true => page_with_payloads(&*call.server.store, query.filter()?, page).await?,
+        false => call.server.store.tasks(query.filter()?, page).await?,
+    };
     let items = page.tasks.into_iter().map(|task| TaskBody::new(task, with_payload)).collect();
     json(&Page { items, next: page.next.map(|next| encode_cursor(&next)) })
+}
+
+/// Reads a page of tasks with payloads, which ends early after [`bounds::PAGE_BYTES`] of them.
+async fn page_with_payloads(store: &dyn Store, filter: TaskFilter, page: StorePage) -> Result<TaskPage, Problem> {
+    let size =
+        |task: &TaskRecord| task.payload.as_ref().map_or(0, Bytes::len) + task.result.bytes().map_or(0, Bytes::len);
+    let (mut tasks, mut before, mut bytes, mut count) = (Vec::new(), page.before, 0, 1);
+    loop {
+        let limit = count.min(page.limit - tasks.len());
+        let part = store.tasks(filter.clone(), StorePage { before, limit }).await?;
+        bytes += part.tasks.iter().map(size).sum::<usize>();
+        let largest = part.tasks.iter().map(size).max().unwrap_or_default().max(1);
+        tasks.extend(part.tasks);
+        before = part.next;
+        if before.is_none() || tasks.len() >= page.limit || bytes >= bounds::PAGE_BYTES {
+            return Ok(TaskPage { tasks, next: before });
+        }
+        // The next tasks are probably no larger than these.
+        count = ((bounds::PAGE_BYTES - bytes) / largest).clamp(1, bounds::PAGE);
+    }
 }
 
 async fn show(call: Call) -> Reply {

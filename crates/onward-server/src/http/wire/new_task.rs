@@ -17,6 +17,7 @@ use utoipa::ToSchema;
 use super::duration::DurationText;
 use super::retry::RetryBody;
 use crate::http::problem::Problem;
+use crate::http::webhooks::DELIVERY_KIND;
 
 /// A task to submit.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -129,6 +130,10 @@ impl NewTaskBody {
         let unique = self.unique()?;
         let when = self.when()?;
         let depends_on = self.dependencies()?;
+        if self.kind == DELIVERY_KIND {
+            let detail = format!("tasks of the kind `{DELIVERY_KIND}` are those of webhooks");
+            return Err(Problem::invalid("kind", detail, "create a webhook, or choose another kind"));
+        }
         let new = NewTask::of(name("kind", &self.kind)?);
         Ok(NewTask {
             payload,

@@ -11,3 +11,4 @@ mod untyped;
 pub use check_program::{check_files, check_main};
 pub use control::OrchestrationStatus;
 pub use recorded_history::{CheckFailure, RecordedHistory};
+pub use send_update::UpdateReply;

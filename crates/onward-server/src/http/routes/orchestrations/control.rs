@@ -1,21 +1,22 @@
-//! `/v1/orchestrations`: durable functions.
+//! `/v1/orchestrations`: starts, signals, pauses and ends of durable functions.
 
 use std::collections::BTreeMap;
 
 use axum::http::Method;
 use onward::orchestration::OrchestrationStatus;
+use onward_store::bounds::RESERVED_PREFIX;
 use onward_store::rules::orchestration::is_run;
 use onward_store::{Recipient, Submitted};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::route::{Access, Route, route};
-use super::submit::{ReplyBody, SubmittedBody, respond, result_gone};
-use super::tasks::record;
 use crate::http::access::Role;
 use crate::http::change::tagged_tasks;
 use crate::http::request::Call;
+use crate::http::routes::route::{Access, Route, route};
+use crate::http::routes::submit::{ReplyBody, SubmittedBody, respond, result_gone};
+use crate::http::routes::tasks::record;
 use crate::http::wire::{Content, Reply, TaskBody, check_text, json, no_content};
 
 pub(super) fn table() -> Vec<Route> {
@@ -33,6 +34,7 @@ pub(super) fn table() -> Vec<Route> {
             .returns::<OrchestrationBody>(200, "The orchestration."),
         route(post.clone(), "/v1/orchestrations/{id}/signals/{name}", operator, "Sends a signal.", signal)
             .takes_any_json()
+            .creates()
             .returns_nothing("The signal is stored."),
         route(post.clone(), "/v1/orchestrations/{id}/pause", operator, "Pauses an orchestration.", pause)
             .returns_nothing("The orchestration is paused."),
@@ -102,7 +104,9 @@ async fn show(call: Call) -> Reply {
     let status: OrchestrationStatus = call.server.engine.orchestration_status(record.id).await?;
     let shows = call.reads_payloads();
     let instance = status.record();
-    let values = instance.values.iter().filter(|_| shows).map(|(key, value)| (key.to_string(), Content::new(value)));
+    // Replies to updates are values with a reserved name. Only those who sent an update read them.
+    let values = instance.values.iter().filter(|(key, _)| shows && !key.starts_with(RESERVED_PREFIX));
+    let values = values.map(|(key, value)| (key.to_string(), Content::new(value)));
     json(&OrchestrationBody {
         task: TaskBody::new(record, false),
         paused: status.is_paused(),
@@ -115,9 +119,12 @@ async fn show(call: Call) -> Reply {
 
 async fn signal(call: Call) -> Reply {
     let payload = call.any_json()?;
+    if call.repeats.is_some() {
+        return no_content();
+    }
     let record = record(&call).await?;
     if is_run(&record.kind) {
-        super::runs::check_replier(&call, record.id, call.parameter("name")).await?;
+        crate::http::routes::runs::check_replier(&call, record.id, call.parameter("name")).await?;
     }
     let to = Recipient::Task(record.id);
     call.server.engine.send(to, call.parameter("name"), payload.to_string().into()).await?;
