@@ -83,9 +83,9 @@ pub enum WaitReason {
         /// The time until it allows another start.
         next: Duration,
     },
-    /// The limit lets the task start, but other tasks that share the limit can use it up first: tasks
-    /// of other kinds, groups or affinity keys of its queue that go before it, or tasks of other
-    /// queues.
+    /// The limit lets the task start, but other tasks that share the limit can use it up first:
+    /// tasks of other kinds, groups or affinity keys of its queue that go before it, or tasks of
+    /// other queues.
     Contended {
         /// The scope on which the limit was set.
         limit_on: LimitScope,
@@ -230,7 +230,7 @@ impl fmt::Display for WaitReason {
             ),
             Self::Contended { limit_on, room } => write!(
                 f,
-                "the limit on {limit_on} has room for {room} more now, and tasks that share it can go first; it waits for their ends, or for a higher limit"
+                "the limit on {limit_on} has room for {room} more, but tasks that go first may take it; it waits for them or a higher limit"
             ),
             Self::Reserved { session, until } => write!(
                 f,

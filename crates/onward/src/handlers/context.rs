@@ -250,9 +250,9 @@ impl Context {
     }
 
     /// Declares that the result of this attempt is its whole standard output, if it completes. The
-    /// store then keeps these bytes once, as the result, and readers of the output receive them from
-    /// there: a long output is not cut in its middle. A retry of the completed task removes its
-    /// result, and with it this output.
+    /// store then keeps these bytes once, as the result, and readers of the output receive them
+    /// from there: a long output is not cut in its middle. A retry of the completed task removes
+    /// its result, and with it this output.
     ///
     /// The declaration is ignored where it is wrong as far as the engine can see, and where the
     /// attempt [finishes](Self::finish) in a transaction of its own.
