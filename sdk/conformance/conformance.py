@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Checks a worker program against the worker protocol, by scripts that play a gateway.
 
-    python3 conformance.py [--only TEXT] [--carrier child|ipc|tcp] -- COMMAND…
+    python3 conformance.py [--only TEXT] [--carrier child|ipc|tcp|http] -- COMMAND…
 
 COMMAND starts a worker with the handlers that README.md lists. Every script of the folder `scripts`
-runs once on each of its carriers. The exit code is 1 if one fails.
+runs once on each of its carriers. With `--carrier http` those for ipc run over HTTP instead, for
+workers that have this carrier. The exit code is 1 if one fails.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 from gateway import Failed, Gateway
 
@@ -25,18 +27,26 @@ def main() -> int:
     results = []
     for path in sorted(SCRIPTS.glob("*.json")):
         script = json.loads(path.read_text())
-        for carrier in script["carriers"]:
-            if arguments.only in path.stem and arguments.carrier in (None, carrier):
+        for carrier in carriers_of(script, arguments.carrier):
+            if arguments.only in path.stem:
                 results.append(run(arguments.command, carrier, path.stem, script))
     failures = results.count(False)
     print(f"{len(results) - failures} passed, {failures} failed")
     return 1 if failures or not results else 0
 
 
+def carriers_of(script: dict[str, Any], only: str | None) -> list[str]:
+    """Returns the carriers on which a script runs."""
+    carriers: list[str] = script["carriers"]
+    if only == "http":
+        return ["http"] if "ipc" in carriers and script.get("http", True) else []
+    return [carrier for carrier in carriers if only in (None, carrier)]
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Checks a worker program against the worker protocol.")
     parser.add_argument("--only", default="", help="run only the scripts whose name contains this text")
-    parser.add_argument("--carrier", choices=["child", "ipc", "tcp"], help="run only on this carrier")
+    parser.add_argument("--carrier", choices=["child", "ipc", "tcp", "http"], help="run only on this carrier")
     parser.add_argument("command", nargs="+", help="the command that starts the worker")
     return parser.parse_args()
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from frames import Closed, Message, Messages, Stream, encode
+from http_carrier import HttpCarrier
 from match import fill, mismatch
 
 SECONDS = 10.0
@@ -40,6 +41,7 @@ class Gateway:
         self._command, self._carrier, self._script = command, carrier, script
         self._folder = tempfile.TemporaryDirectory(prefix="onward-conformance-")
         self._listener: socket.socket | None = None
+        self._http: HttpCarrier | None = None
         self._stream: Stream | None = None
         self._messages: Messages | None = None
         self._worker: subprocess.Popen[bytes] | None = None
@@ -83,6 +85,9 @@ class Gateway:
             self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             self._listener.bind(path)
             environment["ONWARD_GATEWAY"] = f"ipc://{path}"
+        elif self._carrier == "http":
+            self._http = HttpCarrier()
+            environment["ONWARD_GATEWAY"] = self._http.url
         else:
             self._listener = socket.create_server(("127.0.0.1", 0))
             environment["ONWARD_GATEWAY"] = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
@@ -100,6 +105,8 @@ class Gateway:
         for link in (self._stream.link if self._stream else None, self._listener):
             if link is not None:
                 link.close()
+        if self._http is not None:
+            self._http.close()
         if self._worker is not None:
             if self._worker.poll() is None:
                 self._worker.kill()
@@ -123,6 +130,9 @@ class Gateway:
             self._stream = Stream(link)
             self._stream.link.settimeout(SECONDS)
             self._stream.greet()
+        if self._http is not None:
+            self._stream = Stream(self._http.accept(step.get("within", SECONDS)))
+            self._stream.link.settimeout(SECONDS)
         assert self._stream is not None
         self._messages = Messages(self._stream)
         self._credit = 0

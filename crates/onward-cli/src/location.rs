@@ -6,12 +6,15 @@ use std::str::FromStr;
 
 use crate::exit_code::wrong_usage;
 
-/// A SQLite file, given as a path or as `sqlite:PATH`, or a PostgreSQL database, given by its URL.
+/// A SQLite file, given as a path or as `sqlite:PATH`; a PostgreSQL database, given by its URL; or
+/// a server of Onward, given by its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Location {
     File(PathBuf),
     /// The URL, with the password if it has one. Display leaves the password out.
     Server(String),
+    /// The address of `onward serve`.
+    Http(String),
 }
 
 impl Location {
@@ -23,6 +26,9 @@ impl Location {
     pub(crate) fn file(&self, on_server: &str) -> anyhow::Result<&Path> {
         match self {
             Self::File(path) => Ok(path),
+            Self::Http(_) => Err(wrong_usage(format!(
+                "{self} is a server of Onward, and this command works on a SQLite file; give a file, such as onward.db"
+            ))),
             Self::Server(_) => Err(wrong_usage(format!(
                 "{self} is a PostgreSQL database, and this command works on a SQLite file; {on_server}"
             ))),
@@ -44,6 +50,9 @@ impl FromStr for Location {
             Some(("postgres" | "postgresql", rest)) if cfg!(feature = "postgres") && rest.starts_with("//") => {
                 return Ok(Self::Server(text.to_owned()));
             }
+            Some(("http" | "https", rest)) if cfg!(feature = "client") && rest.starts_with("//") => {
+                return Ok(Self::Http(text.to_owned()));
+            }
             Some((scheme, rest)) if rest.starts_with("//") => {
                 return Err(format!(
                     "this build has no store for `{scheme}:`; give a file, such as onward.db or sqlite:PATH"
@@ -62,7 +71,7 @@ impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => path.display().fmt(f),
-            Self::Server(url) => f.write_str(&without_secrets(url)),
+            Self::Server(url) | Self::Http(url) => f.write_str(&without_secrets(url)),
         }
     }
 }

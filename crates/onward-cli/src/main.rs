@@ -8,12 +8,14 @@ mod apply;
 mod arguments;
 mod commands;
 mod exit_code;
+mod guards;
 mod input;
 mod location;
 mod logging;
 mod options;
 mod output;
 mod process;
+mod remote;
 mod store_file;
 mod values;
 

@@ -9,8 +9,8 @@ use crate::location::Location;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub(crate) struct GlobalOptions {
-    /// Store to use: a file, sqlite:PATH, or postgres://USER@HOST/DATABASE. Commands that add or
-    /// set something create it if it is missing
+    /// Store to use: a file, sqlite:PATH, postgres://USER@HOST/DATABASE, or the address of `onward
+    /// serve`, https://HOST. Commands that add or set something create a missing store
     #[arg(long, global = true, env = "ONWARD_STORE", value_name = "STORE", default_value = "onward.db")]
     pub(crate) store: Location,
 

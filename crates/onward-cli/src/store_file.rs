@@ -1,4 +1,5 @@
-//! Opening stores. Only this module distinguishes a SQLite file from a PostgreSQL database.
+//! Opening stores. Only this module distinguishes a SQLite file from a PostgreSQL database and from
+//! a server.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,8 +9,11 @@ use anyhow::Context;
 use onward_store::PostgresStore;
 use onward_store::{SqliteReader, SqliteStore, Store};
 
+use crate::guards::GuardingStore;
 use crate::location::Location;
 use crate::options::GlobalOptions;
+#[cfg(feature = "client")]
+use crate::remote::RemoteStore;
 
 /// The requirements of a command on a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +32,12 @@ const STAY: Requirements = Requirements { stay: true, ..BRIEF };
 /// Opens the store for a command that adds or sets something. Creates it if it is missing.
 pub(crate) async fn open_or_create(options: &GlobalOptions) -> anyhow::Result<Arc<dyn Store>> {
     open(options, Requirements { create: true, ..BRIEF }).await
+}
+
+/// Opens the store for a command that edits limits, queues or schedules: each change carries its
+/// guard. Creates the store if it is missing and `create` says so.
+pub(crate) async fn open_to_edit(options: &GlobalOptions, create: bool) -> anyhow::Result<Arc<dyn Store>> {
+    Ok(Arc::new(GuardingStore(open(options, Requirements { create, ..BRIEF }).await?)))
 }
 
 /// Opens the store for a command that submits tasks and, with `waits`, waits until they have ended.
@@ -61,7 +71,7 @@ pub(crate) async fn open_to_stay(options: &GlobalOptions) -> anyhow::Result<Arc<
 pub(crate) async fn open_to_read(options: &GlobalOptions) -> anyhow::Result<Arc<dyn Store>> {
     match &options.store {
         Location::File(path) => Ok(Arc::new(open_file_to_read(options, path).await?)),
-        Location::Server(_) => open_existing(options).await,
+        Location::Server(_) | Location::Http(_) => open_existing(options).await,
     }
 }
 
@@ -78,6 +88,10 @@ async fn open(options: &GlobalOptions, requirements: Requirements) -> anyhow::Re
         Location::Server(url) => Ok(Arc::new(open_server(options, url, requirements).await?)),
         #[cfg(not(feature = "postgres"))]
         Location::Server(_) => Err(not_built(&options.store)),
+        #[cfg(feature = "client")]
+        Location::Http(url) => Ok(Arc::new(RemoteStore::open(url).await.context(CANNOT_OPEN)?)),
+        #[cfg(not(feature = "client"))]
+        Location::Http(_) => Err(not_built(&options.store)),
     }
 }
 
@@ -86,9 +100,8 @@ pub(crate) async fn open_existing_file(options: &GlobalOptions, path: &Path) -> 
     open_file(options, path, BRIEF).await
 }
 
-/// Returns the error for a store on a server, in a build without PostgreSQL. Such a build rejects
-/// the URL earlier.
-#[cfg(not(feature = "postgres"))]
+/// Returns the error for a store for which this build has no code. Such a build rejects the URL
+/// earlier.
 pub(crate) fn not_built(store: &Location) -> anyhow::Error {
     crate::exit_code::wrong_usage(format!("this build has no store for {store}; give a file, such as onward.db"))
 }

@@ -87,7 +87,9 @@ impl Tasks {
             within("attempt", Some(task.attempt.into()), 1, bounds::INTEGER)?;
             index("payload", task.payload, self.payloads)?;
             index("checkpoint", task.checkpoint, self.payloads)?;
-            index("turn.events", task.turn.map(|turn| turn.events), self.payloads)?;
+            for events in task.turn.iter().flat_map(|turn| std::iter::once(&turn.events).chain(&turn.more)) {
+                index("turn.events", Some(*events), self.payloads)?;
+            }
         }
         Ok(())
     }
@@ -143,14 +145,20 @@ pub struct Task {
 }
 
 /// A turn of an orchestration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
     /// The payload index of the events: those of the history, then the new ones.
     pub events: usize,
+    /// The payload indexes of further events, which follow those in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<usize>,
     /// The number of events of the history. The events from this index on are new.
     pub position: u64,
     /// The number of times that the orchestration has continued as new.
     pub generation: u32,
+    /// True if only the new events were sent: the worker has kept the code after the history.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub new_only: bool,
 }
 
 /// The reply to a beat.

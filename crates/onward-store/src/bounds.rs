@@ -141,6 +141,9 @@ pub const TURN_TAGS: usize = 2 * TAGS;
 /// The largest number of tasks that one turn of an orchestration submits.
 pub const TURN_TASKS: usize = 10_000;
 
+/// The largest number of events that one turn of an orchestration publishes.
+pub const TURN_PUBLISHED: usize = 1000;
+
 /// The number of waiting messages from which on an orchestration accepts no signals. The ends of
 /// its tasks are always accepted.
 pub const MAILBOX: usize = 10_000;

@@ -206,6 +206,15 @@ pub const IDLE_CONNECTIONS: usize = 8;
 /// the run a dead letter. It ends a workflow that runs itself.
 pub const RUN_DEPTH: u32 = 16;
 
+/// The most live events that wait for a listener. A slower one misses the oldest.
+pub const LIVE_EVENTS: usize = 1024;
+
+/// The most events in the history of a run, unless the engine was built with another limit.
+pub const RUN_HISTORY_EVENTS: u64 = 1_000_000;
+
+/// The most bytes in the history of a run, unless the engine was built with another limit.
+pub const RUN_HISTORY_BYTES: u64 = 256 * 1024 * 1024;
+
 /// The largest number of positions of edges in the layout of a graph. The longest edges beyond it
 /// are drawn straight.
 pub const GRAPH_WAYPOINTS: usize = 10_000;

@@ -52,5 +52,32 @@ async def parent(ctx: OrchestrationContext, number: int) -> Any:
     return index
 
 
+begun = 0
+"""The number of times that `begins` began in this process."""
+
+
+@app.orchestration("begins")
+async def begins(ctx: OrchestrationContext, steps: int) -> int:
+    global begun
+    begun += 1
+    for step in range(steps):
+        await ctx.task("reserve", {"number": step})
+    return begun
+
+
+@app.handler("lines")
+def lines() -> str:
+    return "x" * 400_000
+
+
+@app.orchestration("large")
+async def large(ctx: OrchestrationContext) -> int:
+    total = 0
+    for _ in range(4):
+        total += len(await ctx.task("lines"))
+    await ctx.wait_signal("go")
+    return total
+
+
 if __name__ == "__main__":
     app.run()

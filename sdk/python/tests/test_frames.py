@@ -72,6 +72,17 @@ def test_headers_of_the_gateway_are_checked(vector: dict[str, Any]) -> None:
     assert raised.value.code == vector["error"]
 
 
+@pytest.mark.parametrize("vector", VECTORS["turn_headers"], ids=names(VECTORS["turn_headers"]))
+def test_headers_of_turns_are_checked(vector: dict[str, Any]) -> None:
+    payloads = [b"[]"] * vector["payloads"]
+    if vector["error"] is None:
+        _messages.parse(vector["header"], payloads)
+        return
+    with pytest.raises(ProtocolError) as raised:
+        _messages.parse(vector["header"], payloads)
+    assert raised.value.code == vector["error"]
+
+
 def test_the_greeting_is_that_of_the_vectors() -> None:
     assert _connect._GREETING.hex() == VECTORS["greeting"]["both"]
     assert _connect._READY.hex() == VECTORS["greeting"]["worker_ready"]

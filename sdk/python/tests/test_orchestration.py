@@ -13,10 +13,11 @@ import pytest
 from gateway_process import PROJECT
 
 from onward import Fail, Nondeterminism, NotDeterministic, OrchestrationContext, TaskFailed, Worker
-from onward._turn import read_events
+from onward._messages import TurnMessage
+from onward._turn import read_events, text_of
 from onward.errors import Cancelled
 from onward.orchestration import Code
-from onward.testing import OrchestrationTest
+from onward.testing import OrchestrationTest, check_history
 
 
 def bench(code: Any, payload: Any = None) -> OrchestrationTest:
@@ -224,7 +225,7 @@ def replay(test: OrchestrationTest, code: Any) -> None:
     """Replays the history of a test with other code."""
     app = Worker()
     app.orchestration("order")(code)
-    app.orchestration_of("order").begin(b'{"item":"tea"}', "1").run(test.history, len(test.history))
+    check_history(app, {"kind": "order", "payload": text_of(b'{"item":"tea"}'), "events": test.history})
 
 
 def test_another_task_than_in_the_history_is_named_with_both_and_the_cause() -> None:
@@ -288,7 +289,8 @@ def test_fail_ends_the_orchestration_with_its_message() -> None:
     assert bench(code).error == "Fail: nobody paid"
 
 
-VECTORS = json.loads((PROJECT / "crates/onward-protocol/vectors.json").read_text())["turns"]
+ALL_VECTORS = json.loads((PROJECT / "crates/onward-protocol/vectors.json").read_text())
+VECTORS, KEPT = ALL_VECTORS["turns"], ALL_VECTORS["kept_turns"]
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["name"])
@@ -307,6 +309,23 @@ def test_turns_have_the_replies_of_the_vectors(vector: dict[str, Any]) -> None:
     else:
         with pytest.raises(Nondeterminism):
             replay.run(events, vector["position"])
+
+
+@pytest.mark.parametrize("vector", KEPT, ids=lambda vector: vector["name"])
+def test_kept_code_has_the_replies_of_the_vectors(vector: dict[str, Any]) -> None:
+    async def code(ctx: OrchestrationContext, count: int) -> Any:
+        await ctx.task("charge", count)
+        await ctx.sleep(60)
+
+    kept = Code("order", code)
+
+    def turn(events: Any, position: int, new_only: bool) -> Any:
+        message = TurnMessage([json.dumps(events).encode()], position, 0, new_only)
+        reply = kept.turn(message, b"7", "1", keeps=True)
+        return reply and json.loads(reply.encode())
+
+    assert turn(vector["events"], vector["position"], False) == vector["first"]
+    assert turn(vector["new"], vector["new_position"], True) == vector["reply"]
 
 
 def test_a_function_that_is_not_async_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -10,6 +11,9 @@ from pathlib import Path
 
 import pytest
 from gateway_process import TESTS, Gateway, wait_for
+
+from onward import Nondeterminism, OrchestrationContext, Worker
+from onward.testing import check_history
 
 ORDERS = 40
 
@@ -71,6 +75,41 @@ def test_a_cancelled_orchestration_cancels_its_task(gateway: Gateway) -> None:
     wait_for(lambda: gateway.count("--kind", "reserve", "--state", "completed") == 1, "it waits for its signal")
     gateway.onward("orchestration", "cancel", task)
     assert ended(gateway, task)["state"] == "cancelled"
+
+
+def test_a_worker_that_has_kept_the_code_gets_only_new_events(gateway: Gateway) -> None:
+    gateway.start()
+    assert ended(gateway, start(gateway, "begins", "5"))["result"] == "1"
+
+
+def test_another_worker_takes_over_a_history_that_needs_several_payloads(gateway: Gateway) -> None:
+    gateway.start()
+    task = start(gateway, "large", "null")
+    wait_for(lambda: gateway.count("--kind", "lines", "--state", "completed") == 4, "the results")
+    gateway.kill_worker()
+    gateway.worker_pid()
+    gateway.onward("orchestration", "signal", task, "go", "null")
+    assert ended(gateway, task)["result"] == "1600000"
+
+
+def test_an_exported_history_is_replayed_and_other_code_differs_from_it(gateway: Gateway) -> None:
+    gateway.start()
+    task = start(gateway, "begins", "1")
+    ended(gateway, task)
+    file = gateway.folder / "history.json"
+    gateway.onward("orchestration", "export", task, "--output", str(file))
+
+    async def same(ctx: OrchestrationContext, steps: int) -> None:
+        await ctx.task("reserve", {"number": 0})
+
+    async def other(ctx: OrchestrationContext, steps: int) -> None:
+        await ctx.task("book")
+
+    for code, differs in ((same, False), (other, True)):
+        app = Worker()
+        app.orchestration("begins")(code)
+        with pytest.raises(Nondeterminism) if differs else contextlib.nullcontext():
+            check_history(app, file)
 
 
 def run_orders(gateway: Gateway) -> list[str]:

@@ -45,16 +45,28 @@ class PayloadTest < Minitest::Test
   end
 
   def test_inputs
-    { json: { "x" => 1 }, symbols: { x: 1 }, bytes: '{"x":1}'.b, Point => Point.new(x: 1),
-      ->(value) { value.fetch("x") + 1 } => 2 }.each do |input, expected|
+    { json: { "x" => 1, "y" => 2 }, symbols: { x: 1, y: 2 }, bytes: '{"x":1,"y":2}'.b,
+      Point => Point.new(x: 1, y: 2), ->(value) { value.fetch("x") + 1 } => 2 }.each do |input, expected|
       seen = nil
-      run_handler({ x: 1 }, options: { input: input }) { |task| seen = task }
+      run_handler({ x: 1, y: 2 }, options: { input: input }) { |task| seen = task }
       expected.nil? ? assert_nil(seen) : assert_equal(expected, seen)
     end
   end
 
   def test_an_input_ignores_unknown_fields
-    assert_equal 1, run_handler({ x: 1, z: 2 }, options: { input: Point }) { |point, _| point.x }.value
+    assert_equal 1, run_handler({ x: 1, y: 2, z: 3 }, options: { input: Point }) { |point, _| point.x }.value
+  end
+
+  def test_a_payload_without_a_field_is_refused_by_its_name
+    outcome = run_handler({ x: 1 }, options: { input: Point }) { flunk("the handler ran") }
+    assert_equal ["fail", false], outcome.fields.values_at(:outcome, :retry)
+    assert_includes outcome.fields[:message], "no field `y` of PayloadTest::Point"
+  end
+
+  def test_a_class_with_defaults_takes_a_payload_without_them
+    form = Class.new(Struct.new(:x, :y, keyword_init: true)) { def initialize(x:, y: 2) = super }
+    outcome = run_handler({ x: 1 }, options: { input: form }) { |point, _| [point.x, point.y] }
+    assert_equal [1, 2], outcome.value
   end
 
   def test_a_payload_that_the_input_rejects_fails_without_a_retry

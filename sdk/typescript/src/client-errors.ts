@@ -60,16 +60,23 @@ export class Overloaded extends Problem {
   override name = "Overloaded";
 }
 
-/** A task ended without being completed. */
+/**
+ * A task ended without being completed. A client sets `task`, the id; an orchestration sets `kind`.
+ *
+ * The state is `not_started` in an orchestration, if another task has the key.
+ */
 export class TaskFailed extends OnwardError {
   override name = "TaskFailed";
 
   constructor(
-    readonly task: string,
-    readonly state: TaskState,
+    readonly task: string | null,
+    readonly state: TaskState | "not_started",
+    /** The last error of the task. */
     readonly error: string | null,
+    readonly kind: string | null = null,
   ) {
-    super(`task ${task} is ${state}${error === null ? "" : `: ${error}`}`);
+    const name = kind === null ? `task ${task}` : `the task \`${kind}\``;
+    super(`${name} is ${state}${error === null ? "" : `: ${error}`}`);
   }
 }
 

@@ -176,6 +176,11 @@ export class Context<State = unknown> {
     return new Step(decodeJson(this.message.payload));
   }
 
+  /** @internal The features on which the worker and its gateway agree. */
+  get features(): ReadonlySet<string> {
+    return this.#host.features;
+  }
+
   /** A logger whose records carry `task`, `kind` and `attempt`. */
   get logger(): Logger {
     const { task, kind, attempt } = this.message;

@@ -92,3 +92,48 @@ export class Unavailable extends OnwardError {
 export class PayloadError extends OnwardError {
   override name = "PayloadError";
 }
+
+/** No signal came within the time of a wait in an orchestration. */
+export class SignalTimeout extends OnwardError {
+  override name = "SignalTimeout";
+
+  constructor(
+    readonly signal: string,
+    readonly timeoutMs: number,
+  ) {
+    super(`no signal \`${signal}\` came within ${timeoutMs} ms`);
+  }
+}
+
+/**
+ * The code of an orchestration does what a replay would do again: it starts a timer, connects, reads
+ * a file.
+ *
+ * The orchestration becomes a dead letter and its messages are kept: correct the code, then retry it.
+ */
+export class NotDeterministic extends OnwardError {
+  override name = "NotDeterministic";
+}
+
+/**
+ * The code of an orchestration differs from its history, at `position`.
+ *
+ * `expected` is what the history has there, `found` what the code does; both are texts, or null.
+ */
+export class Nondeterminism extends OnwardError {
+  override name = "Nondeterminism";
+
+  constructor(
+    readonly position: number,
+    readonly expected: string | null,
+    readonly found: string | null,
+    cause: string,
+  ) {
+    const has = expected === null ? "the history ends" : `the history has ${expected}`;
+    const does = found === null ? "the code has nothing of the kind" : `the code has ${found}`;
+    super(
+      `the code does not match its history: at event ${position} ${has}, and ${does}; ${cause};` +
+        " bring back the code that began it, then retry the orchestration",
+    );
+  }
+}

@@ -38,9 +38,30 @@ export type { Event, Orchestration, Run, RunStep } from "./client-types.js";
 export { TaskOutcome } from "./client-types.js";
 export type { Context, Progress } from "./context.js";
 export type { RetryLaterOptions, StopReason } from "./errors.js";
-export { Cancelled, Fail, OnwardError, PayloadError, Refused, RetryLater, Unavailable } from "./errors.js";
+export {
+  Cancelled,
+  Fail,
+  Nondeterminism,
+  NotDeterministic,
+  OnwardError,
+  PayloadError,
+  Refused,
+  RetryLater,
+  SignalTimeout,
+  Unavailable,
+} from "./errors.js";
 export type { Ending } from "./internal/ends.js";
 export type { LogFields, Logger } from "./logger.js";
+export type {
+  FirstOf,
+  OperationOptions,
+  OperationResult,
+  OrchestrationContext,
+  SignalOptions,
+  ValuesOf,
+} from "./orchestration/context.js";
+export type { Future, Part } from "./orchestration/futures.js";
+export type { ContinueAsNew, Operation } from "./orchestration/replay.js";
 export type { Child, Step, TaskResult, TaskState } from "./results.js";
 export type { InputOf, Issue, MaybeSchema, OutputOf, Schema, Validation } from "./schema.js";
 export { bytes } from "./schema.js";
@@ -56,5 +77,13 @@ export type {
 } from "./tasks.js";
 export { defineKind } from "./tasks.js";
 export { VERSION } from "./version.js";
-export type { Awaitable, Call, HandlerOptions, Middleware, WorkerOptions } from "./worker.js";
+export type {
+  Awaitable,
+  Call,
+  HandlerOptions,
+  Middleware,
+  Orchestrate,
+  OrchestrationOptions,
+  WorkerOptions,
+} from "./worker.js";
 export { Handler, Worker } from "./worker.js";

@@ -178,3 +178,10 @@ function endOf(context: Context, value: unknown): End | null {
     ? endedOtherwise(context.message, value, PAYLOAD_BYTES)
     : completed(context.message, value, PAYLOAD_BYTES);
 }
+
+export type {
+  OpenTask,
+  OrchestrationTestOptions,
+  RecordedHistory,
+} from "./orchestration/test-bed.js";
+export { checkHistory, OrchestrationTest } from "./orchestration/test-bed.js";

@@ -15,6 +15,9 @@ import { chosen, entryOf, isPromise, typedCall, wrap } from "./internal/registry
 import { Runtime } from "./internal/runtime.js";
 import type { Logger } from "./logger.js";
 import { standardError } from "./logger.js";
+import { Code, orchestrationEntry } from "./orchestration/code.js";
+import type { OrchestrationContext } from "./orchestration/context.js";
+import type { ContinueAsNew } from "./orchestration/replay.js";
 import { Step } from "./results.js";
 import type { InputOf, MaybeSchema, OutputOf, Schema } from "./schema.js";
 import type { Kind, KindOptions } from "./tasks.js";
@@ -68,6 +71,18 @@ export type Call<I, O, State> = (
   ctx: Context<State>,
 ) => Awaitable<O extends Schema<unknown, unknown> ? InputOf<O> | Ending : unknown>;
 
+/** The schemas of an orchestration: of its input and of its result. They validate synchronously. */
+export interface OrchestrationOptions<I extends MaybeSchema, O extends MaybeSchema> {
+  input?: I;
+  output?: O;
+}
+
+/** An async function that is the code of a kind of orchestrations. */
+export type Orchestrate<I, O> = (
+  input: OutputOf<I>,
+  ctx: OrchestrationContext,
+) => Promise<(O extends Schema<unknown, unknown> ? InputOf<O> : unknown) | ContinueAsNew>;
+
 /**
  * A function around every handler. `next` runs the handler, and resolves to its result or rejects
  * with its error. Throw another error to change the end of the attempt; the result itself stays.
@@ -100,6 +115,7 @@ export class Worker<State = undefined> {
   readonly #prefetch: number;
   readonly #graceMs: number;
   readonly #entries = new Map<string, Entry>();
+  readonly #orchestrations = new Map<string, Code>();
   readonly #middleware: AnyMiddleware[] = [];
   #runtime: Runtime | null = null;
 
@@ -190,6 +206,33 @@ export class Worker<State = undefined> {
     this.#add(entryOf(kind, options, run));
   }
 
+  /**
+   * Registers an async function as the code of a kind of orchestrations, and returns the kind with its
+   * types.
+   *
+   * It may only await what its context returns, and is replayed when an event arrives; see
+   * OrchestrationContext. Middleware does not run around it.
+   */
+  orchestration(kind: string, call: Orchestrate<undefined, undefined>): Kind<undefined, undefined>;
+  orchestration<I extends MaybeSchema = undefined, O extends MaybeSchema = undefined>(
+    kind: string,
+    options: OrchestrationOptions<I, O>,
+    call: Orchestrate<I, O>,
+  ): Kind<I, O>;
+  orchestration<I extends MaybeSchema, O extends MaybeSchema>(
+    kind: Kind<I, O>,
+    call: Orchestrate<I, O>,
+  ): Kind<I, O>;
+  orchestration(kind: string | Kind, ...rest: unknown[]): Kind {
+    const call = rest.pop() as (input: unknown, ctx: OrchestrationContext) => unknown;
+    const options = (rest[0] ?? {}) as OrchestrationOptions<MaybeSchema, MaybeSchema>;
+    const defined = typeof kind === "string" ? defineKind(kind, options) : kind;
+    const code = new Code(defined.kind, defined.input, defined.output, call);
+    this.#add(orchestrationEntry(code));
+    this.#orchestrations.set(defined.kind, code);
+    return defined;
+  }
+
   /** Registers an object of a class of handlers. */
   register<Payload>(handler: Handler<Payload, State>): void {
     const call: AnyCall = (payload, context) => handler.call(payload as Payload, context as Context<State>);
@@ -230,6 +273,16 @@ export class Worker<State = undefined> {
       throw new RangeError(`no handler for the kind \`${kind}\`; kinds: ${this.kinds.join(", ") || "none"}`);
     }
     return { ...entry, call: wrap(entry, this.#middleware) };
+  }
+
+  /** @internal Returns the code of an orchestration. */
+  orchestrationOf(kind: string): Code {
+    const code = this.#orchestrations.get(kind);
+    if (code === undefined) {
+      const known = [...this.#orchestrations.keys()].join(", ") || "none";
+      throw new RangeError(`no orchestration of the kind \`${kind}\`; kinds: ${known}`);
+    }
+    return code;
   }
 
   // Running.

@@ -27,6 +27,7 @@ const vectors = JSON.parse(readFileSync(new URL("crates/onward-protocol/vectors.
   valid: Vector[];
   invalid: Vector[];
   headers: HeaderVector[];
+  turn_headers: (HeaderVector & { payloads: number })[];
 };
 
 /** Decodes a stream in pieces of so many bytes, as the carrier does. */
@@ -89,6 +90,14 @@ for (const vector of vectors.headers.filter(({ from }) => from === "gateway")) {
     const read = () => parse(vector.header, []);
     if (vector.error === null) assert.equal(read().t, vector.header.t);
     else assert.throws(read, (error: ProtocolError) => error.code === vector.error);
+  });
+}
+
+for (const { name, header, payloads, error } of vectors.turn_headers) {
+  test(`reads the header of a turn: ${name}`, () => {
+    const read = () => parse(header, Array(payloads).fill(Buffer.from("[]")));
+    if (error === null) assert.equal(read().t, "tasks");
+    else assert.throws(read, (thrown: ProtocolError) => thrown.code === error);
   });
 }
 

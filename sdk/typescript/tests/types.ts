@@ -83,3 +83,21 @@ export async function check(): Promise<void> {
   // @ts-expect-error `url` is a text
   await run(app, resize, { url: 1 });
 }
+
+export const trip = app.orchestration("trip", { input: Image, output: Size }, async (task, ctx) => {
+  const size: { width: number } = await ctx.task(resize, { url: task.url });
+  const [first, second] = await ctx.all([ctx.task("a", 1, { result: Size }), ctx.sleep(1)]);
+  const width: number = first.width;
+  const nothing: undefined = second as undefined;
+  const paid: { width: number } = await ctx.waitSignal("paid", { result: Size });
+  const [index] = await ctx.first([ctx.child("other"), () => ctx.task(resize, { url: "" })]);
+  // @ts-expect-error the kind takes no number
+  await ctx.task(resize, 7);
+  // @ts-expect-error a task of an orchestration has no headers
+  await ctx.task("a", 1, { headers: {} });
+  if (nothing !== undefined) return ctx.continueAsNew({ url: "" });
+  return { width: size.width + width + paid.width + index };
+});
+
+// @ts-expect-error the result lacks `width`
+app.orchestration("wrong-result", { output: Size }, async () => ({ height: 1 }));

@@ -10,10 +10,12 @@ use super::{
 use super::{key, serve};
 use crate::arguments::{Arguments, Command};
 use crate::exit_code::ExitCode;
+use crate::remote::check_is_served;
 
 /// Runs the command that the user typed.
 pub(crate) async fn run_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let options = &arguments.options;
+    check_is_served(&arguments.command, options)?;
     match arguments.command {
         Command::Run(arguments) => run::run(options, *arguments).await,
         Command::Each(arguments) => each::run(options, *arguments).await,

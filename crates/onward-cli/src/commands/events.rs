@@ -96,6 +96,7 @@ fn description(change: Change) -> String {
         Change::Purged => "was purged".to_owned(),
         Change::Blocked => "waits for its children or for external completion".to_owned(),
         Change::Moved => "moved to another queue".to_owned(),
+        Change::Published { position } => format!("published event {position} of its history"),
         Change::Batched { batch } => format!("was delivered in batch {batch}"),
         Change::Unblocked => "no longer waits for other tasks".to_owned(),
         _ => "changed".to_owned(),

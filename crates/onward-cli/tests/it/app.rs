@@ -38,6 +38,7 @@ on_every_store! {
     an_orchestration_of_a_worker_leads_to_its_result,
     a_worker_cannot_end_the_task_of_another_session,
     a_turn_whose_worker_dies_runs_again,
+    a_worker_that_has_dropped_the_code_gets_the_turn_whole,
     a_turn_that_the_worker_fails_makes_a_dead_letter_that_goes_on_after_a_retry,
     a_reply_that_differs_from_the_history_makes_a_dead_letter,
 }
@@ -447,6 +448,9 @@ fn a_worker_cannot_end_the_task_of_another_session(sandbox: Sandbox) {
 /// Code of an orchestration by hand: it submits `upper`, and returns its result when `paid` came.
 const ORDER: &str = "
 def order(task):
+  if task.new_only:
+    open('new_only', 'w').close()
+    return task.end('release', why='history')
   new, names = task.events[task.position:], [event['e'] for event in task.events]
   results = [event['result'] for event in task.events if event['e'] == 'task_ended']
   paid = 'signal' in names or 'signal_carried' in names
@@ -459,7 +463,7 @@ def order(task):
   before(task, reply)
   task.end('turn', json.dumps(reply).encode())
 kinds = {'order': {'orchestration': True}, 'upper': {}}
-work({'order': order, 'upper': lambda task: task.payload.upper()}, {'kinds': kinds, 'features': ['turns']})
+work({'order': order, 'upper': lambda task: task.payload.upper()}, {'kinds': kinds, 'features': ['turns', 'sticky']})
 ";
 
 /// Starts a gateway whose worker runs `before` in each turn, with an orchestration and its signal.
@@ -483,6 +487,15 @@ fn a_turn_whose_worker_dies_runs_again(sandbox: Sandbox) {
     let gateway = order(&sandbox, die);
     assert_eq!(ended(&sandbox, "1")["result"], "HI");
     assert_eq!(sandbox.json(&["task", "count", "--kind", "upper"])[0]["tasks"], 1);
+    stop(gateway);
+}
+
+/// Shows: W9, D1
+fn a_worker_that_has_dropped_the_code_gets_the_turn_whole(sandbox: Sandbox) {
+    let keep = "reply['length'] = task.position + reply['read'] + len(reply.get('decisions', []))";
+    let gateway = order(&sandbox, keep);
+    assert_eq!(ended(&sandbox, "1")["result"], "HI");
+    assert!(sandbox.path("new_only").exists(), "no turn came with new events only");
     stop(gateway);
 }
 

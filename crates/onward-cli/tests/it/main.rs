@@ -35,6 +35,8 @@ mod processes;
 mod prune;
 mod queue;
 mod reading;
+#[cfg(all(feature = "client", feature = "serve"))]
+mod remote;
 mod run;
 mod run_again;
 mod schedule;
@@ -53,6 +55,8 @@ mod trees;
 mod unwritable;
 mod work;
 mod workflow;
+mod workflow_examples;
+mod workflow_generate;
 mod workflow_runs;
 #[cfg(feature = "postgres")]
 mod wrong_clock;

@@ -27,6 +27,7 @@ on_every_store! {
     an_action_that_is_not_possible_is_refused_with_those_that_are,
     the_history_has_the_author_and_the_reason_of_an_action,
     a_paused_run_keeps_a_signal_until_it_is_resumed,
+    published_events_are_shown_from_a_cursor_on,
     runs_are_found_by_their_phase,
     a_task_that_is_no_run_is_named,
     a_run_that_does_not_exist_is_named_as_a_run,
@@ -93,6 +94,17 @@ fn put(sandbox: &Sandbox, name: &str, text: &str) {
     let file = format!("{name}.yaml");
     sandbox.write(&file, text);
     ok(sandbox, &["workflow", "put", &file]);
+}
+
+/// Shows: W11
+fn published_events_are_shown_from_a_cursor_on(sandbox: Sandbox) {
+    sandbox.write("flow.yaml", "steps: {a: {value: 7, publishes: [{name: one, with: {n: 1}}, {name: two}]}}");
+    ok(&sandbox, &["run", "flow.yaml"]);
+    let events = sandbox.json(&["workflow", "events"]);
+    let shown: Vec<_> = events.iter().map(|event| (&event["run"], &event["name"], &event["payload"])).collect();
+    assert_eq!(shown, [(&json!(1), &json!("one"), &json!({"n": 1})), (&json!(1), &json!("two"), &json!(7))]);
+    let later = ok(&sandbox, &["workflow", "events", "--after", events[0]["cursor"].as_str().unwrap()]);
+    assert!(later.ends_with("  two of run 1 (flow) 7\n") && later.lines().count() == 1, "{later}");
 }
 
 /// Shows: W7, B9

@@ -73,7 +73,7 @@ class Task:
         self.payload = payloads[task["payload"]] if "payload" in task else b""
         turn = task.get("turn", {})  # of an orchestration
         self.events = json.loads(payloads[turn["events"]]) if turn else []
-        self.position = turn.get("position", 0)
+        self.position, self.new_only = turn.get("position", 0), turn.get("new_only", False)
         self.stopped = stops[task["task"]] = threading.Event()
 
     def progress(self, fraction, message):

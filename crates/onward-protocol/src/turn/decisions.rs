@@ -21,6 +21,9 @@ pub struct TurnReply {
     pub waits: Vec<String>,
     /// The state of the code after the turn.
     pub end: TurnEnd,
+    /// The number of events of the history after the turn, if the worker keeps the code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<u64>,
 }
 
 /// One decision. `after` is the index of the new event that led to it, counted from 0, and never
@@ -125,6 +128,7 @@ impl TurnReply {
         at_most("decisions", self.decisions.len(), bounds::DECISIONS)?;
         at_most("waits", self.waits.len(), bounds::ENTRIES)?;
         self.waits.iter().try_for_each(|waited| name("waits", Some(waited)))?;
+        within("length", self.length, 0, bounds::INTEGER)?;
         let mut earliest = 0;
         for decision in &self.decisions {
             let after = decision.after();

@@ -48,6 +48,8 @@ pub enum ReleaseReason {
     UnknownKind,
     /// The worker stops.
     Draining,
+    /// The worker does not have the code of an orchestration whose new events it got.
+    History,
     /// Any other reason that is no fault.
     #[default]
     GivenUp,

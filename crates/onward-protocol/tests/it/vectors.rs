@@ -86,6 +86,18 @@ fn headers_are_read_or_have_their_errors() {
     }
 }
 
+/// Shows: W9
+#[test]
+fn headers_of_turns_are_read_or_have_their_errors() {
+    for vector in vectors("turn_headers") {
+        let payloads = vector["payloads"].as_u64().unwrap();
+        let mut frames = vec![Bytes::from(vector["header"].to_string())];
+        frames.extend((0..payloads).map(|_| Bytes::from_static(b"[]")));
+        let found = GatewayMessage::read(&frames).err().map(|error| code(&error));
+        assert_eq!(found.as_deref(), vector["error"].as_str(), "{}", vector["name"]);
+    }
+}
+
 /// Shows: M6
 #[test]
 fn what_is_written_is_read_again() {

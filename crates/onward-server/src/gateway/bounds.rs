@@ -14,6 +14,17 @@ pub const TURN_LIMIT: Duration = Duration::from_secs(60);
 /// The pause before a turn is tried again that a worker did not end.
 pub const TURN_PAUSE: Duration = Duration::from_secs(1);
 
+/// The number of orchestrations of one worker of which the gateway knows that the worker has kept
+/// their code, so that it gets only new events.
+pub const KEPT_TURNS: usize = 4096;
+
+/// The longest history of an orchestration whose code is in a worker, as the store has it. Another
+/// worker can take it over: as JSON with base64 it fits into one message.
+pub const HISTORY_BYTES: u64 = 8 << 20;
+
+/// The number of events of such a history.
+pub const HISTORY_EVENTS: u64 = 50_000;
+
 /// The number of acknowledgements that a session remembers, to repeat them when an end comes again.
 pub const REMEMBERED_ACKS: usize = 4096;
 

@@ -18,3 +18,4 @@ mod worker;
 
 pub use carriers::{ListenError, Listener};
 pub use options::{Ended, Gateway, GatewayOptions};
+pub use worker::history_json;

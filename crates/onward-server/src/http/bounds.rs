@@ -45,6 +45,12 @@ pub const EVENT_PAGES_SHARED: usize = 64;
 /// The time between two comments on an event stream without events.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
 
+/// The longest wait of a worker for bytes, if its request sets none.
+pub const WORK_WAIT: Duration = Duration::from_secs(30);
+
+/// The number of bytes of a worker's connection that wait in each direction.
+pub const WORK_BYTES: usize = 256 * 1024;
+
 /// The time for which the one-time link of `onward serve` is valid.
 pub const LINK_TIME: Duration = Duration::from_secs(600);
 

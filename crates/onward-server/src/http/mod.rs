@@ -21,6 +21,7 @@ mod request;
 mod routes;
 mod server;
 mod wire;
+mod work;
 
 pub use access::{KeyRecord, KeyState, Keys, NewKey, Role};
 pub use listen::{Listener, check_address};

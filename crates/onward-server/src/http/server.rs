@@ -17,6 +17,7 @@ use super::change::{Pruner, RecordingStore};
 use super::live::EventFeed;
 use super::metrics::RequestCounts;
 use super::pipeline::make_router;
+use super::work::WorkConnections;
 
 /// The options of a server.
 #[derive(Debug, Clone)]
@@ -65,6 +66,7 @@ pub struct Server {
     pub(crate) request_counts: RequestCounts,
     pub(crate) key_checks: KeyChecks,
     pub(crate) options: ServerOptions,
+    pub(crate) work: Arc<WorkConnections>,
     /// Cancelled when streams are to end.
     pub(crate) stopping: CancellationToken,
     is_stopping: AtomicBool,
@@ -105,6 +107,7 @@ impl Server {
             started: format!("{:x}{:08x}", clock.now().as_microseconds(), fastrand::u32(..)),
             key_file: tokio::sync::Mutex::new(key_file),
             sessions: Sessions::new(Arc::clone(&store), keys.clone()),
+            work: Arc::new(WorkConnections::new(Arc::clone(&store))),
             engine,
             store,
             keys,
@@ -136,17 +139,20 @@ impl Server {
         self.key_file.lock().await.as_ref().map(|file| file.path().to_owned())
     }
 
-    /// Refuses new requests from now on, and ends the event streams.
+    /// Refuses new requests from now on, and ends the event streams and the sessions of workers.
     pub fn begin_stop(&self) {
         self.is_stopping.store(true, Ordering::Relaxed);
         self.stopping.cancel();
+        self.work.begin_stop();
     }
 
-    /// Removes the key file. Call it after the last request.
+    /// Waits for the ends of workers' sessions, and removes the key file. Call it after the last
+    /// request.
     ///
     /// # Errors
     /// The store's error if the key could not be revoked.
     pub async fn close(&self) -> Result<(), Error> {
+        self.work.finish().await;
         match self.key_file.lock().await.take() {
             Some(file) => file.remove().await,
             None => Ok(()),

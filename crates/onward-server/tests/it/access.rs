@@ -73,6 +73,7 @@ operator POST /v1/schedules/{schedule}/fire
 operator POST /v1/schedules/{schedule}/backfill
 viewer GET /v1/templates
 viewer POST /v1/templates:check
+developer POST /v1/templates:prune
 viewer GET /v1/templates/{name}
 viewer GET /v1/templates/{name}/graph
 viewer GET /v1/templates/{name}/diff
@@ -81,6 +82,9 @@ operator POST /v1/templates/{name}/runs
 viewer GET /v1/runs
 viewer GET /v1/runs/{id}
 viewer GET /v1/runs/{id}/graph
+operator POST /v1/runs/{id}/fork
+operator GET /v1/runs/{id}/compare
+operator GET /v1/runs/{id}/published/{position}
 operator POST /v1/runs/{id}/actions
 operator POST /v1/runs/{id}/signals/{name}
 operator POST /v1/runs/{id}/pause
@@ -93,6 +97,9 @@ operator POST /v1/orchestrations/{id}/resume
 operator POST /v1/orchestrations/{id}/terminate
 viewer GET /v1/events
 viewer GET /v1/overview
+viewer GET /v1/store
+viewer POST /v1/store:read
+operator POST /v1/store:apply
 viewer GET /v1/statistics
 viewer GET /v1/workers
 admin GET /v1/keys
@@ -105,6 +112,10 @@ viewer POST /v1/sign-out
 admin GET /v1/sessions
 viewer POST /v1/sessions
 admin DELETE /v1/sessions/{session}
+operator POST /v1/work
+operator POST /v1/work/{connection}/send
+operator POST /v1/work/{connection}/receive
+operator DELETE /v1/work/{connection}
 ";
 
 #[test]

@@ -43,8 +43,12 @@ mod sessions;
 #[cfg(test)]
 mod stopping;
 #[cfg(test)]
+mod store;
+#[cfg(test)]
 mod submit;
 #[cfg(test)]
 mod tasks;
+#[cfg(test)]
+mod work;
 #[cfg(test)]
 mod workflows;

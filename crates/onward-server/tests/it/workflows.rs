@@ -13,6 +13,9 @@ on_every_store! {
     a_run_waits_for_a_signal,
     a_question_is_answered_by_those_whom_it_names,
     a_run_is_drawn,
+    a_run_is_forked_and_compared_with_its_fork,
+    a_published_event_is_read_by_its_position_in_the_stream,
+    unused_templates_are_pruned,
     a_question_is_in_the_inbox_until_its_reply,
     an_action_on_a_run_is_checked,
     an_orchestration_is_started_signalled_and_terminated,
@@ -53,6 +56,65 @@ async fn workflows(api: &Api) -> Engine {
     let engine = Engine::builder().store(api.store.clone()).runs_workflows().open().await.unwrap();
     engine.handle_json("hello", |_, _| async { Ok(json!("hello")) });
     engine
+}
+
+const TWO: &str = "name: two\nsteps: {a: {value: '${{ input }}', publishes: [{name: began}]}, b: {task: hello, \
+                   depends_on: [a]}}\n";
+
+/// Runs the template [`TWO`], and returns the id of the run.
+async fn run_two(api: &Api) -> String {
+    put(api, "two", TWO).await.expect(200);
+    let id =
+        api.post("/v1/templates/two/runs", json!({"input": 1})).await.expect(201)["id"].as_str().unwrap().to_owned();
+    workflows(api).await.run_until_idle().await.unwrap();
+    id
+}
+
+/// Shows: W8
+async fn a_run_is_forked_and_compared_with_its_fork(api: Api) {
+    let first = run_two(&api).await;
+    let fork = format!("/v1/runs/{first}/fork");
+    api.post(&fork, json!({"from": []})).await.expect_problem(422, "invalid");
+    api.post(&fork, json!({"from": ["c"]})).await.expect_problem(422, "invalid");
+    let request =
+        || api.request("POST", &fork).header("idempotency-key", "f").json(&json!({"from": ["b"], "input": 2}));
+    let second = api.send(request()).await.expect(201)["id"].as_str().unwrap().to_owned();
+    assert_eq!(api.send(request()).await.expect(201)["id"], *second);
+    workflows(&api).await.run_until_idle().await.unwrap();
+    let compared = api.get(&format!("/v1/runs/{first}/compare?with={second}")).await.expect(200);
+    assert_eq!((&compared["one"]["input"], &compared["other"]["input"]), (&json!(1), &json!(2)));
+    let (a, b) = (&compared["steps"][0], &compared["steps"][1]);
+    assert_eq!((&a["name"], &a["differs"], &a["other"]["result"]), (&json!("a"), &json!(false), &json!(1)));
+    assert_eq!((&b["name"], &b["one"]["state"]), (&json!("b"), &json!("completed")));
+    api.get(&format!("/v1/runs/{first}/compare?with=x")).await.expect_problem(422, "invalid");
+    api.get(&format!("/v1/runs/{first}/compare?with=999")).await.expect_problem(404, "not_found");
+}
+
+/// Shows: W8, W11
+async fn a_published_event_is_read_by_its_position_in_the_stream(api: Api) {
+    let run = run_two(&api).await;
+    let page = api.get("/v1/events").await.expect(200);
+    let event = page["events"].as_array().unwrap().iter().find(|event| event["change"] == "published").unwrap();
+    let position = event["position"].as_u64().unwrap();
+    let read = api.get(&format!("/v1/runs/{run}/published/{position}")).await.expect(200);
+    assert_eq!(read, json!({"run": run, "name": "began", "payload": 1}));
+    for other in ["0", "999", "x"] {
+        api.get(&format!("/v1/runs/{run}/published/{other}")).await.expect_problem(404, "not_found");
+    }
+}
+
+/// Shows: W8
+async fn unused_templates_are_pruned(api: Api) {
+    put(&api, "greeting", GREETING).await.expect(200);
+    put(&api, "greeting", &GREETING.replace("'1'", "'2'")).await.expect(200);
+    let prune = "/v1/templates:prune";
+    assert_eq!(api.post(prune, json!({})).await.expect(200)["templates"], json!([]));
+    let dry = api.post(prune, json!({"older_than": "0s", "dry_run": true})).await.expect(200);
+    assert_eq!(dry["templates"][0]["label"], "1");
+    api.get("/v1/templates/greeting@1").await.expect(200);
+    assert_eq!(api.post(prune, json!({"older_than": "0s"})).await.expect(200), dry);
+    api.get("/v1/templates/greeting@1").await.expect_problem(404, "not_found");
+    api.post(prune, json!({"older_than": "soon"})).await.expect_problem(422, "invalid");
 }
 
 /// Shows: W8

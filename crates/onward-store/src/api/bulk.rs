@@ -1,5 +1,7 @@
 //! Bulk changes: one verb applied to many tasks, one chunk at a time.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::api::name::Name;
@@ -41,7 +43,7 @@ pub enum BulkVerb {
 
 /// One chunk of a bulk change. A caller repeats it with [`before`](Self::before) until
 /// [`BulkDone::next`] is `None`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Bulk {
     /// The verb.
     pub verb: BulkVerb,
@@ -99,8 +101,14 @@ impl Serialize for StateCounts {
     }
 }
 
+impl<'de> Deserialize<'de> for StateCounts {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(BTreeMap::<TaskState, u64>::deserialize(deserializer)?.into_iter().collect())
+    }
+}
+
 /// The result of one chunk of a bulk change.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BulkDone {
     /// The number of tasks that were changed.
     pub tasks: u64,

@@ -82,7 +82,8 @@ pub struct CompletionWait {
 }
 
 /// A report about an attempt that waits for external completion.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ExternalCompletion {
     /// The attempt succeeded, and the task completes.
     Complete {

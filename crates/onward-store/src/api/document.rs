@@ -8,7 +8,7 @@ use crate::api::timestamp::Timestamp;
 use crate::bounds;
 
 /// The request to store a document.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PutDocument {
     /// The collection. It exists while it has documents.
     pub collection: Name,
@@ -42,7 +42,8 @@ impl PutDocument {
 }
 
 /// The version that a document must have for a write to change it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ExpectedVersion {
     /// Any version, or no document.
     #[default]
@@ -74,7 +75,7 @@ pub struct DocumentRecord {
 }
 
 /// A query for the documents of a collection, in pages.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DocumentQuery {
     /// The collection.
     pub collection: Name,
@@ -126,7 +127,8 @@ impl DocumentQuery {
 }
 
 /// The documents that a query selects. Keys and values are ordered by their bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum DocumentSelection {
     /// The documents whose keys begin with this, in the order of their keys.
     KeyPrefix(String),
@@ -181,7 +183,7 @@ pub struct DocumentCursor {
 }
 
 /// A page of documents.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DocumentPage {
     /// The documents, in the order of the query.
     pub documents: Vec<DocumentRecord>,

@@ -12,7 +12,7 @@ use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
 
 /// An event: one transition of one task.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// The cursor after this event. Reading after it continues with the next event.
     pub cursor: EventCursor,
@@ -30,7 +30,7 @@ pub struct Event {
 }
 
 /// A transition of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "change")]
 #[non_exhaustive]
 pub enum Change {
@@ -84,6 +84,11 @@ pub enum Change {
         /// The batch.
         batch: TaskId,
     },
+    /// An orchestration or a run published an event, which its history keeps.
+    Published {
+        /// The position of the event in the history, counted from 0.
+        position: u64,
+    },
 }
 
 mod seconds {
@@ -91,6 +96,11 @@ mod seconds {
 
     pub(super) fn serialize<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(duration.as_secs_f64())
+    }
+
+    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        let seconds = <f64 as serde::Deserialize>::deserialize(deserializer)?;
+        Duration::try_from_secs_f64(seconds).map_err(serde::de::Error::custom)
     }
 }
 
@@ -189,7 +199,7 @@ impl<'de> Deserialize<'de> for EventCursor {
 }
 
 /// A page of events.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EventPage {
     /// The events, oldest first.
     pub events: Vec<Event>,

@@ -113,7 +113,7 @@ impl Limit {
 }
 
 /// A change of the limit of a scope. Each field that is `None` leaves its value unchanged.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetLimit {
     /// The scope of the limit.
     pub scope: LimitScope,
@@ -128,7 +128,8 @@ pub struct SetLimit {
 }
 
 /// A weight or a minimum of a group, in a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum GroupShare {
     /// Removes the value.
     Unset,
@@ -148,7 +149,8 @@ impl GroupShare {
 }
 
 /// A limit on the speed of starts, in a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RateLimit {
     /// Removes the limit.
     Unlimited,

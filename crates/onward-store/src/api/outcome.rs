@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::api::bulk::BulkDone;
 use crate::api::completion::CompletionToken;
@@ -15,8 +15,9 @@ use crate::api::schedule::{Fired, ScheduleSet};
 use crate::api::task::{ClaimedTask, Lease, SessionId, TaskId, TaskState};
 use crate::text::Shown;
 
-/// The result of one [`Write`](crate::Write).
-#[derive(Debug, Clone, PartialEq)]
+/// The result of one [`Write`](crate::Write), with a form in JSON if the write has one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Outcome {
     /// The write was applied and has no further result.
@@ -24,8 +25,10 @@ pub enum Outcome {
     /// The write was rejected and changed nothing.
     Refused(Refusal),
     /// The session was opened with this number.
+    #[serde(skip)]
     SessionOpened(SessionId),
     /// The session's lease was extended.
+    #[serde(skip)]
     Renewed {
         /// The running tasks of the session that are to be cancelled.
         cancel: Vec<TaskId>,
@@ -33,14 +36,17 @@ pub enum Outcome {
     /// The result of a submit.
     Submitted(Submitted),
     /// The result of a claim.
+    #[serde(skip)]
     Claimed(Claimed),
     /// The result of a wait for children.
+    #[serde(skip)]
     AwaitsChildren {
         /// The new state of the task: blocked; waiting, if no child is live; or ended, if a child
         /// did not complete or a cancellation was requested.
         state: TaskState,
     },
     /// The result of a wait for external completion.
+    #[serde(skip)]
     AwaitsCompletion {
         /// The new state of the task: blocked, or cancelled if that was requested.
         state: TaskState,
@@ -55,10 +61,13 @@ pub enum Outcome {
     /// The task runs. It moves to the queue after the attempt, unless it ends with it.
     MoveRequested,
     /// The result of a turn of an orchestration.
+    #[serde(skip)]
     Turned(Turned),
     /// The result of an end of an attempt with a turn.
+    #[serde(skip)]
     Ended(Ended),
     /// The result of a failed attempt.
+    #[serde(skip)]
     Failed(Failed),
     /// The task, which did not run, has ended as cancelled.
     Cancelled,
@@ -102,7 +111,7 @@ pub enum Outcome {
 }
 
 /// The result of a submit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "outcome")]
 pub enum Submitted {
     /// The task was inserted.
@@ -222,7 +231,7 @@ pub struct Failed {
 }
 
 /// The result of a sweep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Swept {
     /// The number of tasks and batches that became due.
     pub due: u64,
@@ -235,7 +244,8 @@ pub struct Swept {
 }
 
 /// The reason for which a store rejected a write.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Refusal {
     /// The input is invalid for every store, or exceeds a bound of this one. The message names the

@@ -1,9 +1,11 @@
 //! Output of running tasks.
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// A stream to which an attempt writes its output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OutputStream {
     /// The standard output.
     Stdout,
@@ -41,7 +43,7 @@ impl OutputStream {
 }
 
 /// A piece of the output of an attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputPiece {
     /// The stream.
     pub stream: OutputStream,
@@ -86,7 +88,7 @@ impl OutputPiece {
 }
 
 /// The output of one stream of the last attempt that wrote any, from an offset on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskOutput {
     /// The number of the claim of that attempt. A reader that sees another number than before
     /// begins again at offset 0.

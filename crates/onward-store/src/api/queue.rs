@@ -82,7 +82,7 @@ impl Default for QueueSettings {
 }
 
 /// A change of the settings of a queue. Each field that is `None` leaves its value unchanged.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetQueue {
     /// The queue. It is created if it does not exist.
     pub queue: Name,
@@ -128,7 +128,8 @@ impl SetQueue {
 }
 
 /// A limit on tasks that run at once, in a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ConcurrencyLimit {
     /// Removes the limit.
     Unlimited,
@@ -148,7 +149,7 @@ impl ConcurrencyLimit {
 }
 
 /// The choice among queues, for one claim.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct QueueChoice {
     /// The mode of this claim; `None` for that of the store.
     pub mode: Option<QueueMode>,
@@ -161,7 +162,7 @@ pub struct QueueChoice {
 
 /// The position in a round. A claimer passes the one that its last claim returned to the next
 /// claim. The default starts a round.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct QueueTurn {
     /// The cycle of the round, counted from 1; 0 before the first turn.
     pub(crate) cycle: u32,

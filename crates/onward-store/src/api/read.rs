@@ -1,5 +1,7 @@
 //! Reads: every read is a value, as every change is, and [`StoreReads`] has a method for each.
 
+use serde::{Deserialize, Serialize};
+
 use crate::api::aggregate::{PendingBatch, PendingBatchSelection};
 use crate::api::document::{DocumentPage, DocumentQuery, DocumentRecord};
 use crate::api::error::Error;
@@ -24,7 +26,8 @@ use crate::api::write::Claim;
 macro_rules! reads {
     ($($(#[$doc:meta])* $variant:ident = fn $method:ident($($argument:ident: $type:ty),*) -> $reply:ty;)*) => {
         /// A read, for [`Store::read`]. [`StoreReads`] has a typed method for each.
-        #[derive(Debug, Clone, PartialEq)]
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case", deny_unknown_fields)]
         #[non_exhaustive]
         pub enum Read {
             $($(#[$doc])* $variant {
@@ -34,7 +37,8 @@ macro_rules! reads {
         }
 
         /// The reply to a [`Read`], in the variant of the same name.
-        #[derive(Debug, Clone)]
+        #[derive(Debug, Clone, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
         #[non_exhaustive]
         pub enum ReadReply {
             $(#[doc = concat!("The reply to [`Read::", stringify!($variant), "`].")]

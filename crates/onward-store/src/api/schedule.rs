@@ -188,7 +188,7 @@ pub struct NextFiring {
 }
 
 /// A request to create or change a schedule.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SetSchedule {
     /// The schedule.
     pub schedule: NewSchedule,
@@ -198,7 +198,7 @@ pub struct SetSchedule {
 }
 
 /// A firing of a schedule.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FireSchedule {
     /// The schedule.
     pub name: Name,
@@ -219,7 +219,8 @@ pub struct FireSchedule {
 }
 
 /// The next firing after a write that fires a schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AfterFiring {
     /// The next firing stays as it was, because this was an extra firing.
     AsBefore,
@@ -230,7 +231,7 @@ pub enum AfterFiring {
 }
 
 /// The result of one time of a [`FireSchedule`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "firing")]
 pub enum Firing {
     /// The task was submitted.
@@ -256,7 +257,7 @@ pub enum Firing {
 }
 
 /// The result of a [`FireSchedule`].
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Fired {
     /// The result of each time, in order.
     pub firings: Vec<Firing>,
@@ -338,7 +339,8 @@ pub struct ScheduleRecord {
 }
 
 /// The schedules that a listing returns.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ScheduleSelection {
     /// All schedules, by name.
     All,

@@ -149,7 +149,7 @@ impl Default for Page {
 }
 
 /// A page of tasks.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TaskPage {
     /// The tasks, newest first.
     pub tasks: Vec<TaskRecord>,
@@ -158,7 +158,7 @@ pub struct TaskPage {
 }
 
 /// A page of task numbers.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TaskIdPage {
     /// The numbers, highest first.
     pub tasks: Vec<TaskId>,

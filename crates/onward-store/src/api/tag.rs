@@ -172,7 +172,7 @@ pub struct TagValue {
 }
 
 /// A page of the values of a tag key.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TagValuePage {
     /// The values that at least one task has, in byte order.
     pub values: Vec<TagValue>,
@@ -192,7 +192,7 @@ impl TagValuePage {
 }
 
 /// A page of tag keys.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TagKeyPage {
     /// The keys that at least one task has, in byte order.
     pub keys: Vec<String>,

@@ -28,7 +28,11 @@ use crate::rules::order::{SortKey, last_sort_key};
 /// write whose requirements are not met: it returns [`Outcome::Refused`](crate::Outcome::Refused),
 /// and the write changes nothing and does not affect other writes. Every write sees the effects of
 /// those before it. The write of a concurrent caller acts wholly before or wholly after it.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its form in JSON is that between a program and a server of the same version. Writes of workers
+/// have none, because a worker needs the store itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Write {
     /// Opens a session for a worker.
@@ -40,6 +44,7 @@ pub enum Write {
     ///
     /// A session without tasks need not be renewed. The store forgets it when its lease has been
     /// over for [a day](crate::bounds::SESSION_KEPT). Its worker must then open another.
+    #[serde(skip)]
     OpenSession(OpenSession),
 
     /// Extends the lease of a session to its full length from now. Leaves the lease unchanged if at
@@ -47,6 +52,7 @@ pub enum Write {
     ///
     /// Requires an open session (else [`SessionLost`](crate::Refusal::SessionLost)). Returns
     /// [`Renewed`](crate::Outcome::Renewed) with the tasks of the session that are to be cancelled.
+    #[serde(skip)]
     RenewSession {
         /// The session.
         session: SessionId,
@@ -55,6 +61,7 @@ pub enum Write {
     /// Closes a session. Its tasks wait again, as after [`Release`](Self::Release).
     ///
     /// Returns [`Done`](crate::Outcome::Done), also if the session is already gone.
+    #[serde(skip)]
     CloseSession {
         /// The session.
         session: SessionId,
@@ -80,6 +87,7 @@ pub enum Write {
     /// Two claims never return the same task. Together, claims never make more tasks of a queue run
     /// than its [concurrency](crate::QueueSettings::concurrency) allows, nor more of any scope than
     /// its [limit](crate::Limit).
+    #[serde(skip)]
     Claim(Claim),
 
     /// Ends an attempt successfully and completes its task. A task whose cancellation was requested
@@ -88,6 +96,7 @@ pub enum Write {
     /// Requires a current lease (else [`LeaseLost`](crate::Refusal::LeaseLost) or
     /// [`SessionLost`](crate::Refusal::SessionLost)) and a result within the payload limit. Returns
     /// [`Done`](crate::Outcome::Done).
+    #[serde(skip)]
     Complete {
         /// The lease of the attempt.
         lease: Lease,
@@ -100,6 +109,7 @@ pub enum Write {
     ///
     /// Requires a current lease. Returns [`Failed`](crate::Outcome::Failed) with the new state of
     /// the task.
+    #[serde(skip)]
     Fail {
         /// The lease of the attempt.
         lease: Lease,
@@ -114,6 +124,7 @@ pub enum Write {
     /// claim, which may be at once. A task whose cancellation was requested is cancelled.
     ///
     /// Requires a current lease. Returns [`Done`](crate::Outcome::Done).
+    #[serde(skip)]
     Release {
         /// The lease of the attempt.
         lease: Lease,
@@ -130,6 +141,7 @@ pub enum Write {
     /// limit, at most [`bounds::AWAITED_CHILDREN`](crate::bounds::AWAITED_CHILDREN) live children,
     /// and that none of these waits for this task. Returns
     /// [`AwaitsChildren`](crate::Outcome::AwaitsChildren).
+    #[serde(skip)]
     AwaitChildren {
         /// The lease of the attempt.
         lease: Lease,
@@ -144,6 +156,7 @@ pub enum Write {
     /// Ends an attempt, and its task, as cancelled. A worker confirms a request to cancel with it.
     ///
     /// Requires a current lease. Returns [`Done`](crate::Outcome::Done).
+    #[serde(skip)]
     ConfirmCancel {
         /// The lease of the attempt.
         lease: Lease,
@@ -155,6 +168,7 @@ pub enum Write {
     /// The last one stays on the ended task.
     ///
     /// Requires a current lease. Returns [`Done`](crate::Outcome::Done).
+    #[serde(skip)]
     Report {
         /// The lease of the attempt.
         lease: Lease,
@@ -174,6 +188,7 @@ pub enum Write {
     /// Requires a current lease, a checkpoint within the payload limit, and a task that is no
     /// orchestration. Orchestrations have a history instead. Returns
     /// [`Done`](crate::Outcome::Done).
+    #[serde(skip)]
     SaveCheckpoint {
         /// The lease of the attempt.
         lease: Lease,
@@ -185,6 +200,7 @@ pub enum Write {
     /// one, including that of an earlier attempt. The last one stays on the ended task.
     ///
     /// Requires a current lease. Returns [`Done`](crate::Outcome::Done).
+    #[serde(skip)]
     RecordIo {
         /// The lease of the attempt.
         lease: Lease,
@@ -206,6 +222,7 @@ pub enum Write {
     /// A piece [of the result](OutputPiece::of_result) replaces all of its stream. Write it in one
     /// [`All`](Self::All) with the [`Complete`](Self::Complete) that has the result. Readers
     /// receive the result in its place, and nothing where the task has none, as after a retry.
+    #[serde(skip)]
     AppendOutput {
         /// The lease of the attempt.
         lease: Lease,
@@ -428,6 +445,7 @@ pub enum Write {
     ///
     /// Requires a current lease, a valid policy, and a task that is no orchestration. Returns
     /// [`AwaitsCompletion`](crate::Outcome::AwaitsCompletion).
+    #[serde(skip)]
     AwaitCompletion {
         /// The lease of the attempt.
         lease: Lease,
@@ -473,6 +491,7 @@ pub enum Write {
     ///
     /// Requires an open session (else [`SessionLost`](crate::Refusal::SessionLost)). Returns
     /// [`Done`](crate::Outcome::Done).
+    #[serde(skip)]
     Retire {
         /// The session.
         session: SessionId,
@@ -497,6 +516,7 @@ pub enum Write {
     ///   unread](crate::Turn::leaves_unread).
     ///
     /// Returns [`Turned`](crate::Outcome::Turned).
+    #[serde(skip)]
     Turn(Box<Turn>),
 
     /// Ends an attempt of a task that an orchestration submitted with a [report](NewTask::report),
@@ -520,6 +540,7 @@ pub enum Write {
     /// Returns [`Ended`](crate::Outcome::Ended), which states whether the turn was written. Several
     /// such writes of one [`apply`](crate::Store::apply) can be planned on each other: if one turn
     /// is not written, neither are the later ones.
+    #[serde(skip)]
     EndWithTurn(Box<EndWithTurn>),
 
     /// Sends a signal to an orchestration for its next turn. A parked orchestration waits for a
@@ -634,7 +655,7 @@ impl OpenSession {
 }
 
 /// A worker's request for tasks.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// The session that receives the tasks.
     pub session: SessionId,
@@ -687,7 +708,8 @@ impl Claim {
 }
 
 /// The queues from which a claim takes tasks.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum QueueSelection {
     /// All queues of the store.
     #[default]
@@ -782,7 +804,7 @@ pub enum Scope {
 ///
 /// Tasks whose own [retention](crate::NewTask::retention) is over are always included. The other
 /// conditions apply to tasks without a retention; either one is enough.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Prune {
     /// Removes tasks that ended longer ago than this; `None` for no such limit.
     pub older_than: Option<Duration>,

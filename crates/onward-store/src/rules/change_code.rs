@@ -10,7 +10,7 @@ use crate::api::task::TaskId;
 pub(crate) struct ChangeCode {
     /// The code.
     pub(crate) code: u8,
-    /// The attempt or the batch.
+    /// The attempt, the batch or the position.
     pub(crate) first: Option<u64>,
     /// The delay in microseconds.
     pub(crate) second: Option<u64>,
@@ -46,6 +46,7 @@ pub(crate) fn code_of(change: Change) -> ChangeCode {
         Change::Blocked => ChangeCode::new(21),
         Change::Moved => ChangeCode::new(22),
         Change::Batched { batch } => ChangeCode { first: Some(batch.0.unsigned_abs()), ..ChangeCode::new(30) },
+        Change::Published { position } => ChangeCode { first: Some(position), ..ChangeCode::new(31) },
     }
 }
 
@@ -72,6 +73,7 @@ pub(crate) fn change_of<E>(code: u8, mut next: impl FnMut() -> Result<u64, E>) -
         21 => Change::Blocked,
         22 => Change::Moved,
         30 => Change::Batched { batch: TaskId(next()?.cast_signed()) },
+        31 => Change::Published { position: next()? },
         _ => return Ok(None),
     }))
 }
@@ -88,6 +90,6 @@ mod tests {
         });
         let known: Vec<(u8, u8)> = known.collect();
         assert!(known.iter().all(|(code, encoded)| code == encoded), "{known:?}");
-        assert_eq!(known.len(), 18);
+        assert_eq!(known.len(), 19);
     }
 }

@@ -56,8 +56,28 @@ pub fn check(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
         let text = format!("submits more than {} tasks; let several turns do it", bounds::TURN_TASKS);
         return Err(invalid(standing, &text));
     }
+    check_published(turn, standing)?;
     check_sizes(turn, standing)?;
     turn.submits.iter().try_for_each(|task| check_submit(task, turn, standing))
+}
+
+fn check_published(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
+    if turn.publishes.len() > bounds::TURN_PUBLISHED {
+        let text = format!("publishes more than {} events; let several turns do it", bounds::TURN_PUBLISHED);
+        return Err(invalid(standing, &text));
+    }
+    let appended = turn.length..turn.length.saturating_add(turn.events);
+    let are_appended = turn.publishes.iter().all(|position| appended.contains(position));
+    if !are_appended || !turn.publishes.is_sorted_by(|before, after| before < after) {
+        return Err(invalid(
+            standing,
+            "publishes events that it does not append, or not in their order; name positions of its own events",
+        ));
+    }
+    if !turn.publishes.is_empty() && matches!(turn.next, AfterTurn::ContinueAsNew { .. }) {
+        return Err(invalid(standing, "publishes events of a history that it discards; publish them in a turn before"));
+    }
+    Ok(())
 }
 
 /// Returns whether the code must have been given all messages in a turn. It must if the turn ends

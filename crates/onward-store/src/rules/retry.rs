@@ -153,7 +153,8 @@ impl RetryPolicy {
 }
 
 /// The class of a failure, which a handler chooses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FailureClass {
     /// A retry may help. The policy sets the delay. The default.
     #[default]

@@ -163,7 +163,11 @@ impl SequenceState {
             new.parent = new.parent.map(|_| lease.task);
             new
         };
+        let length = instance.length.saturating_sub(operation.behind);
+        let begins_again = matches!(operation.next, NextTurn::ContinueAsNew { .. });
+        let published = (length..length + operation.events).last().filter(|_| !begins_again);
         Turn {
+            publishes: published.into_iter().collect(),
             events: operation.events,
             chunk: vec![b'e'; usize::try_from(operation.events).unwrap_or(0)].into(),
             consumed: first_waiting + operation.consumed.min(instance.waiting),
@@ -176,7 +180,7 @@ impl SequenceState {
             cancels: operation.cancels.into_iter().map(|pick| self.child(pick)).collect(),
             withdraws: operation.withdraws.into_iter().map(|pick| self.child(pick)).collect(),
             leaves_unread: operation.leaves_unread,
-            ..Turn::new(lease, instance.length.saturating_sub(operation.behind), next_turn(operation.next, now))
+            ..Turn::new(lease, length, next_turn(operation.next, now))
         }
     }
 

@@ -161,8 +161,7 @@ impl Dispatcher {
         self.deadlines.may_claim |= self.run.inner.skipped_kinds.take_change();
         self.return_over_fetched(now);
         let mut batch = WriteBatch::with_capacity(self.run.state.occupancy().ended);
-        // Before the releases below: a released task whose affinity key still preferred this
-        // session would wait for it instead of going to another one.
+        // First, so that the tasks which are released below are not reserved for this session.
         if let Some(session) = self.session.filter(|_| std::mem::take(&mut self.must_retire)) {
             batch.retire(session);
         }

@@ -131,11 +131,10 @@ impl Dispatcher {
             ends: ThroughputSample { at: began, time, ended: occupancy.counts.ended },
             turns: ThroughputSample { at: began, time: began, ended: self.run.instances.executed() },
         };
-        // A reply to this call may come after an event that sets the flags again, so they are
-        // cleared now and not with the reply.
         let writes = batch.writes;
         self.run.inner.telemetry.commit_writes.record(f64::from(u32::try_from(writes.len()).unwrap_or(u32::MAX)));
         let store = Arc::clone(&self.run.inner.store);
+        // Now and not with the reply, because an event in between may set the flags again.
         self.clear_expected(&call.pending);
         self.calls.begin(call, async move { store.apply(writes).await });
     }

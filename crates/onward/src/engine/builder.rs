@@ -175,6 +175,24 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets the number of events that the history of a workflow run may have. A run that exceeds it
+    /// becomes a dead letter, and signals to it are refused. It continues where it was when it is
+    /// retried under a higher limit. A step, and an item of a step, has about three events.
+    /// Default: 1 000 000.
+    #[must_use]
+    pub fn run_history_events(mut self, events: u64) -> Self {
+        self.settings.run_history_events = events;
+        self
+    }
+
+    /// Sets the number of bytes that the history of a workflow run may have, in the same way.
+    /// Default: 256 MiB.
+    #[must_use]
+    pub fn run_history_bytes(mut self, bytes: u64) -> Self {
+        self.settings.run_history_bytes = bytes;
+        self
+    }
+
     /// Sets how long claimed tasks stay with this engine without a renewal: the tasks of a crashed
     /// process are taken over after this time. 100 ms to 24 h; default 10 s. The engine renews its
     /// lease after a third of it.

@@ -27,7 +27,7 @@ use crate::orchestration::{
 use crate::pressure::Gauge;
 use crate::schedules::Providers;
 use crate::submit::{Task, Waiters};
-use crate::workflow::Templates;
+use crate::workflow::{LiveSender, Templates};
 
 /// An engine that submits tasks to a store and runs them. It is cheap to clone; all clones are one
 /// engine.
@@ -73,6 +73,8 @@ pub(crate) struct Inner {
     pub(crate) held_handles: HeldHandles,
     /// The templates of workflows.
     pub(crate) templates: Templates,
+    /// The events that runs publish to listeners of the moment.
+    pub(crate) live_events: LiveSender,
     pub(super) registrations: Mutex<Registrations>,
     pub(super) orchestrations: Mutex<Registered>,
     pub(super) app_state: Mutex<AppState>,
@@ -161,6 +163,7 @@ impl Engine {
             own_retentions: OwnRetentions::default(),
             held_handles: HeldHandles::default(),
             templates: Templates::default(),
+            live_events: LiveSender::default(),
             registrations: Mutex::default(),
             orchestrations: Mutex::default(),
             app_state: Mutex::default(),

@@ -38,6 +38,8 @@ pub(crate) struct Settings {
     pub(crate) runs_workflows: bool,
     pub(crate) history_events: u64,
     pub(crate) history_bytes: u64,
+    pub(crate) run_history_events: u64,
+    pub(crate) run_history_bytes: u64,
     /// True if tasks start only within the credit of the engine.
     pub(crate) on_credit: bool,
     /// True if handlers may be of kinds that Onward reserves.
@@ -68,6 +70,8 @@ impl Default for Settings {
             runs_workflows: false,
             history_events: 100_000,
             history_bytes: 64 << 20,
+            run_history_events: bounds::RUN_HISTORY_EVENTS,
+            run_history_bytes: bounds::RUN_HISTORY_BYTES,
             on_credit: false,
             serves_reserved: false,
         }

@@ -258,7 +258,8 @@ impl Context {
     /// attempt [finishes](Self::finish) in a transaction of its own.
     ///
     /// ```
-    /// # use onward::{Context, Failure, OutputStream};
+    /// # use onward::task::OutputStream;
+    /// # use onward::{Context, Failure};
     /// async fn list(context: Context) -> Result<String, Failure> {
     ///     let lines = "one\ntwo\n".to_owned();
     ///     context.output(OutputStream::Stdout, &lines);

@@ -10,9 +10,11 @@ pub mod template;
 mod test_file;
 mod turn;
 
+pub(crate) use client::LiveSender;
 pub use client::{
-    ComparedRun, ComparedStep, ItemCounts, LastRun, RunAction, RunComparison, RunFollower, RunHistory, RunHistoryEntry,
-    RunPage, RunQuery, RunStart, RunSummary, RunView, StartedRun, StepComparison, StepView,
+    ComparedRun, ComparedStep, ItemCounts, LastRun, LiveEvents, PublishedEvent, PublishedEvents, RunAction,
+    RunComparison, RunFollower, RunHistory, RunHistoryEntry, RunPage, RunQuery, RunStart, RunSummary, RunView,
+    StartedRun, StepComparison, StepView, published_event,
 };
 pub use onward_store::bounds::SCRIPT_KIND;
 pub(crate) use run::RUN_KIND_PREFIX;

@@ -168,7 +168,9 @@ mod weak_handles;
 #[cfg(test)]
 mod workflow_children;
 #[cfg(test)]
+mod workflow_events;
 mod workflow_forks;
+mod workflow_limits;
 #[cfg(test)]
 mod workflow_runs;
 #[cfg(test)]

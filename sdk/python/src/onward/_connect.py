@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from onward._frames import COMMAND, Decoder, Message, ProtocolError, frame
+from onward._tunnel import open_tunnel
 
 HANDSHAKE_SECONDS = 10.0
 """The longest time for the connection and its handshake."""
@@ -38,7 +39,7 @@ class Address:
         if self.scheme == "tcp":
             host = f"[{self.place}]" if ":" in self.place else self.place
             return f"tcp://{host}:{self.port}"
-        return "child" if self.scheme == "child" else f"ipc://{self.place}"
+        return "child" if self.scheme == "child" else f"{self.scheme}://{self.place}"
 
 
 def parse_address(text: str | None, environment: Mapping[str, str]) -> Address:
@@ -59,7 +60,20 @@ def parse_address(text: str | None, environment: Mapping[str, str]) -> Address:
         return Address("ipc", text[6:])
     if text.startswith("tcp://"):
         return _tcp(text)
-    raise ValueError(f"the gateway `{text}` is not an address; use child, ipc://PATH or tcp://HOST:PORT")
+    if text.startswith(("http://", "https://")):
+        return _http(text)
+    raise ValueError(
+        f"the gateway `{text}` is not an address; use child, ipc://PATH, tcp://HOST:PORT or https://HOST:PORT"
+    )
+
+
+def _http(text: str) -> Address:
+    parts = urlsplit(text)
+    if not parts.hostname or parts.query or parts.fragment:
+        raise ValueError(f"the gateway `{text}` is not an address; use http://127.0.0.1:PORT or https://HOST")
+    if parts.scheme == "http" and not _is_loopback(parts.hostname):
+        raise ValueError(f"the gateway `{text}` is not on loopback; payloads and the key need encryption: use https://")
+    return Address(parts.scheme, text.partition("://")[2].rstrip("/"))
 
 
 def _tcp(text: str) -> Address:
@@ -99,6 +113,8 @@ def connect(address: Address) -> Connection:
 
     Raises OSError if it cannot be reached, ProtocolError if the peer is no gateway.
     """
+    if address.scheme in ("http", "https"):
+        return Connection(open_tunnel(str(address)), Decoder(commands=False), [])
     if address.scheme == "child":
         return Connection(_inherited(int(address.place)), Decoder(commands=False), [])
     if address.scheme == "ipc":

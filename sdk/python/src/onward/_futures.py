@@ -128,6 +128,10 @@ class Scheduler:
         self._branches.append(branch)
         self.soon(branch)
 
+    def prune(self) -> None:
+        """Forgets the branches that are done."""
+        self._branches = [branch for branch in self._branches if not branch.done]
+
     def close(self) -> None:
         """Drops every branch where it is. What they do then has no effect."""
         for branch in self._branches:

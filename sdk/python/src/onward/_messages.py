@@ -113,11 +113,15 @@ NO_OPTIONS = TaskOptions()
 
 
 class TurnMessage(NamedTuple):
-    """The history of an orchestration's turn. The events from `position` on are new."""
+    """The history of an orchestration's turn. The events from `position` on are new.
 
-    events: bytes
+    `events` are lists that follow each other. If `new_only`, they have only the new events.
+    """
+
+    events: list[bytes]
     position: int
     generation: int
+    new_only: bool
 
 
 class TaskMessage:
@@ -269,10 +273,22 @@ def _task(entry: dict[str, Any], payloads: list[bytes]) -> TaskMessage:
 def _turn(entry: Any, payloads: list[bytes]) -> TurnMessage:
     if not isinstance(entry, dict):
         raise _bad("tasks", "turn", entry, "an object")
-    events = payload_at("turn", entry, "events", payloads)
-    if events is None:
-        raise _bad("turn", "events", None, "a payload index")
-    return TurnMessage(events, integer("turn", entry, "position"), integer("turn", entry, "generation"))
+    more, new_only = entry.get("more"), entry.get("new_only")
+    if more is None:
+        more = []
+    if new_only is None:
+        new_only = False
+    if not isinstance(more, list):
+        raise _bad("turn", "more", more, "a list of payload indexes")
+    if not isinstance(new_only, bool):
+        raise _bad("turn", "new_only", new_only, "true or false")
+    events: list[bytes] = []
+    for index in [entry.get("events"), *more]:
+        part = payload_at("turn", {"events": index}, "events", payloads)
+        if part is None:
+            raise _bad("turn", "events", None, "a payload index")
+        events.append(part)
+    return TurnMessage(events, integer("turn", entry, "position"), integer("turn", entry, "generation"), new_only)
 
 
 def _task_options(entry: dict[str, Any]) -> TaskOptions:

@@ -12,9 +12,8 @@ from typing import Any
 
 from onward import _payload
 from onward._context_base import ContextBase
-from onward._ends import TurnEnding
+from onward._ends import Ending, TurnEnding
 from onward._messages import NAME_BYTES
-from onward._turn import read_events
 from onward.context import AsyncContext, Context
 from onward.errors import Fail
 from onward.orchestration import Code
@@ -24,6 +23,9 @@ Middleware = Callable[[Any], Generator[None, Any, Any] | Iterator[None]]
 """A generator function of the context that yields once: before it, the handler has not begun."""
 
 LIMIT = 65_536
+
+STICKY = "sticky"
+"""The feature by which a worker keeps the code of orchestrations, and then gets only new events."""
 
 
 @dataclass(frozen=True)
@@ -97,12 +99,13 @@ def orchestration_entry(code: Code) -> Entry:
     """Returns the entry of an orchestration. Its call runs one turn."""
     check_name("kind", code.kind, NAME_BYTES)
 
-    def call(context: ContextBase) -> TurnEnding:
+    def call(context: ContextBase) -> TurnEnding | Ending:
         turn = context.task.turn
         if turn is None:
             raise Fail(f"task {context.task_id} of kind `{code.kind}` is no orchestration; start it as one")
-        replay = code.begin(context.task.payload, context.task_id)
-        return TurnEnding(replay.run(read_events(turn.events), turn.position).encode())
+        keeps = STICKY in context._runtime.features
+        reply = code.turn(turn, context.task.payload, context.task_id, keeps=keeps)
+        return Ending("release", {"why": "history"}) if reply is None else TurnEnding(reply.encode())
 
     return Entry(code.kind, False, call, Options(), {"orchestration": True}, is_orchestration=True)
 

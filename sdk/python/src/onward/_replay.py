@@ -85,6 +85,8 @@ class Replay:
         self.now_us = 0
         self.is_replaying = True
         self.cancel_requested = False
+        self.length = 0
+        """The number of events of the history, with those of the last turn."""
         self._start = start
         self._seed = 0
         self._main: Branch[Any] | None = None
@@ -172,23 +174,34 @@ class Replay:
         is a fault that a correction of the code can mend.
         """
         with _guard.active():
-            try:
-                return self._run(events, position)
-            finally:
-                self.scheduler.close()
+            for place, event in enumerate(events[:position]):
+                self._replay_one(place, event)
+            if self._commands:
+                raise self._difference(position, None)
+            self.is_replaying, self.length = False, position
+            return self._read(events[position:])
 
-    def _run(self, events: list[Event], position: int) -> TurnReply:
-        for place, event in enumerate(events[:position]):
-            self._replay_one(place, event)
-        if self._commands:
-            raise self._difference(position, None)
-        self.is_replaying = False
+    def proceed(self, arrivals: list[Event]) -> TurnReply:
+        """Reads the new events of another turn, and raises what `run` raises."""
+        with _guard.active():
+            self._decisions = []
+            self._delivered = [wait for wait in self._delivered if not wait.is_taken]
+            self.scheduler.prune()
+            return self._read(arrivals)
+
+    def close(self) -> None:
+        """Drops the code where it is."""
+        with _guard.active():
+            self.scheduler.close()
+
+    def _read(self, arrivals: list[Event]) -> TurnReply:
         read = 0
-        for event in events[position:]:
+        for event in arrivals:
             if self._main is not None and self._main.done:
                 break
             if self._accepts(event):
                 self._feed(event)
+                self.length += 1 + len(self._commands)
                 self._decide(read)
             read += 1
         return self._reply(read)

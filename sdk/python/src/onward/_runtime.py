@@ -19,7 +19,7 @@ from onward._frames import PAYLOAD_BYTES, Header, ProtocolError, encode
 from onward._link import Link
 from onward._messages import Drain, Reply, Stop, TaskMessage, Welcome
 from onward._outbox import HELD, Checkpoint, Outbox, Request
-from onward._registry import Entry
+from onward._registry import STICKY, Entry
 from onward._scheduler import Scheduler
 from onward._version import __version__
 from onward.errors import ForkError, OnwardError
@@ -146,7 +146,7 @@ class Runtime:
             "name": self._name,
             "kinds": {kind: entry.header for kind, entry in self._entries.items()},
             "slots": self._slots,
-            "features": [*FEATURES, TURNS] if self._has_turns() else FEATURES,
+            "features": [*FEATURES, TURNS, STICKY] if self._has_turns() else FEATURES,
         }
         if self._key is not None:
             header["key"] = self._key

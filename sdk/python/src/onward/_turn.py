@@ -31,10 +31,14 @@ class TurnReply:
     end: dict[str, Any]
     decisions: list[dict[str, Any]] = field(default_factory=list)
     waits: list[str] = field(default_factory=list)
+    length: int | None = None
+    """The number of events of the history after the turn, if the worker keeps the code."""
 
     def encode(self) -> bytes:
         """Returns the reply as the protocol writes it."""
-        fields = {"read": self.read, "decisions": self.decisions, "waits": self.waits, "end": self.end}
+        fields: dict[str, Any] = {"read": self.read, "decisions": self.decisions, "waits": self.waits, "end": self.end}
+        if self.length is not None:
+            fields["length"] = self.length
         return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
 
 

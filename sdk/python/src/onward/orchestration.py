@@ -28,8 +28,11 @@ from typing import Any, NoReturn
 
 from onward import _guard, _payload
 from onward._futures import First, Future, gather
+from onward._kept import KeptReplays
+from onward._messages import TurnMessage
 from onward._replay import ContinueAsNew, Replay
 from onward._requests import new_task
+from onward._turn import TurnReply, read_events
 from onward.errors import Fail
 from onward.tasks import NewTask
 
@@ -156,11 +159,42 @@ class Code:
         self._has_input = len(parameters) == 2
         hints = typing.get_type_hints(function) if self._has_input else {}
         self._decode = _payload.decoder_for(hints.get(parameters[-1].name, Any)) if self._has_input else None
+        self._kept = KeptReplays()
         _guard.install()
 
     def begin(self, payload: bytes, task_id: str) -> Replay:
         """Returns the code before its first event."""
         return Replay(lambda replay: self._run(replay, payload, task_id))
+
+    def turn(self, turn: TurnMessage, payload: bytes, task_id: str, *, keeps: bool) -> TurnReply | None:
+        """Runs a turn, and keeps the code after it if it waits.
+
+        Returns None if the code of a turn with new events only is not kept here.
+        """
+        events = [event for part in turn.events for event in read_events(part)]
+        kept = self._kept.take(task_id, turn.generation, turn.position)
+        if turn.new_only and kept is None:
+            return None
+        if not turn.new_only and kept is not None:
+            # The history may be another one of this length, because a turn of this worker was refused.
+            kept.close()
+            kept = None
+        replay = kept or self.begin(payload, task_id)
+        waits = False
+        try:
+            reply = replay.run(events, turn.position) if kept is None else replay.proceed(events)
+            waits = keeps and reply.end["do"] == "wait"
+        finally:
+            if not waits:
+                replay.close()
+        if waits:
+            reply.length = replay.length
+            self._kept.keep(task_id, turn.generation, replay)
+        return reply
+
+    def forget(self) -> None:
+        """Drops the code that is kept."""
+        self._kept.clear()
 
     async def _run(self, replay: Replay, payload: bytes, task_id: str) -> Any:
         context = OrchestrationContext(replay, self.kind, task_id)

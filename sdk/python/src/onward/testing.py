@@ -11,10 +11,12 @@ def test_greet():
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from onward import _ends, _payload
@@ -22,12 +24,12 @@ from onward._context_base import ContextBase
 from onward._ends import End, Ending
 from onward._frames import PAYLOAD_BYTES, Header
 from onward._messages import Reply, TaskMessage, TaskOptions
-from onward._turn import data_of, text_of
+from onward._turn import data_of, read_events, text_of
 from onward.errors import OnwardError
 from onward.tasks import NewTask
 from onward.worker import Worker
 
-__all__ = ["OrchestrationTest", "Outcome", "run", "run_async"]
+__all__ = ["OrchestrationTest", "Outcome", "check_history", "run", "run_async"]
 
 
 @dataclass
@@ -286,7 +288,11 @@ class OrchestrationTest:
         self._turn([{"e": "turn", "at_us": self._now_us}, event])
 
     def _turn(self, arrivals: list[dict[str, Any]]) -> None:
-        reply = self._code.begin(self._payload, "1").run([*self.history, *arrivals], len(self.history))
+        replay = self._code.begin(self._payload, "1")
+        try:
+            reply = replay.run([*self.history, *arrivals], len(self.history))
+        finally:
+            replay.close()
         for index, arrival in enumerate(arrivals[: reply.read]):
             self.history.append(arrival)
             self.tasks.pop(arrival.get("operation", 0), None)
@@ -316,3 +322,18 @@ class OrchestrationTest:
         self.generation += 1
         self.tasks, self.timers = {}, {}
         self._begin([{"e": "signal_carried", **signal} for signal in end.get("signals", [])])
+
+
+def check_history(worker: Worker, history: str | Path | dict[str, Any]) -> None:
+    """Replays a recorded history with the code of a worker: whether new code continues what old code began.
+
+    `history` is the file that `onward orchestration export 1 --output FILE.json` writes, or its
+    content. Raises Nondeterminism where the code differs from it.
+    """
+    recorded = history if isinstance(history, dict) else json.loads(Path(history).read_text())
+    events = read_events(json.dumps(recorded["events"]).encode())
+    replay = worker.orchestration_of(recorded["kind"]).begin(data_of(recorded["payload"]), "1")
+    try:
+        replay.run(events, len(events))
+    finally:
+        replay.close()

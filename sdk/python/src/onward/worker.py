@@ -296,6 +296,8 @@ class Worker:
                 await runtime.wait_for_handlers()
         finally:
             self._runtime = self._loop = None
+            for code in self._orchestrations.values():
+                code.forget()
         if error is not None:
             raise error
 

@@ -31,11 +31,22 @@ module Onward
     end
 
     # Returns an object of the class from the fields that it knows. Others are ignored.
+    #
+    # Every member must be there, unless the class has an `initialize` of its own with defaults: a
+    # Struct would take a missing one for nil.
     def build(form, fields)
-      return form.new(**fields.slice(*form.members)) if fields.is_a?(Hash)
+      unless fields.is_a?(Hash)
+        raise PayloadError, "the payload is #{fields.inspect[0, 80]}; it must be an object for #{form}"
+      end
 
-      raise PayloadError, "the payload is #{fields.inspect[0, 80]}; it must be an object for #{form}"
+      missing = form.members - fields.keys
+      return form.new(**fields.slice(*form.members)) if missing.empty? || own_initialize?(form)
+
+      raise PayloadError, "the payload has no field `#{missing.first}` of #{form}; send it, " \
+                          "or give the class an `initialize` with a default"
     end
+
+    def own_initialize?(form) = form.instance_method(:initialize).owner == form
 
     # Runs the block. A payload that the handler cannot take fails the task without a retry.
     def checked
@@ -44,6 +55,6 @@ module Onward
       raise Fail, "the payload is not what the handler takes: #{e.message}"
     end
 
-    private_class_method :converter, :build, :checked
+    private_class_method :converter, :build, :own_initialize?, :checked
   end
 end

@@ -94,6 +94,13 @@ function tooLarge(task: TaskMessage, name: string, size: number, bound: number):
   };
 }
 
+/** Returns the end of a turn with its decisions. */
+export function turnEnded(task: TaskMessage, reply: Uint8Array, maxPayload: number): End {
+  if (reply.length > maxPayload) return tooLarge(task, "decisions of a turn", reply.length, maxPayload);
+  const entry = entryOf(task, "turn");
+  return { entry, references: [{ target: entry, name: "payload", payload: reply }] };
+}
+
 /** Returns the end that a handler chose instead of a result. */
 export function endedOtherwise(task: TaskMessage, ending: Ending, maxPayload: number): End {
   const end: End = { entry: { ...entryOf(task, ending.outcome), ...ending.fields }, references: [] };

@@ -21,6 +21,16 @@ export interface Welcome {
   gateway: string;
 }
 
+/** The history of an orchestration's turn. The events from `position` on are new. */
+export interface TurnMessage {
+  /** JSON lists that follow each other. */
+  events: Uint8Array[];
+  position: number;
+  generation: number;
+  /** Whether the lists have only the new events. */
+  newOnly: boolean;
+}
+
 /** One task as the gateway sends it. */
 export interface TaskMessage {
   task: string;
@@ -41,6 +51,8 @@ export interface TaskMessage {
   tags: Texts;
   headers: Texts;
   trace: Texts;
+  /** The turn of an orchestration; null for every other task. */
+  turn: TurnMessage | null;
 }
 
 /** The fate of one end. */
@@ -219,6 +231,7 @@ export function newTaskMessage(
     tags: NO_TEXTS,
     headers: NO_TEXTS,
     trace: NO_TEXTS,
+    turn: null,
     ...fields,
   };
 }
@@ -243,7 +256,22 @@ function task(entry: Fields, payloads: readonly Uint8Array[]): TaskMessage {
     tags: texts("tasks", entry, "tags"),
     headers: texts("tasks", entry, "headers"),
     trace: texts("tasks", entry, "trace"),
+    turn: entry.turn == null ? null : turn(entry.turn, payloads),
   };
+}
+
+function turn(entry: unknown, payloads: readonly Uint8Array[]): TurnMessage {
+  if (!isObject(entry)) throw bad("tasks", "turn", entry, "an object");
+  const [more, newOnly] = [entry.more ?? [], entry.new_only ?? false];
+  if (!Array.isArray(more)) throw bad("turn", "more", more, "a list of payload indexes");
+  if (typeof newOnly !== "boolean") throw bad("turn", "new_only", newOnly, "true or false");
+  const events = [entry.events, ...more].map((index) => {
+    const part = payloadAt("turn", { events: index }, "events", payloads);
+    if (part === null) throw bad("turn", "events", null, "a payload index");
+    return part;
+  });
+  const [position, generation] = [integer("turn", entry, "position"), integer("turn", entry, "generation")];
+  return { events, position, generation, newOnly };
 }
 
 function ack(entry: Fields): Ack {

@@ -20,6 +20,8 @@ export interface Entry {
   fields: Record<string, unknown>;
   /** The number of handlers of the kind that run. */
   running: number;
+  /** Whether the call runs a turn of an orchestration. */
+  isOrchestration: boolean;
 }
 
 /** A function around every handler. `next` runs the handler and ends with its result. */
@@ -27,7 +29,14 @@ export type AnyMiddleware = (context: Context, next: () => Promise<unknown>) => 
 
 /** Returns the entry of a kind. Throws RangeError for an option out of its range. */
 export function entryOf(kind: string, options: KindOptions, call: (context: Context) => unknown): Entry {
-  return { kind: checkName("kind", kind), call, options, fields: kindFields(options), running: 0 };
+  return {
+    kind: checkName("kind", kind),
+    call,
+    options,
+    fields: kindFields(options),
+    running: 0,
+    isOrchestration: false,
+  };
 }
 
 /** Returns the call of a handler that reads its payload and writes its result by schemas. */
@@ -71,8 +80,12 @@ export function chosen(kind: string, choice: unknown, allowed: readonly string[]
   return { chosen: names };
 }
 
-/** Returns the call of a handler within its middleware; the first one is outermost. */
+/**
+ * Returns the call of a handler within its middleware; the first one is outermost. A turn of an
+ * orchestration has none, because it is replayed.
+ */
 export function wrap(entry: Entry, middleware: readonly AnyMiddleware[]): (context: Context) => unknown {
+  if (entry.isOrchestration) return entry.call;
   return middleware.reduceRight<(context: Context) => unknown>(
     (call, around) => (context) => within(around, call, context),
     entry.call,

@@ -4,6 +4,7 @@ import type { Host } from "../context.js";
 import { Context } from "../context.js";
 import { OnwardError } from "../errors.js";
 import type { Logger } from "../logger.js";
+import { STICKY, TurnEnding } from "../orchestration/code.js";
 import { VERSION } from "../version.js";
 import type { Address } from "./address.js";
 import { canReconnect, formatAddress } from "./address.js";
@@ -17,6 +18,7 @@ import {
   isStop,
   released,
   stopped,
+  turnEnded,
   withSpawned,
 } from "./ends.js";
 import type { Header } from "./frames.js";
@@ -38,6 +40,9 @@ const ABORT_MS = 5_000;
 const DRAIN_FRACTION = 0.8;
 
 const FEATURES = ["ask", "headers", "submit"];
+
+/** The feature of workers with orchestrations. */
+const TURNS = "turns";
 
 /** What a runtime gets from its worker. */
 export interface RuntimeOptions {
@@ -168,7 +173,7 @@ export class Runtime implements Listener, Host {
       name: this.#options.name,
       kinds,
       slots: this.#options.slots,
-      features: FEATURES,
+      features: this.#hasTurns() ? [...FEATURES, TURNS, STICKY] : FEATURES,
     };
     if (this.#options.key !== undefined) header.key = this.#options.key;
     if (session === null) return header;
@@ -179,6 +184,10 @@ export class Runtime implements Listener, Host {
       resume.tasks.length = resume.tasks.length >> 1;
     }
     return header;
+  }
+
+  #hasTurns(): boolean {
+    return [...this.#options.entries.values()].some(({ isOrchestration }) => isOrchestration);
   }
 
   #heldTasks(): { task: string; fence: string }[] {
@@ -193,6 +202,11 @@ export class Runtime implements Listener, Host {
     this.features = features;
     const peer = gateway || "a gateway";
     this.logger.info(`connected to ${peer} at ${formatAddress(this.#options.address)}, session ${session}`);
+    if (this.#hasTurns() && !features.has(TURNS)) {
+      this.logger.error(
+        "the gateway has no feature `turns`, so no orchestration runs here; upgrade the gateway",
+      );
+    }
   }
 
   onTasks(tasks: TaskMessage[]): void {
@@ -271,6 +285,7 @@ export class Runtime implements Listener, Host {
   #endOfValue(context: Context, value: unknown): End | null {
     if (context.why === "lost") return null;
     const task = context.message;
+    if (value instanceof TurnEnding) return turnEnded(task, value.reply, this.maxPayload);
     const end =
       value instanceof Ending
         ? endedOtherwise(task, value, this.maxPayload)

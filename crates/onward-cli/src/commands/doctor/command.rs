@@ -21,6 +21,7 @@ pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
         Location::Server(url) => database(options, url).await,
         #[cfg(not(feature = "postgres"))]
         Location::Server(_) => Err(store_file::not_built(&options.store)),
+        Location::Http(_) => Err(store_file::not_built(&options.store)),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::store_file;
 /// Removes a limit.
 pub(crate) async fn run(options: &GlobalOptions, scope: Scoped) -> anyhow::Result<ExitCode> {
     let scope = scope.scope();
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_edit(options, false).await?;
     let limit = set(&*store, SetLimit::new(scope.clone()).unlimited()).await?;
     show(options, &scope, limit)
 }

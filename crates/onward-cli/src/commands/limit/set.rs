@@ -85,7 +85,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         _ => rate,
     });
     let scope = scope.scope();
-    let store = store_file::open_or_create(options).await?;
+    let store = store_file::open_to_edit(options, true).await?;
     let limit = set(&*store, SetLimit { scope: scope.clone(), concurrency, rate, weight, minimum }).await?;
     show(options, &scope, limit)
 }

@@ -66,7 +66,7 @@ pub(crate) fn parse_concurrency(text: &str) -> Result<ConcurrencyLimit, String> 
 /// Changes the settings of a queue.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { queue, settings: Settings { weight, concurrency, affinity_wait } } = arguments;
-    let store = store_file::open_or_create(options).await?;
+    let store = store_file::open_to_edit(options, true).await?;
     let set = SetQueue { queue: queue.clone(), weight, concurrency, affinity_wait };
     let settings = match apply_one(&*store, Write::SetQueue(set)).await? {
         Outcome::QueueSet(settings) => settings,

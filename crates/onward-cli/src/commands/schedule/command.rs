@@ -89,7 +89,7 @@ pub(super) async fn open_to_read(options: &GlobalOptions) -> anyhow::Result<Engi
 
 /// Opens an engine on an existing store.
 pub(super) async fn open(options: &GlobalOptions) -> anyhow::Result<Engine> {
-    on(store_file::open_existing(options).await?).await
+    on(store_file::open_to_edit(options, false).await?).await
 }
 
 /// Opens an engine on a store. It runs no tasks.

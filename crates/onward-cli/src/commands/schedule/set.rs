@@ -89,7 +89,7 @@ fn moment_of(option: &str, text: &Option<String>, zone: &str) -> anyhow::Result<
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let schedule = arguments.described()?;
     let name = schedule.name.clone();
-    let engine = on(store_file::open_or_create(options).await?).await?;
+    let engine = on(store_file::open_to_edit(options, true).await?).await?;
     let set = engine.set_schedule(schedule).await?;
     let next = engine.find_schedule(&name).await?.next;
     if options.json {

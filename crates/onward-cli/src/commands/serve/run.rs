@@ -57,7 +57,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
 fn file_of(location: &Location) -> Option<&Path> {
     match location {
         Location::File(path) => Some(path),
-        Location::Server(_) => None,
+        Location::Server(_) | Location::Http(_) => None,
     }
 }
 

@@ -4,7 +4,7 @@ use clap::Args;
 use onward_store::CopyEnd;
 use serde_json::json;
 
-use crate::exit_code::ExitCode;
+use crate::exit_code::{ExitCode, wrong_usage};
 use crate::location::Location;
 use crate::options::GlobalOptions;
 use crate::output::{ProgressBar, Unit, counted, print_json, print_line};
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { from, to } = arguments;
     let bar = ProgressBar::new(options, Unit::Tasks, Some(0));
-    let copied = onward_store::copy(end(&from), end(&to), |done, total| bar.set(done, total)).await?;
+    let copied = onward_store::copy(end(&from)?, end(&to)?, |done, total| bar.set(done, total)).await?;
     bar.clear();
     let tasks = copied.tasks;
     if options.json {
@@ -34,9 +34,12 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     Ok(ExitCode::Done)
 }
 
-fn end(location: &Location) -> CopyEnd {
+fn end(location: &Location) -> anyhow::Result<CopyEnd> {
     match location {
-        Location::File(path) => CopyEnd::sqlite(path),
-        Location::Server(url) => CopyEnd::postgres(url),
+        Location::File(path) => Ok(CopyEnd::sqlite(path)),
+        Location::Server(url) => Ok(CopyEnd::postgres(url)),
+        Location::Http(_) => Err(wrong_usage(format!(
+            "{location} is a server, and only a file or a database is copied; give its store, and stop the server"
+        ))),
     }
 }

@@ -6,8 +6,8 @@ use clap::Subcommand;
 use onward::Engine;
 use onward_store::Store;
 
-use super::runs::{self, action, compare, fork, history, pause, signal, start, status};
-use super::{check, diff, graph, import_tasker, list, prune, put, show, test};
+use super::runs::{self, action, compare, events, fork, history, pause, signal, start, status};
+use super::{check, diff, generate, graph, import_tasker, list, prune, put, show, test};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::store_file;
@@ -29,6 +29,8 @@ pub(crate) enum Command {
     Prune(prune::Arguments),
     /// Print the graph of a template as a Mermaid diagram
     Graph(graph::Arguments),
+    /// Print typed code for the handlers of a template
+    Generate(generate::Arguments),
     /// Print a template of Tasker as one of Onward, and list the lines that are left out
     ImportTasker(import_tasker::Arguments),
     /// Play the cases of test files without handlers and without waiting; exit with 1 if one fails
@@ -41,6 +43,8 @@ pub(crate) enum Command {
     Status(status::Arguments),
     /// Print the events of a run in order, with the authors of actions and their reasons
     History(history::Arguments),
+    /// Show the events that runs published to the log, with their payloads
+    Events(events::Arguments),
     /// Send a signal to a run, such as the reply to a question
     Signal(signal::Arguments),
     /// Start a run with the results of another one, from some steps on
@@ -78,12 +82,14 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
         Command::Diff(arguments) => diff::run(options, arguments).await,
         Command::Prune(arguments) => prune::run(options, &arguments).await,
         Command::Graph(arguments) => graph::run(options, arguments).await,
+        Command::Generate(arguments) => generate::run(options, arguments).await,
         Command::ImportTasker(arguments) => import_tasker::run(options, &arguments),
         Command::Test(arguments) => test::run(options, &arguments).await,
         Command::Start(arguments) => start::run(options, *arguments).await,
         Command::Runs(arguments) => runs::list::run(options, arguments).await,
         Command::Status(arguments) => status::run(options, arguments).await,
         Command::History(arguments) => history::run(options, arguments).await,
+        Command::Events(arguments) => events::run(options, arguments).await,
         Command::Signal(arguments) => signal::run(options, arguments).await,
         Command::Fork(arguments) => fork::run(options, arguments).await,
         Command::Compare(arguments) => compare::run(options, arguments).await,

@@ -5,6 +5,7 @@ mod check;
 mod command;
 mod diff;
 mod files;
+mod generate;
 mod graph;
 mod import_tasker;
 mod list;

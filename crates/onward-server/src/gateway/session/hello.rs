@@ -11,10 +11,13 @@ use super::io::{EngineEnd, Output};
 use super::state::{Phase, Session, milliseconds};
 
 /// The optional parts that this gateway has.
-const FEATURES: [&str; 3] = ["ask", "submit", TURNS];
+const FEATURES: [&str; 4] = ["ask", "submit", TURNS, STICKY];
 
 /// The feature of workers that have code of orchestrations.
 const TURNS: &str = "turns";
+
+/// The feature of workers that keep the code of orchestrations, and then get only new events.
+pub(in crate::gateway) const STICKY: &str = "sticky";
 
 impl Session {
     pub(super) fn hello(&mut self, hello: Box<Hello>, output: &mut Vec<Output>) {

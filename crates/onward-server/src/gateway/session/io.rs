@@ -19,8 +19,8 @@ pub(in crate::gateway) struct Offer {
     pub(in crate::gateway) payload: Bytes,
     /// The checkpoint of an earlier attempt.
     pub(in crate::gateway) checkpoint: Option<Bytes>,
-    /// The events, if it is a turn of an orchestration.
-    pub(in crate::gateway) events: Option<Bytes>,
+    /// The events in parts, if it is a turn of an orchestration.
+    pub(in crate::gateway) events: Vec<Bytes>,
 }
 
 /// The result of writing the end of an attempt.

@@ -16,5 +16,6 @@ mod state;
 mod tests;
 mod time;
 
+pub(super) use hello::STICKY;
 pub(super) use io::{EngineEnd, Fate, Input, Offer, Output};
 pub(super) use state::{Session, Terms};

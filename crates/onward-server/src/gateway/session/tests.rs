@@ -98,7 +98,7 @@ fn offer(task: i64) -> Offer {
         items: None,
         turn: None,
     };
-    Offer { attempt: TaskFence { task: id, fence }, task, payload: Bytes::new(), checkpoint: None, events: None }
+    Offer { attempt: TaskFence { task: id, fence }, task, payload: Bytes::new(), checkpoint: None, events: Vec::new() }
 }
 
 /// Returns an output in short, or `None` for credit.

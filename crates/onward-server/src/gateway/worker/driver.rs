@@ -347,5 +347,5 @@ fn offer(attempt: TaskFence, context: &Context) -> Offer {
         turn: None,
     };
     let (payload, checkpoint) = (context.payload().clone(), context.checkpoint_bytes().cloned());
-    Offer { attempt, task, payload, checkpoint, events: None }
+    Offer { attempt, task, payload, checkpoint, events: Vec::new() }
 }

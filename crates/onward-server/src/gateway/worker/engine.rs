@@ -9,10 +9,12 @@ use onward_protocol::{Code, Error};
 use tokio::task::JoinHandle;
 
 use super::event::{Event, Events};
+use super::kept_turns::KeptTurns;
 use super::turns::WorkerCode;
 use super::{elsewhere, handler, new_task};
+use crate::gateway::bounds::{HISTORY_BYTES, HISTORY_EVENTS};
 use crate::gateway::options::Gateway;
-use crate::gateway::session::Input;
+use crate::gateway::session::{Input, STICKY};
 
 /// The engine of a worker, and its run.
 pub(super) struct WorkerEngine {
@@ -39,17 +41,21 @@ pub(super) async fn start(
         .grace(options.grace)
         // The session ends attempts; the engine waits for it.
         .shutdown_limit(options.grace)
+        .history_bytes(HISTORY_BYTES)
+        .history_events(HISTORY_EVENTS)
         .name(name);
     if !options.queues.is_empty() {
         builder = builder.queues(options.queues.iter().cloned());
     }
     let engine = builder.open().await.map_err(|error| Error::new(Code::BadField, error.to_string()))?;
+    let is_sticky = hello.features.iter().flatten().any(|feature| feature == STICKY);
+    let kept = is_sticky.then(KeptTurns::default);
     for (kind, options) in &hello.kinds {
         check_kind(kind)?;
         let events = events.clone();
         if options.orchestration == Some(true) {
             let most_bytes = gateway.store.info().payload_limit;
-            engine.orchestrate_remotely(kind, Arc::new(WorkerCode { events, most_bytes }));
+            engine.orchestrate_remotely(kind, Arc::new(WorkerCode { events, most_bytes, kept: kept.clone() }));
             continue;
         }
         engine.handle_with(kind, handler_options(options), move |context| handler::run(context, events.clone()));

@@ -7,6 +7,8 @@ mod elsewhere;
 mod engine;
 mod event;
 mod handler;
+mod history_file;
+mod kept_turns;
 mod message_writer;
 mod new_task;
 mod outcome;
@@ -16,3 +18,4 @@ mod turns;
 
 pub(super) use driver::Driver;
 pub(super) use event::Event;
+pub use history_file::history_json;

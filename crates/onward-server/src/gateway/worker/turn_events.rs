@@ -1,20 +1,62 @@
 //! The events of a turn, as the worker reads them.
 
+use bytes::Bytes;
 use onward::TaskState as StoreState;
-use onward::orchestration::{HistoryEvent, RemoteTurn, TaskEnd};
+use onward::orchestration::{HistoryEvent, TaskEnd};
 use onward_protocol::Id;
 use onward_protocol::turn::{Data, Event, TaskState};
 
-/// Returns the events of the history and the new ones as JSON.
-pub(super) fn encode(turn: &RemoteTurn) -> Result<Vec<u8>, String> {
-    let offset = offset(turn.generation);
-    let events = turn.history.iter().chain(&turn.arrivals).enumerate();
-    // A record for readers has no effect on the code, but keeps the positions.
-    let events = events.map(|(place, event)| {
+/// Returns events from a position of the history as JSON lists, of at most so many bytes each.
+///
+/// # Errors
+/// An event that a worker cannot replay, or that is longer than a list may be.
+pub(super) fn encode<'a>(
+    events: impl Iterator<Item = &'a HistoryEvent>,
+    position: usize,
+    generation: u32,
+    most_bytes: usize,
+) -> Result<Vec<Bytes>, String> {
+    let mut lists = Vec::new();
+    let mut list = vec![b'['];
+    for (index, event) in self::events(events, position, generation).enumerate() {
+        let place = position + index;
+        let event = serde_json::to_vec(&event?)
+            .map_err(|error| format!("event {place} of the history cannot be written as JSON: {error}"))?;
+        if event.len() + 2 > most_bytes {
+            return Err(format!(
+                "event {place} of its history has {} bytes as a worker reads it, and a payload has at most {most_bytes}; \
+                 let its tasks return references to large results",
+                event.len()
+            ));
+        }
+        if list.len() > 1 && list.len() + event.len() + 2 > most_bytes {
+            lists.push(finish(std::mem::replace(&mut list, vec![b'['])));
+        }
+        if list.len() > 1 {
+            list.push(b',');
+        }
+        list.extend_from_slice(&event);
+    }
+    lists.push(finish(list));
+    Ok(lists)
+}
+
+/// Returns events from a position of the history, as a worker reads them.
+pub(super) fn events<'a>(
+    events: impl Iterator<Item = &'a HistoryEvent>,
+    position: usize,
+    generation: u32,
+) -> impl Iterator<Item = Result<Event, String>> {
+    let offset = offset(generation);
+    events.enumerate().map(move |(index, event)| {
+        let place = position + index;
         event_of(event, offset).ok_or_else(|| format!("event {place} of the history cannot be sent to a worker"))
-    });
-    let events = events.collect::<Result<Vec<Event>, String>>()?;
-    serde_json::to_vec(&events).map_err(|error| format!("the history cannot be written as JSON: {error}"))
+    })
+}
+
+fn finish(mut list: Vec<u8>) -> Bytes {
+    list.push(b']');
+    list.into()
 }
 
 /// Returns the number that is added to the operations of a worker, which begin with 1 in each

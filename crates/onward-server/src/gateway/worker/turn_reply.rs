@@ -8,12 +8,19 @@ use onward_protocol::turn::{Data, Decision, NewChild, SignalSent, TurnEnd, TurnR
 use super::new_task::new_task;
 use super::turn_events::offset;
 
+/// The decisions of a worker, and the length of the history after which it keeps the code.
+pub(super) struct DecidedTurn {
+    pub(super) decisions: Box<RemoteDecisions>,
+    pub(super) length: Option<u64>,
+}
+
 /// Reads the reply of a worker to a turn.
 ///
 /// # Errors
 /// The first value that the store would reject.
-pub(super) fn read(reply: &[u8], generation: u32, payload_limit: usize) -> Result<Box<RemoteDecisions>, String> {
-    let TurnReply { read, decisions, waits, end } = TurnReply::read(reply).map_err(|error| error.to_string())?;
+pub(super) fn read(reply: &[u8], generation: u32, payload_limit: usize) -> Result<DecidedTurn, String> {
+    let TurnReply { read, decisions, waits, end, length } =
+        TurnReply::read(reply).map_err(|error| error.to_string())?;
     let decisions = decisions.into_iter().map(|decision| {
         let after = usize::try_from(decision.after()).unwrap_or(usize::MAX);
         Ok((after, decision_of(decision, offset(generation), payload_limit)?))
@@ -22,7 +29,7 @@ pub(super) fn read(reply: &[u8], generation: u32, payload_limit: usize) -> Resul
     let awaits = waits.iter().map(Name::new).collect::<Result<Vec<Name>, _>>().map_err(|error| error.to_string())?;
     let end = end_of(end, payload_limit)?;
     let read = usize::try_from(read).unwrap_or(usize::MAX);
-    Ok(Box::new(RemoteDecisions { read, decisions, awaits, end }))
+    Ok(DecidedTurn { decisions: Box::new(RemoteDecisions { read, decisions, awaits, end }), length })
 }
 
 fn decision_of(decision: Decision, offset: u64, payload_limit: usize) -> Result<RemoteDecision, Error> {

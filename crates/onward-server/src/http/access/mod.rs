@@ -21,5 +21,6 @@ pub use keys::Keys;
 pub(crate) use link::OneTimeLink;
 pub(crate) use refusals::Refusals;
 pub use role::Role;
+pub(crate) use secret::new_secret;
 pub(crate) use session::SessionRecord;
 pub(crate) use sessions::{NewSession, Sessions};

@@ -30,7 +30,7 @@ impl SecretHash {
 }
 
 /// Returns a new secret of 256 random bits: 43 characters.
-pub(super) fn new_secret() -> Result<String, Error> {
+pub(crate) fn new_secret() -> Result<String, Error> {
     Ok(URL_SAFE_NO_PAD.encode(random::<32>()?))
 }
 

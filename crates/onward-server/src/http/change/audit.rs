@@ -43,6 +43,11 @@ impl AuditRecord {
         Self { at: None, key, name, session, address, request_id, action, object }
     }
 
+    /// Returns the record with another object, if one is stated.
+    pub(crate) fn about(&self, object: Option<String>) -> Self {
+        Self { object: object.unwrap_or_else(|| self.object.clone()), ..self.clone() }
+    }
+
     /// Returns the write that stores the record. `number` counts the changes of the request.
     pub(crate) fn document(&self, now: Timestamp, number: u32) -> Result<Write, Error> {
         let record = Self { at: Some(now), ..self.clone() };

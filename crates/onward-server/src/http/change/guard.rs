@@ -6,7 +6,7 @@ use super::scope::ChangeScope;
 
 /// The collection of the guards. Each change of a thing through the API, at any server, puts the
 /// document of the thing in its own commit.
-const COLLECTION: &str = "onward.guards";
+pub(crate) const COLLECTION: &str = "onward.guards";
 
 /// Adds the guard of a thing to the changes of the present request. If the request is conditional,
 /// its change is refused when another request has changed the thing since this call. Call it before

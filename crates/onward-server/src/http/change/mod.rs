@@ -8,8 +8,10 @@ mod recording_store;
 mod scope;
 
 pub(crate) use audit::{AuditRecord, audit_page};
-pub(crate) use guard::guard;
-pub(crate) use idempotency::{Idempotency, NotedOutcome, find as find_request, note_outcomes, tagged_tasks};
+pub(crate) use guard::{COLLECTION as GUARDS, guard};
+pub(crate) use idempotency::{
+    Idempotency, NotedOutcome, TAG as REQUEST_TAG, find as find_request, note_outcomes, tagged_tasks,
+};
 pub(crate) use prune::Pruner;
 pub(crate) use recording_store::RecordingStore;
-pub(crate) use scope::{ChangeScope, in_scope};
+pub(crate) use scope::{ChangeScope, describe_change, in_scope};

@@ -22,6 +22,9 @@ pub(crate) struct ChangeScope {
     audit: Option<AuditRecord>,
     idempotency: Option<Idempotency>,
     guard: Mutex<Option<Write>>,
+    /// The subject of the changes, if the path of the request does not name it. An empty text means
+    /// changes without an audit record.
+    subject: Mutex<Option<String>>,
     /// The number of audit records so far.
     recorded: AtomicU32,
     is_repeated: AtomicBool,
@@ -32,10 +35,17 @@ pub(crate) async fn in_scope<F: Future>(scope: Arc<ChangeScope>, request: F) -> 
     SCOPE.scope(scope, request).await
 }
 
+/// States what the changes of the present request are about, for their audit records.
+pub(crate) fn describe_change(subject: String) {
+    if let Some(scope) = ChangeScope::current() {
+        *scope.subject.lock().unwrap_or_else(PoisonError::into_inner) = Some(subject);
+    }
+}
+
 impl ChangeScope {
     pub(crate) fn new(audit: Option<AuditRecord>, idempotency: Option<Idempotency>) -> Self {
-        let (guard, recorded, is_repeated) = (Mutex::default(), AtomicU32::new(0), AtomicBool::new(false));
-        Self { audit, idempotency, guard, recorded, is_repeated }
+        let (recorded, is_repeated) = (AtomicU32::new(0), AtomicBool::new(false));
+        Self { audit, idempotency, guard: Mutex::default(), subject: Mutex::default(), recorded, is_repeated }
     }
 
     /// Returns the scope of the present request; `None` outside of requests, and for one whose
@@ -52,7 +62,11 @@ impl ChangeScope {
             records.push(idempotency.document(now)?);
         }
         if let Some(audit) = &self.audit {
-            records.push(audit.document(now, self.recorded.fetch_add(1, Ordering::Relaxed))?);
+            let subject = self.subject.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if subject.as_deref() != Some("") {
+                let number = self.recorded.fetch_add(1, Ordering::Relaxed);
+                records.push(audit.about(subject).document(now, number)?);
+            }
         }
         records.extend(self.guard.lock().unwrap_or_else(PoisonError::into_inner).clone());
         Ok(records)

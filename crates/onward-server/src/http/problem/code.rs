@@ -92,8 +92,8 @@ codes! {
     IdempotencyMismatch = UNPROCESSABLE_ENTITY, "idempotency_mismatch", "The idempotency key belongs to another request";
     /// The result of the first request with the `Idempotency-Key` is not kept any more.
     IdempotencyResultGone = CONFLICT, "idempotency_result_gone", "The first result is not kept any more";
-    /// Too many event streams are open.
-    TooManyStreams = TOO_MANY_REQUESTS, "too_many_streams", "Too many event streams are open";
+    /// Too many event streams, or connections of workers, are open.
+    TooManyStreams = TOO_MANY_REQUESTS, "too_many_streams", "Too many streams are open";
     /// Too many messages wait for the orchestration.
     MailboxFull = TOO_MANY_REQUESTS, "mailbox_full", "Too many messages wait";
     /// The server is stopping.

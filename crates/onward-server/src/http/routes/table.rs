@@ -3,7 +3,7 @@
 use super::route::{Route, RouteInfo};
 use super::{
     audit, bulk, changes, dead, events, groups, health, inbox, keys, limits, metrics, orchestrations, overview, queues,
-    run_graph, runs, schedules, sessions, sign_in, submit, task_actions, tasks, templates,
+    run_graph, run_results, runs, schedules, sessions, sign_in, store, submit, task_actions, tasks, templates, work,
 };
 
 /// Returns all routes.
@@ -24,6 +24,7 @@ pub(crate) fn all_routes() -> Vec<Route> {
         templates::table(),
         runs::table(),
         run_graph::table(),
+        run_results::table(),
         inbox::table(),
         orchestrations::table(),
         events::table(),
@@ -32,6 +33,8 @@ pub(crate) fn all_routes() -> Vec<Route> {
         keys::table(),
         sessions::table(),
         audit::table(),
+        store::table(),
+        work::table(),
     ]
     .into_iter()
     .flatten()

@@ -1,5 +1,7 @@
 //! `/v1/templates`: templates of workflows, and starts of their runs.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::{HeaderValue, Method, Response, StatusCode, header};
 use onward::workflow::StartedRun;
@@ -16,10 +18,13 @@ use crate::http::access::Role;
 use crate::http::change::tagged_tasks;
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{Call, decode_cursor, encode_cursor};
-use crate::http::wire::{Page, PageQuery, Reply, check_limit, check_text, json};
+use crate::http::wire::{Page, PageQuery, Reply, check_limit, check_text, json, read_duration};
 
 /// The content type of templates.
 const YAML: &str = "application/yaml";
+
+/// The age from which on a prune removes templates, unless the request has another.
+const UNUSED_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
 
 pub(super) fn table() -> Vec<Route> {
     let (viewer, operator) = (Access::Needs(Role::Viewer), Access::Needs(Role::Operator));
@@ -32,6 +37,9 @@ pub(super) fn table() -> Vec<Route> {
         route(post.clone(), "/v1/templates:check", viewer, "Checks a template and stores nothing.", check)
             .takes_text(YAML)
             .returns::<TemplateCheckBody>(200, "The errors; none if the template is right."),
+        route(post.clone(), "/v1/templates:prune", developer, "Removes stored templates that nothing uses.", prune)
+            .takes::<PruneTemplatesBody>()
+            .returns::<PrunedTemplatesBody>(200, "The templates that were removed, or would be in a dry run."),
         route(get.clone(), "/v1/templates/{name}", viewer, "Returns a template: NAME, or NAME@LABEL.", show)
             .returns::<TemplateContentBody>(200, "The template."),
         route(Method::PUT, "/v1/templates/{name}", developer, "Stores a template as the newest of its name.", put)
@@ -84,6 +92,25 @@ struct TemplateContentBody {
     content: Value,
 }
 
+/// The stored templates to remove: those that are not the newest of their name and that no run
+/// pins.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct PruneTemplatesBody {
+    /// Only templates that were stored longer ago than this. Default: `7d`.
+    older_than: Option<String>,
+    /// True removes nothing. Default: false.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// Removed templates.
+#[derive(Debug, Serialize, ToSchema)]
+struct PrunedTemplatesBody {
+    /// The templates.
+    templates: Vec<TemplateBody>,
+}
+
 /// The errors of a template.
 #[derive(Debug, Serialize, ToSchema)]
 struct TemplateCheckBody {
@@ -129,6 +156,15 @@ async fn list(call: Call) -> Reply {
     let page = call.server.engine.templates(TemplateQuery { after, limit: check_limit(query.limit)? }).await?;
     let items = page.templates.into_iter().map(TemplateBody::from).collect();
     json(&Page { items, next: page.next.as_ref().map(encode_cursor) })
+}
+
+async fn prune(call: Call) -> Reply {
+    let PruneTemplatesBody { older_than, dry_run } = call.json()?;
+    let age = older_than.as_deref().map_or(Ok(UNUSED_FOR), read_duration);
+    let age = age.map_err(|message| Problem::invalid("older_than", message, "write it as 7d"))?;
+    let engine = &call.server.engine;
+    let found = if dry_run { engine.unused_templates(age).await? } else { engine.prune_templates(age).await? };
+    json(&PrunedTemplatesBody { templates: found.into_iter().map(TemplateBody::from).collect() })
 }
 
 fn text(call: &Call) -> Result<&str, Problem> {

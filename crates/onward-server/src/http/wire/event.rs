@@ -24,6 +24,10 @@ pub(crate) struct EventBody {
     /// The number of the attempt that started or failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     attempt: Option<u32>,
+    /// The position of a published event in the history of its run. `GET
+    /// /v1/runs/{id}/published/{position}` returns the event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position: Option<u64>,
 }
 
 /// A page of events.
@@ -51,7 +55,12 @@ impl From<&Event> for EventBody {
             Change::Started { attempt } | Change::Retrying { attempt, .. } => Some(attempt),
             _ => None,
         };
+        let position = match event.change {
+            Change::Published { position } => Some(position),
+            _ => None,
+        };
         Self {
+            position,
             cursor: event.cursor.to_string(),
             at: event.at,
             task: event.task.to_string(),

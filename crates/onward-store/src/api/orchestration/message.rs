@@ -134,7 +134,8 @@ pub enum MessageBody {
 }
 
 /// The recipient of a signal.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Recipient {
     /// The orchestration with this number.
     Task(TaskId),
@@ -159,7 +160,7 @@ pub enum Recipient {
 }
 
 /// A signal: a named payload for an orchestration.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signal {
     /// The recipient.
     pub to: Recipient,

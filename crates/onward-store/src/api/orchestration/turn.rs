@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::hold::Hold;
 use super::message::Message;
@@ -57,6 +57,10 @@ pub struct Turn {
     /// [cancels](Self::cancels). A task that was ever claimed is unchanged, even if the claim was
     /// released.
     pub withdraws: Vec<ChildTask>,
+    /// The positions, in ascending order, of appended events that are published: the stream of
+    /// events has a [`Change::Published`](crate::Change::Published) for each. At most
+    /// [`bounds::TURN_PUBLISHED`](crate::bounds::TURN_PUBLISHED).
+    pub publishes: Vec<u64>,
     /// True if the turn may end the orchestration although messages wait that its code was not
     /// offered. They are kept and count as [waiting](InstanceRecord::waiting).
     pub leaves_unread: bool,
@@ -82,6 +86,7 @@ impl Turn {
             submits: Vec::new(),
             cancels: Vec::new(),
             withdraws: Vec::new(),
+            publishes: Vec::new(),
             leaves_unread: false,
             next,
         }
@@ -243,7 +248,7 @@ pub struct ClaimedInstance {
 }
 
 /// A chunk of a history: the events that one turn appended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryChunk {
     /// The position of its first event, counted from 0.
     pub first: u64,
@@ -254,7 +259,7 @@ pub struct HistoryChunk {
 }
 
 /// The record of an orchestration: everything that a store keeps in addition to its task.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct InstanceRecord {
     /// The number of times that it started again ([`ContinueAsNew`](AfterTurn::ContinueAsNew)).
     pub generation: u32,
@@ -273,10 +278,10 @@ pub struct InstanceRecord {
     /// The names of the events for which it waits, as its last turn stated.
     /// [`bounds::AWAITED_CANCELLATION`](crate::bounds::AWAITED_CANCELLATION) stands for a request
     /// to cancel.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub awaits: Vec<Name>,
     /// The hold that prevents its turns.
-    #[serde(skip_serializing_if = "Hold::is_none")]
+    #[serde(default, skip_serializing_if = "Hold::is_none")]
     pub hold: Hold,
     /// The published status.
     pub status: Option<Bytes>,

@@ -60,6 +60,6 @@ impl State {
 /// Returns a claim of all tasks of some queues, the heaviest queue first.
 fn claim_of(queues: Vec<(Name, usize)>) -> Claim {
     let choice = QueueChoice { mode: Some(QueueMode::Strict), ..QueueChoice::default() };
-    // No session has the number 0, so what is reserved for a session stays out.
+    // No session has the number 0, so tasks that are reserved for one are left out.
     Claim { queues: QueueSelection::Only(queues), choice, ..Claim::any(SessionId(0), usize::MAX) }
 }

@@ -49,7 +49,8 @@ impl State {
             self.tasks.change(id, |task| task.new.tags = tags);
         }
         let offers_all = orchestration::offers_all(&turn);
-        let Turn { submits, cancels, withdraws, next, .. } = turn;
+        let Turn { submits, cancels, withdraws, publishes, next, .. } = turn;
+        publishes.into_iter().for_each(|position| self.log(id, Change::Published { position }));
         let submitted = submits.into_iter().map(|new| self.submit_of(id, new)).collect::<Result<_, _>>()?;
         self.cancel_children(id, &cancels, &withdraws);
         if offers_all {

@@ -103,7 +103,7 @@ fn outcome_of(error: DriverError, applied: Applied, commit_id: CommitId) -> Comm
 fn only_appends(write: &Write) -> bool {
     let Write::Turn(turn) = write else { return false };
     let has_children = !(turn.submits.is_empty() && turn.cancels.is_empty() && turn.withdraws.is_empty());
-    turn.next == AfterTurn::Continue && !has_children && turn.tags.is_empty()
+    turn.next == AfterTurn::Continue && !has_children && turn.tags.is_empty() && turn.publishes.is_empty()
 }
 
 /// Decides the calls over the row cache. Returns `None` if the cache does not cover them, or if

@@ -149,6 +149,7 @@ mod tests {
                 Change::Started { attempt },
                 Change::Retrying { attempt, after: Duration::from_micros(after) },
                 Change::Purged,
+                Change::Published { position: after },
             ];
             let mut buffer = LogBuffer::default();
             for change in changes {

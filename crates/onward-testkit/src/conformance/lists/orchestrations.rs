@@ -62,6 +62,8 @@ macro_rules! orchestration_cases {
             orchestration_turns {
                 a_claimed_orchestration_has_its_instance,
                 a_turn_appends_to_the_history_and_parks,
+                a_turn_publishes_events_of_its_history,
+                a_turn_publishes_only_what_it_appends,
                 a_history_is_read_from_the_chunk_that_has_an_event_on,
                 why_says_what_a_parked_orchestration_waits_for,
                 why_says_that_no_worker_has_the_code,

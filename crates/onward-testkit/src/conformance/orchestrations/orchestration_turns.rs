@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, AfterTurn, ChildTask, ClaimedTask, HistoryChunk, Hold, Lease, Message, MessageBody, NewTask,
+    AfterFailure, AfterTurn, Change, ChildTask, ClaimedTask, HistoryChunk, Hold, Lease, Message, MessageBody, NewTask,
     OnDuplicate, OpenSession, Outcome, Page, Recipient, Refusal, Served, ServedCode, SessionId, Signal, StoreReads,
     Submitted, Tags, TaskFilter, TaskId, TaskResult, TaskState, Turn, Turned, UniqueKey, WaitReason, When, Write,
     bounds,
@@ -104,6 +104,39 @@ pub async fn a_turn_appends_to_the_history_and_parks(store: TestStore) {
     assert_eq!(store.claim(session, 1).await.len(), 0);
     let chunk = HistoryChunk { first: 0, events: 1, chunk: Bytes::from_static(b"event") };
     assert_eq!(history(&store, task, 0).await, [chunk]);
+}
+
+/// Shows: W11
+pub async fn a_turn_publishes_events_of_its_history(store: TestStore) {
+    let lease = store.running(orchestration()).await;
+    turned(&store, Turn { publishes: vec![0], ..one_event(lease, 0, AfterTurn::Continue) }).await;
+    let chunk = Bytes::from_static(b"eee");
+    let next = AfterTurn::Complete { result: None };
+    turned(&store, Turn { events: 3, chunk, publishes: vec![1, 3], ..Turn::new(lease, 1, next) }).await;
+    let published = |position| (lease.task, Change::Published { position });
+    let expected = [published(0), published(1), published(3), (lease.task, Change::Completed)];
+    assert_eq!(store.changes().await[2..], expected);
+}
+
+/// Shows: W11
+pub async fn a_turn_publishes_only_what_it_appends(store: TestStore) {
+    let lease = store.running(orchestration()).await;
+    turned(&store, one_event(lease, 0, AfterTurn::Continue)).await;
+    let begin_again = AfterTurn::ContinueAsNew { payload: Bytes::new(), events: 0, chunk: Bytes::new() };
+    let many = bounds::TURN_PUBLISHED as u64 + 1;
+    let wrong = [
+        (Turn { publishes: vec![0], ..one_event(lease, 1, PARK) }, "does not append"),
+        (Turn { publishes: vec![2], ..one_event(lease, 1, PARK) }, "does not append"),
+        (Turn { publishes: vec![2, 1], events: 2, ..one_event(lease, 1, PARK) }, "not in their order"),
+        (Turn { publishes: vec![1, 1], events: 2, ..one_event(lease, 1, PARK) }, "not in their order"),
+        (Turn { publishes: vec![1], ..one_event(lease, 1, begin_again) }, "that it discards"),
+        (Turn { publishes: (1..=many).collect(), events: many, ..one_event(lease, 1, PARK) }, "more than 1000 events"),
+    ];
+    for (turn, expected) in wrong {
+        let text = store.invalid(Write::Turn(Box::new(turn))).await;
+        assert!(text.contains(expected), "{text}");
+    }
+    assert_eq!(history(&store, lease.task, 0).await.len(), 1);
 }
 
 pub(super) async fn why(store: &TestStore, task: TaskId) -> Vec<WaitReason> {

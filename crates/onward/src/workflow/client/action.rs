@@ -94,7 +94,9 @@ impl Engine {
     /// [`is_invalid`](Error::is_invalid) if no step takes the signal or the payload does not fit;
     /// the errors of [`signal`](Self::signal).
     pub async fn signal_run(&self, run: TaskId, name: &str, payload: &Value) -> Result<()> {
-        self.follow_run(run).await?.at_end().await?.check_signal(name, payload)?;
+        let follower = self.follow_run(run).await?.at_end().await?;
+        follower.check_room()?;
+        follower.check_signal(name, payload)?;
         self.signal(run, name, payload).await
     }
 
@@ -136,7 +138,10 @@ impl Engine {
             )));
         }
         if state.is_ended() && !follower.phase().is_ended() {
-            return self.act_on_lost_run(run, state, &message.action).await;
+            return self.act_on_unread_run(run, state, &message.action).await;
+        }
+        if !matches!(message.action, RunAction::Cancel { .. }) {
+            follower.check_room()?;
         }
         follower.check(&kind(message.action.clone()))?;
         let payload = serde_json::to_vec(&message)
@@ -156,7 +161,7 @@ impl Engine {
 
     /// Acts on a run whose task ended without a turn, such as one whose template cannot be read.
     /// Its steps have not ended, so a retry of all is the only action.
-    async fn act_on_lost_run(&self, run: TaskId, state: TaskState, action: &RunAction) -> Result<()> {
+    async fn act_on_unread_run(&self, run: TaskId, state: TaskState, action: &RunAction) -> Result<()> {
         let is_retry = matches!(action, RunAction::Retry { steps } if steps.is_empty());
         if !is_retry {
             return Err(Error::invalid(format!(

@@ -12,7 +12,7 @@ use crate::workflow::run::{
     repliers,
 };
 use crate::workflow::template::Template;
-use crate::workflow::turn::{RunSource, run_context};
+use crate::workflow::turn::{RunSource, check_room, run_context};
 
 /// A reader of one run, wherever it runs. Each new event of the history is read once.
 pub struct RunFollower {
@@ -22,6 +22,8 @@ pub struct RunFollower {
     state: RunState,
     /// The number of events that were read.
     position: u64,
+    /// The size of the history, in bytes.
+    bytes: u64,
     /// The state of the run's task, read before the history.
     task: TaskState,
     changes: Changes,
@@ -79,7 +81,17 @@ impl Engine {
         let context = run_context(&source, &program);
         let state = RunState::new(&context.template);
         let task = record.state;
-        Ok(RunFollower { engine: self.clone(), run, context, state, position: 0, task, changes, is_first: true })
+        Ok(RunFollower {
+            engine: self.clone(),
+            run,
+            context,
+            state,
+            position: 0,
+            bytes: 0,
+            task,
+            changes,
+            is_first: true,
+        })
     }
 }
 
@@ -129,6 +141,11 @@ impl RunFollower {
         check_action(&self.context, &self.state, action).map(drop).map_err(Error::invalid)
     }
 
+    /// Checks that the history has room for another message.
+    pub(super) fn check_room(&self) -> Result<()> {
+        check_room(&self.engine.inner.settings, self.run, self.position, self.bytes)
+    }
+
     /// Checks that a step takes a signal.
     pub(super) fn check_signal(&self, name: &str, payload: &serde_json::Value) -> Result<()> {
         check_signal(&self.context, &self.state, name, &payload.into()).map(drop).map_err(Error::invalid)
@@ -139,6 +156,7 @@ impl RunFollower {
         let store = self.engine.store();
         let instance = store.instance(self.run).await?.unwrap_or_default();
         let (length, is_paused) = (instance.length, matches!(instance.hold, Hold::Paused | Hold::PausedDue));
+        self.bytes = instance.bytes;
         while self.position < length {
             let chunks = store.instance_history(self.run, self.position, bounds::HISTORY_CHUNKS).await?;
             if chunks.is_empty() {
@@ -146,7 +164,7 @@ impl RunFollower {
             }
             for chunk in &chunks {
                 for event in decode(&chunk.chunk).map_err(Error::invalid)? {
-                    self.state.fold(&self.context, &event);
+                    self.state.fold_read(&self.context, &event).map_err(Error::invalid)?;
                 }
                 self.position = chunk.first + chunk.events;
             }

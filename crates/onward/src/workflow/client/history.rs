@@ -96,7 +96,7 @@ fn detail(event: RunEvent, template: &Template) -> Option<String> {
             Some(with_error(&format!("task {task} {}", state.as_str()), error.as_deref()))
         }
         RunEvent::NotStarted { error, .. } => Some(error),
-        RunEvent::SignalReceived { name, .. } => Some(name),
+        RunEvent::SignalReceived { name, .. } | RunEvent::Published { name, .. } => Some(name),
         RunEvent::StepSubmitted { item, is_undo, .. } => {
             let item = item.map(|item| format!("item {item}"));
             let undo = is_undo.then(|| "undo".to_owned());

@@ -6,6 +6,7 @@ mod follow;
 mod fork;
 mod history;
 mod list;
+mod published;
 mod start;
 mod view;
 
@@ -16,6 +17,8 @@ pub use follow::RunFollower;
 pub use fork::LastRun;
 pub use history::{RunHistory, RunHistoryEntry};
 pub use list::{RunPage, RunQuery, RunSummary};
+pub(crate) use published::LiveSender;
+pub use published::{LiveEvents, PublishedEvent, PublishedEvents, published_event};
 pub use start::{RunStart, StartedRun};
 pub(crate) use view::run_status;
 pub use view::{ItemCounts, RunView, StepView};

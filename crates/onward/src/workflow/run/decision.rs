@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use onward_store::{Name, NewTask, TaskId, TaskState, Timestamp};
 
+use super::bounds::{PUBLISHED_BYTES_PER_TURN, PUBLISHED_PER_TURN, SUBMITTED_PER_TURN};
 use super::state::event::RunEvent;
 use crate::workflow::template::Delivery;
 
@@ -128,6 +129,36 @@ pub(crate) struct Effects {
     pub(crate) cancels: Vec<u64>,
     /// The events to publish, in this order.
     pub(crate) publishes: Vec<Published>,
+}
+
+/// The room that a turn has left, after what its earlier arrivals took.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    /// The tasks that may be submitted for items.
+    pub(crate) submits: usize,
+    /// The events that may be published.
+    pub(crate) publishes: usize,
+    /// The size of the payloads, in bytes, at which nothing more is published.
+    pub(crate) published_bytes: usize,
+}
+
+impl Room {
+    /// Returns the room of a turn that has decided on these effects.
+    pub(crate) fn behind(effects: &Effects) -> Self {
+        let published_bytes: usize = effects.publishes.iter().map(|event| event.payload.len()).sum();
+        Self {
+            submits: SUBMITTED_PER_TURN.saturating_sub(effects.submits.len()),
+            publishes: PUBLISHED_PER_TURN.saturating_sub(effects.publishes.len()),
+            published_bytes: PUBLISHED_BYTES_PER_TURN.saturating_sub(published_bytes),
+        }
+    }
+
+    /// Returns true if so little is left that further arrivals wait for the next turn.
+    pub(crate) fn is_small(self) -> bool {
+        self.submits < SUBMITTED_PER_TURN / 2
+            || self.publishes < PUBLISHED_PER_TURN / 2
+            || self.published_bytes < PUBLISHED_BYTES_PER_TURN / 2
+    }
 }
 
 /// A task to submit. The caller sets its parent and its report.

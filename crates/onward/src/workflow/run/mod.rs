@@ -26,7 +26,7 @@ mod tests;
 pub(crate) use bounds::RUN_KIND_PREFIX;
 pub(crate) use context::{RunContext, RunFacts, RunLimits};
 pub(crate) use decision::{
-    Action, ActionKind, Advanced, Arrival, Decision, Effects, Published, ReportedResult, Results, RunNext,
+    Action, ActionKind, Advanced, Arrival, Decision, Effects, Published, ReportedResult, Results, Room, RunNext,
 };
 pub(crate) use fork::{Fork, plan_fork};
 pub(crate) use schemas::Schemas;

@@ -114,7 +114,7 @@ impl<'n> Outline<'n> {
                 let Some(name) = item.as_text() else { continue };
                 let Some(chosen) = self.find(step, name, "chooses", item.span, errors) else { continue };
                 match choosers.insert(chosen, step) {
-                    Some(first) => self.chosen_twice(step, first, name, item.span, errors),
+                    Some(first) => self.report_chosen_twice(step, first, name, item.span, errors),
                     None => self.choose(step, chosen, item.span, errors),
                 }
             }
@@ -122,7 +122,7 @@ impl<'n> Outline<'n> {
         }
     }
 
-    fn chosen_twice(&self, step: usize, first: usize, name: &str, span: Span, errors: &mut Errors<'_>) {
+    fn report_chosen_twice(&self, step: usize, first: usize, name: &str, span: Span, errors: &mut Errors<'_>) {
         let chooser = shown(&self.steps[step].key);
         let message = match first == step {
             true => format!("`{name}` stands twice in `chooses` of step `{chooser}`"),

@@ -57,7 +57,7 @@ impl RunInstance {
     /// Reads the history and folds its events.
     pub(super) async fn replay(&mut self, store: &dyn Store, task: TaskId) -> Result<()> {
         let (events, bytes) = read_history(store, task, self.length).await?;
-        events.iter().for_each(|event| self.state.fold(&self.context, event));
+        fold_all(&mut self.state, &self.context, &events)?;
         self.bytes += bytes;
         Ok(())
     }
@@ -81,6 +81,14 @@ pub(super) async fn read_history(store: &dyn Store, run: TaskId, length: u64) ->
     Ok((events, bytes))
 }
 
+/// Takes the events of a history into a state.
+///
+/// # Errors
+/// `is_invalid` if the history is damaged.
+pub(super) fn fold_all(state: &mut RunState, context: &RunContext, events: &[RunEvent]) -> Result<()> {
+    events.iter().try_for_each(|event| state.fold_read(context, event)).map_err(Error::invalid)
+}
+
 /// Reads a run as its history has it now.
 ///
 /// # Errors
@@ -100,7 +108,8 @@ pub(crate) async fn read_run(
     let context = Box::new(run_context(&source, &program));
     let mut state = RunState::new(&context.template);
     let length = store.instance(run).await?.map_or(0, |it| it.length);
-    read_history(store, run, length).await?.0.iter().for_each(|event| state.fold(&context, event));
+    let (events, _) = read_history(store, run, length).await?;
+    fold_all(&mut state, &context, &events)?;
     Ok((context, state))
 }
 

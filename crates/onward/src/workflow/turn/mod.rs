@@ -3,6 +3,7 @@
 //! The decisions are in [`run`](super::run); this folder has the reads and the writes around them.
 
 mod children;
+mod growth;
 mod instance;
 mod payload;
 mod planned;
@@ -12,6 +13,7 @@ mod run_turn;
 mod templates;
 mod written;
 
+pub(crate) use growth::check_room;
 pub(crate) use instance::{RunInstance, read_run, run_context};
 pub(crate) use payload::{RunPayload, RunSource, run_kind};
 pub(crate) use planned::plan_turn;

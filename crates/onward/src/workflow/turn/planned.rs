@@ -49,9 +49,9 @@ pub(crate) fn plan_turn(run: &Arc<Run>, task: TaskId, report: MessageBody) -> Op
         return None;
     };
     let check_in = matches!(written.next, AfterTurn::Park { .. }).then_some(check_in);
-    let references = turn.references();
+    let effects = turn.later_effects();
     let code =
-        PlannedRun { written: WrittenTurn::of(&written, references, before + 1, check_in), instance: turn.instance };
+        PlannedRun { written: WrittenTurn::of(&written, effects, before + 1, check_in), instance: turn.instance };
     Some((Box::new(code), Plan { kind, turn: written, generation, received: before }))
 }
 

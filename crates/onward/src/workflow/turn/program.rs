@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::workflow::run::Schemas;
-use crate::workflow::template::{Delivery, Template, TemplateFile};
+use crate::workflow::template::{Template, TemplateFile};
 
 /// A template that can be run: all runs of it share the program.
 #[derive(Debug)]
@@ -35,7 +35,6 @@ impl Program {
                 Some(options.build(schema).map_err(|error| wrong(format!("input_schema is no JSON Schema: {error}")))?)
             }
         };
-        check_deliveries(&template).map_err(wrong)?;
         Ok(Self { template: Arc::new(template), schemas: Arc::new(schemas), source, input })
     }
 
@@ -55,19 +54,6 @@ impl Program {
         }
         Ok(input)
     }
-}
-
-/// Refuses events that no reader would get.
-fn check_deliveries(template: &Template) -> std::result::Result<(), String> {
-    for step in &template.steps {
-        if let Some(event) = step.publishes.iter().find(|event| !matches!(event.delivery, Delivery::Task { .. })) {
-            return Err(format!(
-                "step `{}` publishes `{}` to a log or to listeners, and this version delivers events as tasks only; add `delivery: task`",
-                step.name, event.name
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// Adds the defaults of the properties that an object does not have, at every level.

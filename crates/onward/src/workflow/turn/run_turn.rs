@@ -9,17 +9,18 @@ use onward_store::{
 };
 use serde::Deserialize;
 
-use super::instance::{RunInstance, read_history, read_run};
+use super::growth::check_growth;
+use super::instance::{RunInstance, fold_all, read_history, read_run};
 use super::payload::{RunPayload, RunSource, UndoPayload, run_kind};
 use super::results::ReadResults;
 use super::templates::reference;
-use super::written::WrittenTurn;
+use super::written::{LaterEffects, WrittenTurn};
 use crate::bounds;
 use crate::engine::Run;
 use crate::orchestration::{TurnAbort, TurnOutcome, TurnSlot, apply_turn};
-use crate::workflow::client::{ACTION_SIGNAL, decode_action, run_status};
+use crate::workflow::client::{ACTION_SIGNAL, PublishedEvent, decode_action, run_status};
 use crate::workflow::run::{
-    Advanced, Arrival, Decision, Effects, Fork, Published, RUN_KIND_PREFIX, ReportedResult, RunEvent, RunLimits,
+    Advanced, Arrival, Decision, Effects, Fork, Published, RUN_KIND_PREFIX, ReportedResult, Room, RunEvent, RunLimits,
     RunNext, StepState, advance, encode, plan_fork,
 };
 use crate::workflow::template::{Delivery, StepAction};
@@ -96,6 +97,8 @@ pub(super) struct RunTurn<'a> {
 pub(super) struct Pending {
     events: Vec<RunEvent>,
     effects: Effects,
+    /// The positions of published events in the history.
+    publishes: Vec<u64>,
     consumed: u64,
     /// The number of messages that have arrived, as far as the turn knows.
     received: u64,
@@ -111,10 +114,10 @@ impl Pending {
 
 impl RunTurn<'_> {
     async fn finish(mut self, messages: Vec<Message>, slot: TurnSlot) -> Result<TurnOutcome, TurnAbort> {
-        self.take_in(messages).await?;
+        self.process_arrivals(messages).await?;
         let turn = self.turn()?;
         let outcome = TurnOutcome::of(&turn.next);
-        let references = self.references();
+        let effects = self.later_effects();
         // Announced before the write: the next turn may be claimed by the same commit, and waits
         // for this instance.
         let check_in = matches!(turn.next, AfterTurn::Park { .. })
@@ -122,7 +125,7 @@ impl RunTurn<'_> {
         // Other turns may run during this write, and the same commit claims them.
         drop(slot);
         let received = self.pending.received.max(turn.consumed);
-        let written = WrittenTurn::of(&turn, references, received, check_in);
+        let written = WrittenTurn::of(&turn, effects, received, check_in);
         let turned = apply_turn(self.run, turn).await?;
         if turned.state.is_ended() {
             self.run.instances.count(turned.state);
@@ -134,7 +137,7 @@ impl RunTurn<'_> {
     }
 
     /// Processes the start or the messages, and then the moments that have come.
-    async fn take_in(&mut self, messages: Vec<Message>) -> Result<(), TurnAbort> {
+    async fn process_arrivals(&mut self, messages: Vec<Message>) -> Result<(), TurnAbort> {
         match self.instance.undoes.filter(|_| self.instance.length == 0) {
             Some(original) => self.undo_run(original).await?,
             None if self.instance.length == 0 => match self.instance.payload.fork.clone() {
@@ -144,8 +147,9 @@ impl RunTurn<'_> {
             None => {}
         }
         for message in messages {
-            // Messages behind the end stay in the store, where a retry of the run finds them.
-            if self.has_ended() {
+            // Messages behind the end stay in the store, where a retry of the run finds them, and
+            // those that the turn has no room for wait for the next one.
+            if self.has_ended() || Room::behind(&self.pending.effects).is_small() {
                 return Ok(());
             }
             self.pending.consumed = message.number;
@@ -173,7 +177,7 @@ impl RunTurn<'_> {
         let read = read_history(store, original, length).await;
         let (events, _) = read.map_err(|error| unless_invalid(&error))?;
         let instance = &mut *self.instance;
-        events.iter().for_each(|event| instance.state.fold(&instance.context, event));
+        fold_all(&mut instance.state, &instance.context, &events).map_err(|error| unless_invalid(&error))?;
         self.pending.events = events;
         self.advance(Arrival::UndoOfRun { run: original }).await
     }
@@ -232,13 +236,18 @@ impl RunTurn<'_> {
 
     /// Returns the decision about an arrival, without applying it.
     pub(super) fn decide(&self, arrival: Arrival, results: &ReadResults) -> Advanced {
-        advance(&self.instance.context, &self.instance.state, self.now, arrival, results)
+        let room = Room::behind(&self.pending.effects);
+        advance(&self.instance.context, &self.instance.state, self.now, arrival, (results, room))
     }
 
     /// Applies a decision.
     pub(super) fn add(&mut self, decision: Decision) {
         let instance = &mut *self.instance;
         decision.events.iter().for_each(|event| instance.state.fold(&instance.context, event));
+        let first = instance.length + self.pending.events.len() as u64;
+        let positions = (first..).zip(&decision.events);
+        let published = positions.filter(|(_, event)| matches!(event, RunEvent::Published { .. }));
+        self.pending.publishes.extend(published.map(|(position, _)| position));
         self.pending.events.extend(decision.events);
         append(&mut self.pending.effects, decision.effects);
         self.pending.next = Some(decision.next);
@@ -255,7 +264,7 @@ impl RunTurn<'_> {
         let (cancels, withdraws) = self.unwanted();
         let submits = self.submits()?;
         let status = run_status(&self.instance.context, &self.instance.state);
-        Ok(Turn {
+        let turn = Turn {
             events: self.pending.events.len() as u64,
             chunk: chunk.into(),
             consumed: self.pending.consumed,
@@ -264,14 +273,32 @@ impl RunTurn<'_> {
             submits,
             cancels,
             withdraws,
+            publishes: std::mem::take(&mut self.pending.publishes),
             leaves_unread: true,
             ..Turn::new(self.lease, self.instance.length, after(next))
-        })
+        };
+        check_growth(&self.run.inner.settings, self.instance.bytes, &turn)?;
+        Ok(turn)
     }
 
-    /// Returns the references of the tasks that the turn submits.
-    pub(super) fn references(&self) -> Vec<u64> {
-        self.pending.effects.submits.iter().map(|step| step.reference).collect()
+    /// Returns the effects of the turn that follow its commit.
+    pub(super) fn later_effects(&self) -> LaterEffects {
+        let effects = &self.pending.effects;
+        let references = effects.submits.iter().map(|step| step.reference).collect();
+        let has_listeners = self.run.inner.live_events.has_listeners();
+        let live = effects.publishes.iter().filter(|event| has_listeners && event.delivery == Delivery::Live);
+        LaterEffects { references, live: live.map(|event| self.published(event)).collect() }
+    }
+
+    fn published(&self, event: &Published) -> PublishedEvent {
+        PublishedEvent {
+            cursor: None,
+            at: self.now,
+            run: self.lease.task,
+            workflow: self.instance.context.facts.name.clone(),
+            name: event.name.clone(),
+            payload: serde_json::from_slice(&event.payload).unwrap_or_default(),
+        }
     }
 
     /// Returns the tasks of the steps that start, as children of the run.

@@ -5,14 +5,23 @@ use onward_store::{ChildTask, TaskState, Turn, Turned};
 use super::instance::RunInstance;
 use crate::engine::Run;
 use crate::orchestration::{CheckIn, cancel_here};
+use crate::workflow::client::PublishedEvent;
+
+/// The effects of a turn that follow its commit.
+#[derive(Debug, Default)]
+pub(super) struct LaterEffects {
+    /// The references of the submitted tasks.
+    pub(super) references: Vec<u64>,
+    /// The events for the listeners of the moment.
+    pub(super) live: Vec<PublishedEvent>,
+}
 
 /// The part of a turn that the run needs once the turn is written.
 pub(super) struct WrittenTurn {
     events: u64,
     bytes: u64,
     cancels: Vec<ChildTask>,
-    /// The references of the submitted tasks.
-    references: Vec<u64>,
+    effects: LaterEffects,
     /// The number of messages that have arrived.
     received: u64,
     /// The check-in, if the turn parks the run.
@@ -20,19 +29,25 @@ pub(super) struct WrittenTurn {
 }
 
 impl WrittenTurn {
-    /// Returns the part of a turn that submits tasks with these references.
-    pub(super) fn of(turn: &Turn, references: Vec<u64>, received: u64, check_in: Option<CheckIn<RunInstance>>) -> Self {
+    /// Returns the part of a turn with these effects after its commit.
+    pub(super) fn of(
+        turn: &Turn,
+        effects: LaterEffects,
+        received: u64,
+        check_in: Option<CheckIn<RunInstance>>,
+    ) -> Self {
         let (events, bytes, cancels) = (turn.events, turn.chunk.len() as u64, turn.cancels.clone());
-        Self { events, bytes, cancels, references, received, check_in }
+        Self { events, bytes, cancels, effects, received, check_in }
     }
 
     /// Applies the reply of the store, and parks the run or drops it.
     pub(super) fn conclude(self, run: &Run, mut instance: Box<RunInstance>, turned: &Turned) {
-        let Self { events, bytes, cancels, references, received, check_in } = self;
+        let Self { events, bytes, cancels, effects, received, check_in } = self;
         cancel_here(run, &cancels);
         instance.length += events;
         instance.bytes += bytes;
-        for (reference, submitted) in references.into_iter().zip(&turned.submitted) {
+        effects.live.into_iter().for_each(|event| run.inner.live_events.send(event));
+        for (reference, submitted) in effects.references.into_iter().zip(&turned.submitted) {
             instance.children.insert(reference, submitted.id());
         }
         let is_parked = matches!(turned.state, TaskState::Blocked | TaskState::Scheduled);

@@ -64,7 +64,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let engine = if arguments.dry_run {
         Engine::builder().store(std::sync::Arc::new(MemoryStore::new())).open().await?
     } else {
-        Engine::builder().store(store_file::open_or_create(options).await?).open().await?
+        Engine::builder().store(store_file::open_to_edit(options, true).await?).open().await?
     };
     let mut kinds = BTreeSet::new();
     for (name, entry) in named(&entries)? {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::Args;
 use onward::Engine;
+use onward_server::gateway::history_json;
 use serde_json::json;
 
 use crate::commands::orchestration::selection::OneOrchestration;
@@ -19,7 +20,8 @@ use crate::store_file;
 pub(crate) struct Arguments {
     #[command(flatten)]
     orchestration: OneOrchestration,
-    /// The file to write
+    /// The file to write. If its name ends with .json, it has the events as workers in other
+    /// languages read them; otherwise it is for programs in Rust
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
 }
@@ -31,7 +33,13 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let id = orchestration.record(&*store).await?.id;
     let recorded = Engine::builder().store(Arc::clone(&store)).open().await?.record_history(id).await?;
     let events = recorded.events.len();
-    tokio::fs::write(&output, recorded.to_bytes()?)
+    let bytes = if output.extension().is_some_and(|extension| extension == "json") {
+        let history = history_json(&recorded).map_err(|error| anyhow::anyhow!("orchestration {id}: {error}"))?;
+        serde_json::to_vec(&history)?
+    } else {
+        recorded.to_bytes()?
+    };
+    tokio::fs::write(&output, bytes)
         .await
         .with_context(|| format!("the file {} could not be written", output.display()))?;
     if options.json {

@@ -62,6 +62,9 @@ impl Transaction<'_> {
         if let Some(tags) = tags {
             self.set_tags(task, tags)?;
         }
+        for &position in &turn.publishes {
+            self.log(task.id, task.sub_queue, Change::Published { position });
+        }
         let submitted = turn.submits.iter().map(|new| self.submit_of(task.id, new)).collect::<VerbResult<_>>()?;
         let cancels = !(turn.cancels.is_empty() && turn.withdraws.is_empty());
         if cancels {

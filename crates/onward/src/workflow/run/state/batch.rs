@@ -62,7 +62,7 @@ impl Batch {
 
     /// Returns true if more items ended badly than may.
     pub(in crate::workflow::run) fn is_over(&self, each: &Each) -> bool {
-        self.bad > tolerated(each.tolerate, self.count)
+        self.bad > tolerated_failures(each.tolerate, self.count)
     }
 
     /// Returns true if no further item starts.
@@ -111,7 +111,7 @@ impl Batch {
 }
 
 /// Returns the number of items that may end badly.
-fn tolerated(tolerate: Tolerate, count: u32) -> u32 {
+fn tolerated_failures(tolerate: Tolerate, count: u32) -> u32 {
     match tolerate {
         Tolerate::Items(items) => items,
         Tolerate::All => count,

@@ -226,6 +226,17 @@ pub(crate) enum RunEvent {
         #[n(0)]
         step: u32,
     },
+    /// The end of a step published an event to the log. The stream of events has its position in
+    /// the history.
+    #[n(25)]
+    Published {
+        #[n(0)]
+        step: u32,
+        #[n(1)]
+        name: String,
+        #[n(2)]
+        payload: Json,
+    },
     /// A turn had more events to publish than it may have.
     #[n(21)]
     PublicationsLeftOut {
@@ -263,6 +274,7 @@ impl RunEvent {
             | Self::StepPending { step, .. }
             | Self::SignalTaken { step }
             | Self::StepTakenOver { step }
+            | Self::Published { step, .. }
             | Self::UndoEnded { step, .. }
             | Self::UndoRetried { step } => Some(*step),
             _ => None,
@@ -294,6 +306,7 @@ impl RunEvent {
             Self::UndoOfRun { .. } => "undo_of_run",
             Self::ForkOfRun { .. } => "fork_of_run",
             Self::StepTakenOver { .. } => "step_taken_over",
+            Self::Published { .. } => "published",
             Self::PublicationsLeftOut { .. } => "events_left_out",
         }
     }

@@ -12,6 +12,7 @@ use super::reason::Reason;
 use super::references::Open;
 use super::step_state::StepState;
 use super::{RunState, StepRecord, StepResult};
+use crate::workflow::run::bounds::EACH_ITEMS;
 use crate::workflow::run::context::RunContext;
 use crate::workflow::template::Template;
 
@@ -60,11 +61,36 @@ impl RunState {
             RunEvent::UndoRetried { step } => self.undo_retried(*step as usize),
             RunEvent::UndoOfRun { .. } => self.is_undo_run = true,
             RunEvent::StepTakenOver { step } => self.step_taken_over(*step as usize),
+            RunEvent::Refused { .. } => self.refusals = self.refusals.saturating_add(1),
             RunEvent::MomentCame { .. }
-            | RunEvent::Refused { .. }
             | RunEvent::ForkOfRun { .. }
+            | RunEvent::Published { .. }
             | RunEvent::PublicationsLeftOut { .. } => {}
         }
+    }
+
+    /// Takes an event that was read from a store into the state. Numbers that no version writes
+    /// would cost memory without bound.
+    ///
+    /// # Errors
+    /// If the event does not follow from those before it: the history is damaged.
+    pub(crate) fn fold_read(&mut self, context: &RunContext, event: &RunEvent) -> Result<(), String> {
+        let is_possible = match event {
+            RunEvent::StepSubmitted { reference, item, .. } => {
+                self.last_reference.checked_add(1) == Some(*reference)
+                    && item.is_none_or(|item| (item as usize) < EACH_ITEMS)
+            }
+            RunEvent::BatchBegan { count, .. } => *count as usize <= EACH_ITEMS,
+            _ => true,
+        };
+        if !is_possible {
+            let event = event.name();
+            return Err(format!(
+                "the history of the run is damaged: an event `{event}` does not follow from those before it; restore a backup"
+            ));
+        }
+        self.fold(context, event);
+        Ok(())
     }
 
     fn take_time(&mut self, event: &RunEvent) {

@@ -35,6 +35,8 @@ pub(crate) struct RunState {
     /// The moments for which steps wait.
     pub(in crate::workflow::run) moments: Arc<BTreeSet<(Timestamp, usize)>>,
     pub(in crate::workflow::run) signals: Arc<VecDeque<(Arc<str>, Json)>>,
+    /// The number of refused signals and actions that the history records.
+    pub(in crate::workflow::run) refusals: u32,
     /// The bytes of results that are kept.
     pub(in crate::workflow::run) kept: usize,
     pub(in crate::workflow::run) is_cancelled: bool,
@@ -102,6 +104,7 @@ impl RunState {
             active: 0,
             moments: Arc::default(),
             signals: Arc::default(),
+            refusals: 0,
             kept: 0,
             is_cancelled: false,
             wants_undo: false,

@@ -2,6 +2,7 @@
 
 mod actions;
 mod batches;
+mod damaged;
 mod ends;
 mod joins;
 mod oracle;

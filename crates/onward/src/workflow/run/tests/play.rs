@@ -113,13 +113,14 @@ impl Play {
     }
 
     fn decide(&mut self, arrival: &Arrival) -> Decision {
-        match advance(&self.context, &self.state, self.now, arrival.clone(), &NoResults) {
+        let room = Room::behind(&Effects::default());
+        match advance(&self.context, &self.state, self.now, arrival.clone(), (&NoResults, room)) {
             Advanced::Decided(decision) => decision,
             Advanced::Needs(tasks) => {
                 assert!(!tasks.is_empty());
                 self.needed += 1;
                 // The results of this test's store are read, and the same turn is decided again.
-                let advanced = advance(&self.context, &self.state, self.now, arrival.clone(), &self.results);
+                let advanced = advance(&self.context, &self.state, self.now, arrival.clone(), (&self.results, room));
                 let Advanced::Decided(decision) = advanced else { panic!("results were read and are needed") };
                 decision
             }

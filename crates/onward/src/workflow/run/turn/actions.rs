@@ -12,7 +12,7 @@ use crate::workflow::run::state::step_state::StepState;
 
 impl Turn<'_> {
     /// Carries out an action, or records that it was refused.
-    pub(super) fn take_action(&mut self, action: Action) -> Result<bool, NotRead> {
+    pub(super) fn carry_out_action(&mut self, action: Action) -> Result<bool, NotRead> {
         let Action { kind, actor, reason } = action;
         let checked = check_action(self.context, &self.state, &kind).and_then(|taken| {
             let chosen = self.check_completion(&kind)?;
@@ -63,16 +63,18 @@ impl Turn<'_> {
             }
             TakenAction::Resolve { step } => {
                 let end = End { result: Some(Json::of(Value::Null)), ..End::new(StepState::Completed) };
-                self.mend(step as usize, end)
+                self.end_by_hand(step as usize, end)
             }
             TakenAction::Complete { step } => {
                 let result = match kind {
                     ActionKind::Complete { result, .. } => Some(Json::new(result.clone())),
                     _ => None,
                 };
-                self.mend(step as usize, End { result, chosen, ..End::new(StepState::Completed) })
+                self.end_by_hand(step as usize, End { result, chosen, ..End::new(StepState::Completed) })
             }
-            TakenAction::Skip { step } => self.mend(step as usize, End::because(StepState::Skipped, Reason::Action)),
+            TakenAction::Skip { step } => {
+                self.end_by_hand(step as usize, End::because(StepState::Skipped, Reason::Action))
+            }
             TakenAction::Cancel { .. } => self.cancel(),
             TakenAction::Undo => self.begin_undo(),
         }
@@ -95,7 +97,7 @@ impl Turn<'_> {
 
     /// Ends a step by hand. Steps that could not be reached because of its earlier end are decided
     /// again.
-    fn mend(&mut self, step: usize, end: End) -> Result<(), NotRead> {
+    fn end_by_hand(&mut self, step: usize, end: End) -> Result<(), NotRead> {
         let was_running = self.resume();
         self.end_step(step, end)?;
         let graph = &self.context.template.graph;

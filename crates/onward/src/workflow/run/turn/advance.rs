@@ -9,7 +9,7 @@ use onward_store::{TaskId, Timestamp};
 use crate::workflow::expression::Budget;
 use crate::workflow::run::bounds::ERROR_BYTES;
 use crate::workflow::run::context::RunContext;
-use crate::workflow::run::decision::{Advanced, Arrival, Decision, Effects, Results, RunNext};
+use crate::workflow::run::decision::{Advanced, Arrival, Decision, Effects, Results, Room, RunNext};
 use crate::workflow::run::state::RunState;
 use crate::workflow::run::state::event::RunEvent;
 use crate::workflow::run::state::json::Json;
@@ -20,16 +20,16 @@ use crate::workflow::template::Step;
 
 /// Decides what follows from an arrival.
 ///
-/// The state is the one before the turn. The caller writes the decision, then folds its events into
-/// the state.
+/// The state is the one before the arrival, and `room` what the turn has left for it. The caller
+/// writes the decision, then folds its events into the state.
 pub(crate) fn advance(
     context: &RunContext,
     state: &RunState,
     now: Timestamp,
     arrival: Arrival,
-    results: &dyn Results,
+    (results, room): (&dyn Results, Room),
 ) -> Advanced {
-    let mut turn = Turn::new(context, state, now, results);
+    let mut turn = Turn::new(context, state, now, (results, room));
     match turn.run(arrival) {
         Ok(()) => Advanced::Decided(turn.decision()),
         Err(NotRead) => Advanced::Needs(turn.needed.into_inner().into_iter().collect()),
@@ -44,6 +44,7 @@ pub(super) struct NotRead;
 pub(super) struct Turn<'a> {
     pub(super) context: &'a RunContext,
     pub(super) results: &'a dyn Results,
+    pub(super) room: Room,
     /// The result that arrived in this turn.
     pub(super) arrived: Option<(TaskId, Json)>,
     pub(super) now: Timestamp,
@@ -100,10 +101,16 @@ pub(super) fn number(step: usize) -> u32 {
 }
 
 impl<'a> Turn<'a> {
-    fn new(context: &'a RunContext, state: &RunState, now: Timestamp, results: &'a dyn Results) -> Self {
+    fn new(
+        context: &'a RunContext,
+        state: &RunState,
+        now: Timestamp,
+        (results, room): (&'a dyn Results, Room),
+    ) -> Self {
         Self {
             context,
             results,
+            room,
             arrived: None,
             now,
             state: state.clone(),
@@ -119,8 +126,8 @@ impl<'a> Turn<'a> {
 
     fn run(&mut self, arrival: Arrival) -> Result<(), NotRead> {
         if self.take(arrival)? {
-            self.waves()?;
-            self.consider_end()?;
+            self.decide_pending_steps()?;
+            self.end_if_idle()?;
         }
         if self.left_out > 0 {
             self.record(RunEvent::PublicationsLeftOut { count: self.left_out });
@@ -133,15 +140,15 @@ impl<'a> Turn<'a> {
         match arrival {
             Arrival::Start => Ok(self.begin_run()),
             Arrival::StepEnded { reference, task, state, result, error, attempts } => {
-                self.take_end(reference, super::ends::Report { task, state, result, error, attempts })
+                self.process_end(reference, super::ends::Report { task, state, result, error, attempts })
             }
-            Arrival::NotStarted { reference, existing } => self.take_not_started(reference, existing),
-            Arrival::Signal { name, payload } => self.take_signal(name.as_str(), Json::new(payload)),
-            Arrival::Cancel => self.take_cancel(),
-            Arrival::Moment => self.take_moment(),
-            Arrival::UndoOfRun { run } => self.take_undo_of_run(run),
+            Arrival::NotStarted { reference, existing } => self.process_not_started(reference, existing),
+            Arrival::Signal { name, payload } => self.process_signal(name.as_str(), Json::new(payload)),
+            Arrival::Cancel => self.process_cancel(),
+            Arrival::Moment => self.process_moments(),
+            Arrival::UndoOfRun { run } => self.begin_undo_of_run(run),
             Arrival::Fork { run, events } => Ok(self.begin_fork(run, events)),
-            Arrival::Action(action) => self.take_action(action),
+            Arrival::Action(action) => self.carry_out_action(action),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::workflow::run::state::reason::Reason;
 
 impl Turn<'_> {
     /// Processes a request to cancel. Returns false if it changes nothing.
-    pub(super) fn take_cancel(&mut self) -> Result<bool, NotRead> {
+    pub(super) fn process_cancel(&mut self) -> Result<bool, NotRead> {
         if self.state.phase.is_ended() || self.state.is_cancelled {
             return Ok(false);
         }

@@ -23,7 +23,7 @@ pub(super) struct Report {
 
 impl Turn<'_> {
     /// Processes a report. A report of a reference that is not open changes nothing.
-    pub(super) fn take_end(&mut self, reference: u64, report: Report) -> Result<bool, NotRead> {
+    pub(super) fn process_end(&mut self, reference: u64, report: Report) -> Result<bool, NotRead> {
         let Some(open) = self.state.open.get(reference) else { return Ok(false) };
         let Report { task, state: report_state, result, error, attempts } = report;
         if let ReportedResult::Value(bytes) = &result {
@@ -46,7 +46,7 @@ impl Turn<'_> {
     }
 
     /// Processes the report that a task was not inserted: the step failed, and had no effect.
-    pub(super) fn take_not_started(&mut self, reference: u64, existing: TaskId) -> Result<bool, NotRead> {
+    pub(super) fn process_not_started(&mut self, reference: u64, existing: TaskId) -> Result<bool, NotRead> {
         let Some(open) = self.state.open.get(reference) else { return Ok(false) };
         let error = format!("task {existing} has the key of this step; wait for its end, or use another key");
         self.record(RunEvent::NotStarted { at: self.at(), reference, existing: existing.0, error: error.clone() });

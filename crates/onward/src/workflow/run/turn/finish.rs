@@ -15,9 +15,9 @@ use crate::workflow::template::OnFailure;
 
 impl Turn<'_> {
     /// Ends, undoes or holds the run once nothing of it is open.
-    pub(super) fn consider_end(&mut self) -> Result<(), NotRead> {
+    pub(super) fn end_if_idle(&mut self) -> Result<(), NotRead> {
         match self.state.phase {
-            Phase::Undoing => self.go_on_undoing(),
+            Phase::Undoing => self.continue_undo(),
             Phase::Running | Phase::Stopping if self.state.active == 0 && self.state.open.len() == 0 => self.stopped(),
             _ => Ok(()),
         }
@@ -47,10 +47,10 @@ impl Turn<'_> {
                 }
             }
         }
-        self.stopped_badly(outcome, error)
+        self.end_badly(outcome, error)
     }
 
-    fn stopped_badly(&mut self, outcome: Phase, error: Option<String>) -> Result<(), NotRead> {
+    fn end_badly(&mut self, outcome: Phase, error: Option<String>) -> Result<(), NotRead> {
         let policy = self.context.template.on_failure;
         let is_policy = policy == OnFailure::Undo && !self.state.is_cancelled;
         if self.state.wants_undo || is_policy {

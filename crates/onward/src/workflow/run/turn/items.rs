@@ -7,7 +7,7 @@ use super::scope::Trouble;
 use super::{End, NotRead, Turn, number};
 use crate::workflow::expression::bounds::EXPRESSION_OPERATIONS;
 use crate::workflow::expression::{Budget, Expression, Value};
-use crate::workflow::run::bounds::{EACH_ITEMS, SUBMITTED_PER_TURN};
+use crate::workflow::run::bounds::EACH_ITEMS;
 use crate::workflow::run::decision::StepTask;
 use crate::workflow::run::state::event::RunEvent;
 use crate::workflow::run::state::json::Json;
@@ -64,7 +64,7 @@ impl<'a> Turn<'a> {
     /// Returns true if the turn has submitted as many items as it may. Another turn follows at
     /// once.
     pub(super) fn is_full(&self) -> bool {
-        self.effects.submits.len() >= SUBMITTED_PER_TURN
+        self.effects.submits.len() >= self.room.submits
     }
 
     fn submit_item(&mut self, step: usize, work: &Work, item: u32) -> Result<(), NotRead> {

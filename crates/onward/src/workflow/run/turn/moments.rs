@@ -12,7 +12,7 @@ use crate::workflow::template::StepAction;
 
 impl Turn<'_> {
     /// Processes the moments that have come. Returns false if there is none.
-    pub(super) fn take_moment(&mut self) -> Result<bool, NotRead> {
+    pub(super) fn process_moments(&mut self) -> Result<bool, NotRead> {
         let due: Vec<usize> =
             self.state.moments.iter().take_while(|(moment, _)| *moment <= self.now).map(|(_, step)| *step).collect();
         let timed_out = self.state.times_out_at(self.context).filter(|(moment, _)| *moment <= self.now);
@@ -25,7 +25,7 @@ impl Turn<'_> {
         if let Some((_, error)) = timed_out {
             self.time_out(error)?;
         }
-        due.into_iter().try_for_each(|step| self.come(step))?;
+        due.into_iter().try_for_each(|step| self.continue_step(step))?;
         for step in unfilled {
             if self.state.phase == Phase::Undoing { self.fill_undo(step)? } else { self.fill(step)? }
         }
@@ -33,7 +33,7 @@ impl Turn<'_> {
     }
 
     /// Continues a step whose moment has come.
-    fn come(&mut self, step: usize) -> Result<(), NotRead> {
+    fn continue_step(&mut self, step: usize) -> Result<(), NotRead> {
         let Some(record) = self.state.steps.get(step).filter(|record| record.state == StepState::Waiting) else {
             return Ok(());
         };

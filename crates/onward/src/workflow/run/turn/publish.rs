@@ -4,14 +4,14 @@ use bytes::Bytes;
 
 use super::places::Part;
 use super::scope::Trouble;
-use super::{NotRead, Turn};
+use super::{NotRead, Turn, number};
 use crate::workflow::expression::Value;
-use crate::workflow::run::bounds::PUBLISHED_PER_TURN;
 use crate::workflow::run::decision::Published;
 use crate::workflow::run::schemas;
-use crate::workflow::run::state::json::written;
+use crate::workflow::run::state::event::RunEvent;
+use crate::workflow::run::state::json::{Json, written};
 use crate::workflow::run::state::step_state::StepState;
-use crate::workflow::template::{Publication, PublishedEnd};
+use crate::workflow::template::{Delivery, Publication, PublishedEnd};
 
 /// The ending of the name of an event whose payload is wrong.
 const INVALID: &str = ".invalid";
@@ -23,13 +23,23 @@ impl Turn<'_> {
         let state = self.state.step_state(step);
         for (place, publication) in publications.iter().enumerate().filter(|(_, one)| is_published(one.when, state)) {
             let Some((name, payload)) = self.published(step, place, publication)? else { continue };
-            if self.effects.publishes.len() >= PUBLISHED_PER_TURN {
+            if !self.has_room_to_publish() {
                 self.left_out += 1;
                 continue;
+            }
+            if publication.delivery == Delivery::Log {
+                let (name, payload) = (name.clone(), Json::new(payload.clone()));
+                self.record(RunEvent::Published { step: number(step), name, payload });
             }
             self.effects.publishes.push(Published { step, name, payload, delivery: publication.delivery.clone() });
         }
         Ok(())
+    }
+
+    fn has_room_to_publish(&self) -> bool {
+        let published = &self.effects.publishes;
+        let bytes: usize = published.iter().map(|event| event.payload.len()).sum();
+        published.len() < self.room.publishes && bytes < self.room.published_bytes
     }
 
     /// Returns the name and the payload of an event, unless its `if` is false. A wrong payload is

@@ -4,7 +4,7 @@ use onward_store::text::Shown;
 
 use super::{End, NotRead, Turn, cut, number};
 use crate::workflow::expression::Value;
-use crate::workflow::run::bounds::SIGNALS_KEPT;
+use crate::workflow::run::bounds::{REFUSALS_KEPT, SIGNALS_KEPT, SIGNALS_KEPT_BYTES};
 use crate::workflow::run::context::RunContext;
 use crate::workflow::run::schemas;
 use crate::workflow::run::state::RunState;
@@ -48,11 +48,26 @@ pub(crate) fn check_signal(
         return Err(format!("no step waits for the signal `{}` any more", Shown(name)));
     };
     let is_waiting = state.step_state(step) == StepState::Waiting;
-    if !is_waiting && state.signals.len() >= SIGNALS_KEPT {
-        return Err(format!("the run keeps {SIGNALS_KEPT} signals that no step has taken; send it again later"));
+    if !is_waiting {
+        check_room(state)?;
     }
     check_answer(context, step, payload)?;
     Ok(step)
+}
+
+/// Refuses a signal that the run would have to keep beyond its bounds.
+fn check_room(state: &RunState) -> Result<(), String> {
+    if state.signals.len() >= SIGNALS_KEPT {
+        return Err(format!("the run keeps {SIGNALS_KEPT} signals that no step has taken; send it again later"));
+    }
+    let bytes: usize = state.signals.iter().map(|(_, payload)| payload.bytes().len()).sum();
+    if bytes >= SIGNALS_KEPT_BYTES {
+        return Err(format!(
+            "the signals that no step of the run has taken have {bytes} bytes, and the run keeps no more at \
+             {SIGNALS_KEPT_BYTES}; send it again later, or send a reference to what is large"
+        ));
+    }
+    Ok(())
 }
 
 /// Returns the people and roles who may send the next signal of a name; none for everyone.
@@ -83,7 +98,7 @@ fn no_step(context: &RunContext, name: &str) -> String {
 
 impl Turn<'_> {
     /// Gives a signal to the step that waits for it, or keeps it for a later one.
-    pub(super) fn take_signal(&mut self, name: &str, payload: Json) -> Result<bool, NotRead> {
+    pub(super) fn process_signal(&mut self, name: &str, payload: Json) -> Result<bool, NotRead> {
         let step = match check_signal(self.context, &self.state, name, payload.value()) {
             Ok(step) => step,
             Err(message) => {
@@ -100,8 +115,12 @@ impl Turn<'_> {
         Ok(true)
     }
 
-    /// Records that a signal or an action was refused.
+    /// Records that a signal or an action was refused, up to [`REFUSALS_KEPT`] times: the senders
+    /// of refused messages cannot fill the history.
     pub(super) fn refuse(&mut self, message: String, actor: Option<String>) {
+        if self.state.refusals >= REFUSALS_KEPT {
+            return;
+        }
         self.record(RunEvent::Refused { at: self.at(), message: cut(message), actor });
     }
 

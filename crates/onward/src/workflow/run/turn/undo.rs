@@ -20,11 +20,11 @@ impl<'a> Turn<'a> {
         let steps = (0..self.state.steps.len()).filter(|step| self.needs_undo(*step)).map(number).collect();
         self.change_phase(Phase::Undoing, None, None);
         self.record(RunEvent::UndoBegan { steps });
-        self.go_on_undoing()
+        self.continue_undo()
     }
 
     /// Begins the undo of another run, whose state this run has copied.
-    pub(super) fn take_undo_of_run(&mut self, run: TaskId) -> Result<bool, NotRead> {
+    pub(super) fn begin_undo_of_run(&mut self, run: TaskId) -> Result<bool, NotRead> {
         self.record(RunEvent::UndoOfRun { at: self.at(), run: run.0 });
         if self.state.has_undo_begun {
             // The other run may have undone a part before it ended. The rest is undone here.
@@ -49,7 +49,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Starts the undos that may start, and ends the run or holds it after the last.
-    pub(super) fn go_on_undoing(&mut self) -> Result<(), NotRead> {
+    pub(super) fn continue_undo(&mut self) -> Result<(), NotRead> {
         while !self.is_full()
             && let Some(step) = self.next_undo()
         {

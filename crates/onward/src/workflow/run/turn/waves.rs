@@ -22,7 +22,7 @@ pub(super) enum Judgement {
 
 impl Turn<'_> {
     /// Decides about pending steps until nothing changes.
-    pub(super) fn waves(&mut self) -> Result<(), NotRead> {
+    pub(super) fn decide_pending_steps(&mut self) -> Result<(), NotRead> {
         self.stop_if_bad()?;
         loop {
             let candidates = self.candidates();

@@ -1,5 +1,7 @@
 //! Files that are made to cost time, memory or stack.
 
+use proptest::prelude::*;
+
 use super::super::bounds::{ERRORS_REPORTED, STEPS, TEMPLATE_BYTES, YAML_DEPTH, YAML_NODES, YAML_REPLAYED};
 use super::super::errors::Errors;
 use super::super::source::Source;
@@ -191,4 +193,28 @@ fn a_long_line_is_cut_around_its_error() {
     assert!(lines[1].len() <= 130 && lines[1].contains(", tsk: 1,"), "{shown}");
     let column = lines[2].find("^^^").unwrap();
     assert_eq!(&lines[1][column..column + 3], "tsk");
+}
+
+/// A change of a file: what stands at a place is replaced, up to a number of characters.
+fn change() -> impl Strategy<Value = (prop::sample::Index, usize, String)> {
+    let part = prop_oneof![
+        Just(String::new()),
+        "[\\[\\]{}:,&*!|>%#'\"\\\\ \n\t-]{1,4}",
+        "\\PC{0,4}",
+        "(&a |\\*a|<<: |\\$\\{\\{|\\}\\}|- |\n  |\n\n|: )",
+        "(depends_on|each|task|run|with|steps|input|undo|chooses): ?",
+    ];
+    (any::<prop::sample::Index>(), 0..40_usize, part)
+}
+
+proptest! {
+    #[test]
+    fn an_example_with_changes_is_read_or_refused(which in any::<prop::sample::Index>(), changes in prop::collection::vec(change(), 1..6)) {
+        let mut text: Vec<char> = which.get(&EXAMPLES).1.chars().collect();
+        for (at, length, part) in changes {
+            let at = at.index(text.len() + 1);
+            text.splice(at..(at + length).min(text.len()), part.chars());
+        }
+        let _ = attempt(&text.into_iter().collect::<String>());
+    }
 }

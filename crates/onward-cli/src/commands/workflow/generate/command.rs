@@ -1,0 +1,60 @@
+//! The command.
+
+use std::path::Path;
+
+use clap::{Args, ValueEnum};
+use onward::workflow::template::TemplateFile;
+use serde_json::json;
+
+use super::rust_file::rust_file;
+use crate::commands::workflow::command::open_to_read;
+use crate::commands::workflow::files::read_valid;
+use crate::commands::workflow::reference::Reference;
+use crate::exit_code::{ExitCode, wrong_usage};
+use crate::options::GlobalOptions;
+use crate::output::{print_json, print_line};
+
+/// Arguments of `onward workflow generate`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Arguments {
+    /// A file, or the name of a stored template, with a label unless the newest is meant
+    #[arg(value_name = "FILE|NAME[@LABEL]")]
+    template: String,
+    /// The language of the code
+    #[arg(long, value_enum, default_value_t = Language::Rust)]
+    language: Language,
+}
+
+/// A language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Language {
+    /// Rust: types, a trait with a function for each kind of task, and its registration
+    Rust,
+}
+
+const AFTER_HELP: &str = "\
+The types come from input_schema, result_schema and the schemas of questions; what no schema describes is a JSON value.
+The payload of a task has a field for each key of its `with`, or `input` and `results`. Rust is the only language.
+Example: onward workflow generate order.yaml > src/order.rs";
+
+/// Prints the code of a template. A file of that name goes before a stored template.
+pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let path = Path::new(&arguments.template);
+    let file = if path.is_file() { read_valid(path)? } else { stored(options, &arguments.template).await? };
+    let code = match arguments.language {
+        Language::Rust => rust_file(&file)?,
+    };
+    if options.json {
+        print_json(&json!({ "name": file.template().name, "language": "rust", "code": code }))?;
+    } else {
+        print_line(code.trim_end())?;
+    }
+    Ok(ExitCode::Done)
+}
+
+async fn stored(options: &GlobalOptions, text: &str) -> anyhow::Result<TemplateFile> {
+    let reference: Reference = text.parse().map_err(|error: String| wrong_usage(error))?;
+    let stored = reference.find(&open_to_read(options).await?).await?;
+    Ok(stored.read()?)
+}

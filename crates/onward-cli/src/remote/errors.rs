@@ -1,0 +1,17 @@
+//! Errors of the client, as those of a store.
+
+use onward_store::Error;
+
+/// Returns the error of a store for that of the client, which names the server or the remedy.
+pub(super) fn store_error(error: onward_client::Error) -> Error {
+    let text = error.to_string();
+    let kind = match error.code() {
+        Some("route_unknown" | "method_not_allowed") => {
+            Error::version(format!("the server does not serve the command line ({text}); use one of this version"))
+        }
+        Some("malformed") => Error::version(format!("{text}; is the server of another version?")),
+        _ if error.is_invalid() => Error::invalid(text),
+        _ => Error::io(text),
+    };
+    kind.caused_by(error)
+}

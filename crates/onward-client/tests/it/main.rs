@@ -1,0 +1,3 @@
+//! Tests of the client's types. `crates/onward-cli` tests it against a server.
+
+mod openapi;
