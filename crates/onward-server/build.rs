@@ -26,6 +26,9 @@ mod page {
     /// The text in `index.html` that stands for the version of all files.
     const VERSION: &str = "VERSION";
 
+    /// The line in `index.html` that stands for links to all modules.
+    const MODULES: &str = "MODULES";
+
     struct File {
         path: String,
         content: Vec<u8>,
@@ -38,9 +41,10 @@ mod page {
         collect(&root, "", &mut files)?;
         files.sort_by(|one, other| one.path.cmp(&other.path));
         let version = version(&files);
+        let modules = modules(&files);
         for file in &mut files {
             if file.path == "index.html" {
-                file.content = replace(&file.content, &[(VERSION, &version)]);
+                file.content = replace(&file.content, &[(MODULES, modules.trim_end()), (VERSION, &version)]);
             } else if file.path.starts_with("vendor/") {
                 file.content = replace(&file.content, &PACKAGES);
             }
@@ -78,6 +82,13 @@ mod page {
             text = text.replace(from, to);
         }
         text.into_bytes()
+    }
+
+    /// Returns a link to each module, so that the browser need not read one to know the next.
+    fn modules(files: &[File]) -> String {
+        let modules = files.iter().filter(|file| file.path.ends_with(".js"));
+        let link = |file: &File| format!("<link rel=\"modulepreload\" href=\"assets/{VERSION}/{}\">\n", file.path);
+        modules.map(link).collect()
     }
 
     /// Returns a digest of all files (FNV-1a): another content has another path.

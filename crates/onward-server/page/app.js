@@ -58,6 +58,7 @@ function Frame() {
     document.title = `${name.slice(0, 60)} · Onward`;
     const search = isSearchWanted.value ? main.current?.querySelector('[data-search]') : null;
     isSearchWanted.value = false;
+    document.querySelector('.top nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
     // A screen reader starts with the heading of a new screen.
     const first = /** @type {HTMLElement | null | undefined} */ (search ?? main.current?.querySelector('h1'));
     first?.focus({ preventScroll: true });
@@ -108,6 +109,8 @@ async function start() {
   try {
     await loadMe();
     listenForKeys();
+    // The document begins with an empty frame, so that the first paint need not wait for the modules.
+    root.replaceChildren();
     render(html`<${App} />`, root);
   } catch (error) {
     render(html`<main><${Failed} problem=${error} retry=${start} /></main>`, root);

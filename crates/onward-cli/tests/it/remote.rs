@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
+use onward_store::{Name, SqliteStore, StoreReads as _};
 use serde_json::Value;
 
 use crate::harness::{CommandResult, Sandbox};
@@ -169,18 +170,29 @@ const LOCAL: [&str; 2] = ["completions", "man"];
 /// A sandbox whose commands go through a server on its store.
 struct Served {
     sandbox: Sandbox,
-    server: Serving,
+    /// `None` once it was stopped.
+    server: Option<Serving>,
+    address: String,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.stop();
+        }
+    }
 }
 
 impl Served {
     fn new() -> Self {
         let sandbox = prepared();
         let server = Serving::start(&sandbox);
-        Self { sandbox, server }
+        let address = server.address().to_owned();
+        Self { sandbox, server: Some(server), address }
     }
 
     fn environment(&self) -> [(&'static str, String); 1] {
-        [("ONWARD_STORE", format!("http://{}", self.server.address()))]
+        [("ONWARD_STORE", format!("http://{}", self.address))]
     }
 
     fn onward(&self, arguments: &[&str]) -> CommandResult {
@@ -231,6 +243,11 @@ fn normalized(text: &str) -> String {
             word.push(character);
             continue;
         }
+        // A value of JSON is behind its colon.
+        if let Some(value) = word.strip_prefix(':') {
+            word = value.to_owned();
+            out.push(':');
+        }
         let is_time = word.len() >= 16 && word.as_bytes()[4] == b'-' && word.as_bytes()[10] == b'T';
         let unit = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
         let is_number = word.starts_with(|c: char| c.is_ascii_digit());
@@ -267,7 +284,7 @@ fn without_tag(line: &str) -> Option<String> {
 fn every_command_prints_the_same_against_a_server() {
     let direct = prepared();
     direct.onward(&["store", "create"]);
-    let served = Served::new();
+    let mut served = Served::new();
     let mut different = Vec::new();
     for row in ROWS.lines().filter(|row| !row.is_empty()) {
         if let Some(beside) = row.strip_prefix("! ") {
@@ -300,7 +317,7 @@ fn every_command_prints_the_same_against_a_server() {
         }
     }
     assert!(different.is_empty(), "{}", different.join("\n"));
-    assert_eq!(served.server.stop(), Some(0));
+    assert_eq!(served.server.take().and_then(Serving::stop), Some(0));
 }
 
 /// Returns the commands that the reference lists, without those that only group others.
@@ -367,6 +384,41 @@ fn a_key_may_do_what_its_role_may() {
     assert!(cancelled.stderr.contains("operator"), "{}", cancelled.stderr);
     let wrong = [environment[0].clone(), ("ONWARD_KEY", "onward_0_x".to_owned())];
     assert_eq!(served.sandbox.onward_as(&wrong, &["stats"]).code, Some(3));
+}
+
+/// Returns the versions of the guards of a limit, a queue and a schedule; 0 for a missing one.
+fn guard_versions(sandbox: &Sandbox) -> Vec<u64> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = SqliteStore::options().open(sandbox.path("onward.db").as_path()).await.unwrap();
+        let mut versions = Vec::new();
+        for thing in ["limit kind:a", "limit queue:q", "schedule s"] {
+            let found = store.document(Name::new("onward.guards").unwrap(), thing.to_owned()).await.unwrap();
+            versions.push(found.map_or(0, |document| document.version));
+        }
+        versions
+    })
+}
+
+/// Shows: W8
+#[test]
+fn an_edit_raises_the_guard_of_what_it_sets() {
+    let served = Served::new();
+    let edits: [&[&str]; 3] = [
+        &["limit", "set", "--kind", "a", "--concurrency", "2"],
+        &["queue", "set", "q", "--weight", "2"],
+        &["schedule", "set", "s", "--kind", "a", "--every", "1h"],
+    ];
+    for edit in edits {
+        assert_eq!(served.sandbox.onward(edit).code, Some(0), "{edit:?}");
+    }
+    assert_eq!(guard_versions(&served.sandbox), [1, 1, 1]);
+    for edit in edits {
+        assert_eq!(served.onward(edit).code, Some(0), "{edit:?}");
+    }
+    assert_eq!(guard_versions(&served.sandbox), [2, 2, 2]);
+    assert_eq!(served.onward(&["schedule", "delete", "s"]).code, Some(0));
+    assert_eq!(guard_versions(&served.sandbox), [2, 2, 3]);
 }
 
 /// Shows: W8

@@ -29,7 +29,12 @@ pub(crate) struct Serving {
 
 impl Serving {
     pub(crate) fn start(sandbox: &Sandbox) -> Self {
-        let mut child = sandbox.spawn(&["--json", "serve", "--listen", "127.0.0.1:0", "--stop-within", "20s"]);
+        Self::start_with(sandbox, &[])
+    }
+
+    fn start_with(sandbox: &Sandbox, options: &[&str]) -> Self {
+        let always = ["--json", "serve", "--listen", "127.0.0.1:0", "--stop-within", "20s"];
+        let mut child = sandbox.spawn(&[&always, options].concat());
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         let announced = serde_json::from_str(&line).unwrap_or_else(|_| {
@@ -171,6 +176,28 @@ fn the_key_file_is_private_and_gone_after_a_stop() {
     assert_eq!(response(serving.send("GET", "/v1/keys", &headers, &Value::Null)).0, 200);
     assert_eq!(serving.stop(), Some(0));
     assert!(!path.exists());
+}
+
+/// Shows: B10
+#[test]
+fn the_demonstration_writes_no_file() {
+    let sandbox = Sandbox::new();
+    let serving = Serving::start_with(&sandbox, &["--demo"]);
+    assert_eq!(serving.announced["key_file"], Value::Null);
+    let link = serving.announced["link"].as_str().unwrap();
+    let path = link.strip_prefix(serving.announced["listening"].as_str().unwrap()).unwrap();
+    let (_, body) = response(serving.send("GET", path, "", &Value::Null));
+    let (status, tasks) = serving.request("GET", "/v1/tasks", body["key"].as_str().unwrap(), &Value::Null);
+    assert_eq!((status, tasks["items"].as_array().unwrap().len()), (200, 50));
+    assert_eq!(serving.stop(), Some(0));
+    assert_eq!(std::fs::read_dir(sandbox.path("")).unwrap().count(), 0);
+}
+
+#[test]
+fn the_demonstration_refuses_a_store() {
+    let ran = Sandbox::new().onward(&["serve", "--demo", "--store", "onward.db"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("--store"), "{ran:?}");
 }
 
 /// The guide, whose commands are run as they are printed.

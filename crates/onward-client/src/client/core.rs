@@ -55,7 +55,7 @@ impl Client {
     pub async fn messages(&self, path: &str, cursor: Option<&str>) -> Result<MessageStream> {
         match self.open(path, cursor).await {
             Ok(stream) => Ok(stream),
-            Err(Failure::Problem(problem)) => Err(problem.into()),
+            Err(Failure::Problem(problem)) => Err((*problem).into()),
             Err(Failure::Lost { reason, .. }) => Err(self.transport.unavailable(&reason)),
             Err(Failure::Final(error)) => Err(error),
         }
@@ -98,7 +98,7 @@ impl MessageStream {
     pub async fn next_message(&mut self) -> Result<Option<crate::EventMessage>> {
         self.next().await.map_err(|failure| match failure {
             Failure::Final(error) => error,
-            Failure::Problem(problem) => problem.into(),
+            Failure::Problem(problem) => (*problem).into(),
             Failure::Lost { reason, .. } => Error::unreadable(format!("the stream was cut: {reason}")),
         })
     }

@@ -61,11 +61,11 @@ impl Watch {
                 }
                 Err(Failure::Final(error)) => return Err(error),
                 Err(Failure::Problem(problem)) if !crate::http::is_transient(problem.status) => {
-                    return Err(problem.into());
+                    return Err((*problem).into());
                 }
                 Err(Failure::Problem(problem)) => {
                     let pause = problem.retry_after;
-                    self.attempts.pause(problem.into(), pause).await?;
+                    self.attempts.pause((*problem).into(), pause).await?;
                 }
                 Err(Failure::Lost { reason, .. }) => {
                     self.stream = None;

@@ -30,7 +30,7 @@ pub(crate) struct Transport {
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The server refused the request.
-    Problem(Problem),
+    Problem(Box<Problem>),
     /// The connection broke. `sent` tells whether the server may have received the request.
     Lost { reason: String, sent: bool },
     /// Another attempt would fail in the same way.
@@ -69,10 +69,10 @@ impl Transport {
                     // A server that is stopping, or has no room, did nothing.
                     let did_nothing = problem.status == 429 || problem.code == "stopping";
                     if !is_transient(problem.status) || !(request.is_repeatable || did_nothing) {
-                        return Err(problem.into());
+                        return Err((*problem).into());
                     }
                     let pause = problem.retry_after;
-                    attempts.pause(problem.into(), pause).await?;
+                    attempts.pause((*problem).into(), pause).await?;
                 }
                 Err(Failure::Lost { reason, sent: true }) if !request.is_repeatable => {
                     return Err(Error::uncertain(&self.server.url, &reason));
@@ -117,7 +117,7 @@ impl Transport {
         if status < 400 {
             return Ok(Response { status, headers: parts.headers, body });
         }
-        Err(Failure::Problem(Problem::read(status, &body, retry_after(&parts.headers))))
+        Err(Failure::Problem(Box::new(Problem::read(status, &body, retry_after(&parts.headers)))))
     }
 
     /// Sends a request and waits for the head of the response.
@@ -184,7 +184,7 @@ impl Transport {
             return Ok(MessageStream::new(connection, body));
         }
         let body = self.body(body, bounds::PROBLEM_BYTES, self.timeout).await?;
-        Err(Failure::Problem(Problem::read(status, &body, retry_after(&parts.headers))))
+        Err(Failure::Problem(Box::new(Problem::read(status, &body, retry_after(&parts.headers)))))
     }
 
     /// Returns an idle connection if it may be one, or else a new one.

@@ -9,8 +9,8 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 const PROGRAMS = [process.env.CHROMIUM_BIN, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
-/** The longest wait for what a page shows, in milliseconds: the machine may be busy. */
-const WAIT = 30_000;
+/** The longest wait for what a page shows, in milliseconds: the machine may be busy. ONWARD_PAGE_WAIT sets another. */
+const WAIT = Number(process.env.ONWARD_PAGE_WAIT ?? 30_000);
 
 export async function launch() {
   const executablePath = PROGRAMS.find((path) => path && existsSync(path));

@@ -12,17 +12,23 @@ const START = 60_000;
 
 export class Server {
   /** Starts a server on a new store, or on one that an earlier server used. */
-  static async start({ folder = mkdtempSync(join(tmpdir(), 'onward-page-')), port = 0, options = [] } = {}) {
+  static async start({ folder = mkdtempSync(join(tmpdir(), 'onward-page-')), port = 0, options = [], isDemo = false } = {}) {
     const server = new Server();
     server.folder = folder;
-    server.store = join(folder, 'onward.db');
+    // The demonstration has its store in memory, and accepts no other one.
+    server.store = isDemo ? undefined : join(folder, 'onward.db');
     server.children = [];
     server.process = server.spawn(['serve', '--json', '--listen', `127.0.0.1:${port}`, ...options]);
     const { listening, link } = await firstJson(server.process);
     Object.assign(server, { base: `${listening}/`, link, port: Number(new URL(listening).port) });
     if (process.env.ONWARD_PAGE_SOURCE) await server.serveSource(listening);
-    server.key = readFileSync(`${server.store}.serve-key`, 'utf8').trim().split(' ').at(-1);
+    server.key = isDemo ? await server.useLink() : readFileSync(`${server.store}.serve-key`, 'utf8').trim().split(' ').at(-1);
     return server;
+  }
+
+  /** Uses the one-time link as a program does, which makes a key. */
+  async useLink() {
+    return (await (await fetch(this.link)).json()).key;
   }
 
   /** Serves the page from its source instead of from the program, while it is being changed. */
@@ -33,15 +39,21 @@ export class Server {
     Object.assign(this, { base: `http://127.0.0.1:${port}/`, link: this.link?.replace(`${listening}`, `http://127.0.0.1:${port}`) });
   }
 
+  /** The environment of the program, which names the store of this server alone. */
+  get environment() {
+    const { ONWARD_STORE: _, ...others } = process.env;
+    return this.store ? { ...others, ONWARD_STORE: this.store } : others;
+  }
+
   spawn(parameters) {
-    const child = spawn(PROGRAM, parameters, { cwd: this.folder, env: { ...process.env, ONWARD_STORE: this.store }, stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(PROGRAM, parameters, { cwd: this.folder, env: this.environment, stdio: ['ignore', 'pipe', 'inherit'] });
     this.children.push(child);
     return child;
   }
 
   /** Runs a command to its end and returns what it prints. */
   run(...parameters) {
-    return execFileSync(PROGRAM, parameters, { cwd: this.folder, env: { ...process.env, ONWARD_STORE: this.store }, encoding: 'utf8' });
+    return execFileSync(PROGRAM, parameters, { cwd: this.folder, env: this.environment, encoding: 'utf8' });
   }
 
   /** Starts a process that carries on runs. */
@@ -71,8 +83,8 @@ export class Server {
   }
 
   /** Creates a key of a role. */
-  async createKey(role) {
-    return (await this.post('v1/keys', { name: role, role })).key;
+  async createKey(role, name = role) {
+    return (await this.post('v1/keys', { name, role })).key;
   }
 
   /** Ends a process as a crash does, and waits for its end. */

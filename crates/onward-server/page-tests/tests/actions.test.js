@@ -57,6 +57,30 @@ test('tasks are cancelled, retried and deleted by a filter, with their number fi
   await window.page.getByText('No task meets the filter').waitFor();
 });
 
+test('selected tasks are cancelled and retried by keys', async () => {
+  const picked = [];
+  for (let number = 0; number < 3; number++) picked.push(await server.submit({ kind: 'picked' }));
+  const ended = await server.submit({ kind: 'picked' });
+  await server.post(`v1/tasks/${ended}/cancel`);
+  await window.show('tasks?kind=picked');
+  await window.page.getByRole('cell', { name: 'picked' }).nth(3).waitFor();
+  const { keyboard } = window.page;
+  await window.heading('Tasks').focus();
+  for (const key of ['j', 'x', 'j', 'x', 'j', 'x']) await keyboard.press(key);
+  const { command } = await window.act(window.button('Cancel 3 selected…'), { confirm: 'Cancel them' });
+  assert.equal(command, `onward task cancel ${ended} ${picked[2]} ${picked[1]}`);
+  await window.page.getByText('2 of 3 done; 1 refused').first().waitFor();
+  assert.deepEqual(await Promise.all(picked.map(state)), ['waiting', 'cancelled', 'cancelled']);
+  await window.heading('Tasks').focus();
+  await keyboard.press('r');
+  await window.sheet.getByRole('button', { name: 'Retry them' }).click();
+  await window.sheet.waitFor({ state: 'detached' });
+  assert.deepEqual(await Promise.all(picked.map(state)), ['waiting', 'waiting', 'waiting']);
+  await window.button('Select none').click();
+  await window.button('Cancel all…').waitFor();
+  window.faults = window.faults.filter((fault) => !fault.includes('status of 4'));
+});
+
 test('what cannot be undone needs a typed text', async () => {
   const id = await server.submit({ kind: 'precious' });
   await window.show('tasks?kind=precious');

@@ -1,8 +1,10 @@
 // Names and texts that try to be more than texts.
 
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { launch, Window } from '../support/browser.js';
+import { eventually, launch, Window } from '../support/browser.js';
 import { Server } from '../support/server.js';
 
 const HOSTILE = '<img src=x onerror="window.hacked=1">';
@@ -55,6 +57,46 @@ for (const [name, viewport] of [
     }
     assert.equal(await window.page.evaluate(() => globalThis.hacked), undefined);
     await window.close();
+  });
+}
+
+/** Puts a text into every field that a screen shows. */
+async function fillWith(server, text) {
+  const name = text.slice(0, 120);
+  await server.request('PUT', `v1/limits/${encodeURIComponent(`group:${name}`)}`, { concurrency: 1, rate: null });
+  await server.request('PUT', `v1/schedules/${encodeURIComponent(name)}`, { every: '1h', task: { kind: name } });
+  const orchestration = (await server.post('v1/orchestrations', { kind: name, key: text.slice(0, 500) })).id;
+  await server.post('v1/keys', { name: name.slice(0, 60), role: 'viewer' }).catch((error) => assert.match(error.message, /invalid/));
+  const yaml = ['name: hostile', 'steps:', `  ask: {signal: go, ask: {title: ${JSON.stringify(text.slice(0, 200))}}}`, `  value: {value: ${JSON.stringify(text)}}`, `  wrong: {fail: ${JSON.stringify(text.slice(0, 500))}, on_failure: continue}`].join('\n');
+  const file = join(server.folder, 'hostile.yaml');
+  writeFileSync(file, yaml);
+  server.run('workflow', 'put', file);
+  const run = (await server.post('v1/templates/hostile/runs', { key: text.slice(0, 500) })).id;
+  await eventually(() => server.get(`v1/runs/${run}`), (view) => view.steps.some((step) => step.question));
+  return { orchestration, run };
+}
+
+for (const [name, viewport] of [
+  ['wide', { width: 1280, height: 800 }],
+  ['phone', { width: 360, height: 740 }],
+]) {
+  test(`every screen shows hostile texts as texts: ${name}`, async () => {
+    const own = await Server.start();
+    own.workWorkflows();
+    const window = await Window.open(browser, own, { options: { viewport } });
+    for (const text of [HOSTILE, RIGHT_TO_LEFT, QUOTES, LONG]) {
+      const { orchestration, run } = await fillWith(own, text);
+      const screens = ['orchestrations', `orchestrations/${orchestration}`, 'workflows', 'workflows/hostile', `runs/${run}`, `tasks/${run}`, 'inbox', 'schedules', 'limits', 'workers', 'audit', 'access'];
+      for (const screen of screens) {
+        await window.show(screen);
+        await window.page.getByRole('heading', { level: 1 }).waitFor();
+        await window.page.getByRole('status').filter({ hasText: 'loading' }).waitFor({ state: 'detached' });
+        await window.checkWidth(`${screen} with ${text.slice(0, 20)}`);
+      }
+    }
+    assert.equal(await window.page.evaluate(() => globalThis.hacked), undefined);
+    await window.close();
+    await own.stop();
   });
 }
 

@@ -132,16 +132,21 @@ test('keys reach screens, rows and help', async () => {
   await window.close();
 });
 
-test('a filter is in the address, and its pages are walked', async () => {
+test('a filter is in the address, and is saved', async () => {
   const window = await Window.open(browser, server);
   await window.show('tasks');
   const search = window.page.getByRole('textbox', { name: /Filter/ });
-  await search.fill('kind:bulk state:waiting');
+  await search.fill('kind:bulk state:waiting tag:"a b=c d"');
   await search.press('Enter');
-  await window.page.waitForURL(/kind=bulk/);
-  await window.page.getByRole('link', { name: 'older' }).click();
-  await window.page.getByRole('link', { name: 'newest' }).waitFor();
+  await window.page.waitForURL((url) => url.hash.includes('kind=bulk') && url.hash.includes('tag=a+b%3Dc+d'));
+  await window.button('save this filter').click();
   await window.page.getByRole('link', { name: 'Remove the condition kind' }).click();
   await window.page.waitForURL((url) => !url.hash.includes('kind=') && url.hash.includes('state=waiting'));
+  await window.page.reload();
+  const saved = window.page.getByRole('group', { name: 'Saved filters' }).getByRole('link');
+  await saved.click();
+  await window.page.waitForURL((url) => url.hash.includes('kind=bulk') && url.hash.includes('tag=a+b%3Dc+d'));
+  await window.button('forget this filter').click();
+  await saved.waitFor({ state: 'detached' });
   await window.close();
 });

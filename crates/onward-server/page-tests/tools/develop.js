@@ -18,6 +18,7 @@ async function serveFile(path, response) {
   const name = normalize(path === '/' ? '/index.html' : path.replace('/assets/VERSION', ''));
   try {
     let text = await readFile(join(root, name), 'utf8');
+    if (name === '/index.html') text = text.replace('MODULES\n', '');
     if (name.startsWith('/vendor/')) for (const [from, to] of PACKAGES) text = text.replaceAll(from, to);
     response.writeHead(200, {
       'content-type': TYPES[extname(name)] ?? 'text/plain',

@@ -97,6 +97,25 @@ export function actOnTasks(verb, filter) {
 }
 
 /**
+ * Acts on tasks one after the other.
+ * @param {'retry' | 'cancel'} verb
+ * @param {{ id: string }[]} tasks
+ */
+export function actOnSelected(verb, tasks) {
+  const { title, danger } = VERBS[verb];
+  const ids = tasks.map((task) => task.id);
+  ask({
+    title: `${title} ${counted(ids.length, 'task')}`,
+    what: verb === 'retry' ? 'Each selected task that has ended waits again.' : 'Each selected task ends as cancelled; running ones are asked to stop.',
+    verb: `${title} them`,
+    danger,
+    command: () => `onward task ${verb} ${ids.join(' ')}`,
+    request: () => ({ method: 'POST', path: `v1/tasks/${ids[0]}/${verb}` }),
+    others: ids.slice(1).map((id) => ({ method: 'POST', path: `v1/tasks/${id}/${verb}` })),
+  });
+}
+
+/**
  * Writes a filter as options of the command line.
  * @param {Filter} filter
  */

@@ -4,11 +4,27 @@ import { signal } from './html.js';
 
 /**
  * @typedef {{ name: string, role: string, session?: string, store: string }} Me
- * @typedef {{ method: string, path: string, body?: unknown }} Change
+ * @typedef {{ method: string, path: string, body?: unknown, yaml?: string }} Change a body is JSON, or the text of a template
  */
 
 /** The user; null while nobody is signed in; undefined before the first request. */
 export const me = signal(/** @type {Me | null | undefined} */ (undefined));
+
+/** The difference of the clocks above which that of the server counts, in milliseconds. Its header has whole seconds. */
+const SKEW = 5000;
+
+let skew = 0;
+
+/** Returns the time of the server, as well as it is known. The clock of the browser may be wrong. */
+export const serverTime = () => Date.now() + skew;
+
+/** @param {Response} response */
+function compareClocks(response) {
+  const at = Date.parse(response.headers.get('date') ?? '');
+  if (Number.isNaN(at)) return;
+  const found = at - Date.now();
+  skew = Math.abs(found) > SKEW ? found : 0;
+}
 
 /** A problem of the API, or of the way to it. */
 export class Problem extends Error {
@@ -38,6 +54,7 @@ async function send(method, path, options) {
     if (/** @type {Error} */ (error).name === 'AbortError') throw error;
     throw new Problem(0, { code: 'unreachable', detail: 'the server cannot be reached', remedy: 'is `onward serve` running?' });
   }
+  compareClocks(response);
   if (response.ok) return response;
   const body = await response.json().catch(() => ({}));
   if (response.status === 401) me.value = null;
@@ -88,11 +105,12 @@ function pretty(text) {
  * @param {Change} change
  * @returns {Promise<any>}
  */
-export async function change({ method, path, body }) {
+export async function change({ method, path, body, yaml }) {
   /** @type {Record<string, string>} */
   const headers = { 'x-onward-page': '1' };
   if (body !== undefined) headers['content-type'] = 'application/json';
-  const response = await send(method, path, { headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  if (yaml !== undefined) headers['content-type'] = 'application/yaml';
+  const response = await send(method, path, { headers, body: yaml ?? (body === undefined ? undefined : JSON.stringify(body)) });
   return response.status === 204 ? null : response.json();
 }
 

@@ -33,7 +33,7 @@ export function listenForKeys() {
   let isGoing = false;
   addEventListener('keydown', (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
-    const isTyping = target.closest?.('input, textarea, select, dialog');
+    const isTyping = target.closest?.('input:not([type=checkbox]), textarea, select, dialog');
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
     const key = event.key;
     if (isGoing && PLACES[key]) {
@@ -47,6 +47,7 @@ export function listenForKeys() {
       if (!search) go(to(['tasks']));
     } else if (key === 'j') move(1);
     else if (key === 'k') move(-1);
+    else if (key === 'x') /** @type {HTMLElement | null | undefined} */ (target.closest?.('tr[data-row]')?.querySelector('[data-select]'))?.click();
     else if (key === '.') /** @type {HTMLElement | null} */ (document.querySelector('.actions button'))?.focus();
     else if (key === 'r') /** @type {HTMLElement | null} */ (document.querySelector('[data-retry] button, button[data-retry]'))?.click();
     else if (key === '?') isHelpOpen.value = true;
@@ -68,7 +69,8 @@ function Keys() {
     ['/', 'find a task by its number, or filter tasks'],
     ['j, k', 'next and previous row'],
     ['Enter', 'open the row'],
-    ['r', 'retry what is shown'],
+    ['x', 'select the row'],
+    ['r', 'retry what is shown or selected'],
     ['.', 'go to the actions'],
     ...Object.entries(PLACES).map(([key, [, name]]) => [`g ${key}`, name]),
   ];

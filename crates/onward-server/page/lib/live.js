@@ -1,7 +1,7 @@
 // Keeps what is shown up to date by one stream. Nothing is read while nothing changes or the page is hidden.
 
 import { signal, useEffect, useState } from './html.js';
-import { get, loadMe, me } from './api.js';
+import { get, loadMe, me, serverTime } from './api.js';
 
 /** The shortest time between two reads of one screen, in milliseconds. */
 const INTERVAL = 200;
@@ -12,8 +12,8 @@ const RETRY = 1000;
 /** The state of the connection: `live`, `paused` in a hidden window, or `lost`. */
 export const connection = signal('paused');
 
-/** The time of this moment, which moves once a second while the page is visible. */
-export const now = signal(Date.now());
+/** The time of this moment by the clock of the server, which moves once a second while the page is visible. */
+export const now = signal(serverTime());
 
 /** @type {Set<() => void>} */
 const listeners = new Set();
@@ -67,14 +67,14 @@ document.addEventListener('visibilitychange', () => {
     close();
     connection.value = 'paused';
   } else {
-    now.value = Date.now();
+    now.value = serverTime();
     open();
   }
 });
 addEventListener('pagehide', close);
 me.subscribe((user) => (user ? open() : close()));
 setInterval(() => {
-  if (!document.hidden) now.value = Date.now();
+  if (!document.hidden) now.value = serverTime();
 }, 1000);
 
 /**
@@ -94,18 +94,20 @@ export function useLoaded(key, load) {
   const [attempt, setAttempt] = useState(0);
   useEffect(() => {
     const none = { key, data: undefined, error: undefined };
-    return follow(load, (loaded) => setState((old) => ({ ...(old.key === key ? old : none), ...loaded })));
+    return follow(load, (loaded) => setState((old) => ({ ...(old.key === key ? old : none), ...loaded }))).stop;
   }, [key, attempt]);
   const current = state.key === key ? state : { data: undefined, error: undefined };
   return { data: current.data, error: current.error, reload: () => setAttempt(attempt + 1) };
 }
 
 /**
+ * Loads now, after each change of the store, and when `run` is called; one load at a time.
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} load
  * @param {(loaded: Partial<Loaded<T>>) => void} set
+ * @returns {{ run: () => void, stop: () => void }}
  */
-function follow(load, set) {
+export function follow(load, set) {
   const abort = new AbortController();
   let isRunning = false;
   let isStale = false;
@@ -118,6 +120,7 @@ function follow(load, set) {
     const started = performance.now();
     try {
       const data = await load(abort.signal);
+      now.value = serverTime();
       if (!abort.signal.aborted) set({ data, error: undefined });
     } catch (error) {
       if (!abort.signal.aborted) set({ error: /** @type {import('./api.js').Problem} */ (error) });
@@ -134,10 +137,11 @@ function follow(load, set) {
   }
   listeners.add(run);
   run();
-  return () => {
+  const stop = () => {
     listeners.delete(run);
     abort.abort();
   };
+  return { run, stop };
 }
 
 /**

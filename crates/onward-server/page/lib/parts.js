@@ -80,10 +80,15 @@ export function TaskLink({ id }) {
  */
 
 /**
- * A table that becomes cards on a phone.
- * @param {{ label: string, columns: Column[], rows: { key: string, cells: unknown[], chosen?: boolean }[] }} props
+ * @typedef {{ key: string, cells: unknown[], chosen?: boolean }} Row
+ * @typedef {{ key: string, number?: number, rows?: Row[], height?: number }} Body rows, or the space of rows that are not shown
  */
-export function Table({ label, columns, rows }) {
+
+/**
+ * A table that becomes cards on a phone. Its rows may be in parts, some of which are only space.
+ * @param {{ label: string, columns: Column[], rows?: Row[], bodies?: Body[] }} props
+ */
+export function Table({ label, columns, rows, bodies = [{ key: 'all', rows }] }) {
   return html`<div class="scroll" role="region" aria-label=${label} tabindex="0">
     <table>
       <thead>
@@ -91,13 +96,16 @@ export function Table({ label, columns, rows }) {
           ${columns.map((column) => html`<th scope="col" class=${column.class}>${column.hidden ? html`<span class="unseen">${column.title}</span>` : column.title}</th>`)}
         </tr>
       </thead>
-      <tbody>
-        ${rows.map(
-          (row) => html`<tr key=${row.key} data-row class=${row.chosen ? 'chosen' : ''}>
-            ${row.cells.map((cell, place) => html`<td class=${columns[place]?.class} data-title=${columns[place]?.title}>${cell}</td>`)}
-          </tr>`,
-        )}
-      </tbody>
+      ${bodies.map(
+        (body) => html`<tbody key=${body.key} data-page=${body.number}>
+          ${body.rows?.map(
+            (row) => html`<tr key=${row.key} data-row class=${row.chosen ? 'chosen' : ''}>
+              ${row.cells.map((cell, place) => html`<td class=${columns[place]?.class} data-title=${columns[place]?.title}>${cell}</td>`)}
+            </tr>`,
+          )}
+          ${!body.rows && body.height ? html`<tr class="space" aria-hidden="true" style=${{ height: `${body.height}px` }}><td colspan=${columns.length}></td></tr>` : null}
+        </tbody>`,
+      )}
     </table>
   </div>`;
 }

@@ -8,7 +8,7 @@ import { refresh } from './live.js';
 import { route } from './route.js';
 
 /**
- * @typedef {{ name: string, label: string, type?: 'text' | 'number' | 'json' | 'choice', value?: string, options?: string[], hint?: string, required?: boolean }} Field
+ * @typedef {{ name: string, label: string, type?: 'text' | 'number' | 'json' | 'choice' | 'file', value?: string, options?: string[], hint?: string, required?: boolean }} Field
  * @typedef {Record<string, string>} Values
  * @typedef {object} Sheet
  * @property {string} title
@@ -20,6 +20,8 @@ import { route } from './route.js';
  * @property {() => Promise<number>} [count] the number of things that change
  * @property {string} [noun] the things that are counted
  * @property {(request: import('./api.js').Change, number: number) => import('./api.js').Change} [confirmed]
+ * @property {import('./api.js').Change[]} [others] the requests behind the first, made one after the other; refused ones are counted
+ * @property {(values: Values) => Promise<string[]>} [check] the faults of the values, asked while the user types
  * @property {string} [typed] the text to type for what cannot be undone
  * @property {boolean} [danger]
  * @property {(reply: any) => string} [done]
@@ -42,9 +44,10 @@ export function ask(sheet) {
 }
 
 /** @param {import('./api.js').Change} request */
-function curl({ method, path, body }) {
+function curl({ method, path, body, yaml }) {
   const url = new URL(path, location.href.split('#')[0]).href;
   const parts = ['curl', '-X', method, '-H', '"Authorization: Bearer $ONWARD_KEY"'];
+  if (yaml !== undefined) parts.push('-H', quote('Content-Type: application/yaml'), '--data-binary', '@template.yaml');
   if (body !== undefined) parts.push('-H', quote('Content-Type: application/json'), '-d', quote(JSON.stringify(body)));
   return [...parts, quote(url)].join(' ');
 }
@@ -68,7 +71,8 @@ function Dialog({ sheet }) {
     open.value = null;
   };
   const made = attempt(() => sheet.request(values));
-  const isReady = made.value && (!sheet.count || number !== undefined) && number !== 0 && (!sheet.typed || typed === sheet.typed);
+  const faults = useFaults(sheet, values);
+  const isReady = made.value && faults.length === 0 && (!sheet.count || number !== undefined) && number !== 0 && (!sheet.typed || typed === sheet.typed);
   /** @param {Event} event */
   async function run(event) {
     event.preventDefault();
@@ -77,8 +81,7 @@ function Dialog({ sheet }) {
     setProblem(null);
     try {
       const request = sheet.confirmed && number !== undefined ? sheet.confirmed(made.value, number) : made.value;
-      const reply = await change(request);
-      notice.value = sheet.done ? sheet.done(reply) : `${sheet.title}: done`;
+      notice.value = sheet.others ? await changeAll([request, ...sheet.others]) : await changeOne(sheet, request);
       close();
       refresh();
     } catch (error) {
@@ -94,6 +97,7 @@ function Dialog({ sheet }) {
       <p>${sheet.what}</p>
       ${sheet.count && html`<p class="number" role="status">${number === undefined ? 'counting…' : html`<b>${count(number)}</b> ${sheet.noun ?? 'tasks'} now`}</p>`}
       ${(sheet.fields ?? []).map((field) => html`<${Input} key=${field.name} field=${field} value=${values[field.name] ?? ''} set=${set} />`)}
+      ${faults.length > 0 && html`<div role="status"><ul class="hint bad">${faults.slice(0, 10).map((fault) => html`<li key=${fault}>${fault}</li>`)}</ul></div>`}
       ${made.error && html`<p class="hint bad" role="status">${made.error}</p>`}
       ${sheet.typed && html`<label class="field">Type <b>${sheet.typed}</b> to confirm<input autocomplete="off" value=${typed} onInput=${(/** @type {any} */ event) => setTyped(event.target.value)} /></label>`}
       ${problem && html`<${Failed} problem=${problem} />`}
@@ -108,6 +112,56 @@ function Dialog({ sheet }) {
       </details>
     </form>
   </dialog>`;
+}
+
+/** @param {Sheet} sheet @param {import('./api.js').Change} request */
+async function changeOne(sheet, request) {
+  const reply = await change(request);
+  return sheet.done ? sheet.done(reply) : `${sheet.title}: done`;
+}
+
+/**
+ * Makes changes one after the other. A refusal concerns one of them; without the server none of the others is tried.
+ * @param {import('./api.js').Change[]} requests
+ */
+async function changeAll(requests) {
+  let refused = '';
+  let count = 0;
+  for (const request of requests) {
+    try {
+      await change(request);
+    } catch (error) {
+      const problem = /** @type {import('./api.js').Problem} */ (error);
+      if (problem.status === 0 || problem.status === 401) throw error;
+      refused ||= problem.message;
+      count += 1;
+    }
+  }
+  const done = `${requests.length - count} of ${requests.length} done`;
+  return count > 0 ? `${done}; ${count} refused, the first one because ${refused}` : done;
+}
+
+/** The pause of the user after which the values are checked, in milliseconds. */
+const CHECK_AFTER = 300;
+
+/**
+ * Returns the faults of the values, of which the server is asked.
+ * @param {Sheet} sheet
+ * @param {Values} values
+ */
+function useFaults(sheet, values) {
+  const [faults, setFaults] = useState(/** @type {string[]} */ ([]));
+  useEffect(() => {
+    if (!sheet.check) return;
+    let isOld = false;
+    const set = (/** @type {string[]} */ found) => !isOld && setFaults(found);
+    const timer = setTimeout(() => sheet.check?.(values).then(set, (problem) => set([problem.message])), CHECK_AFTER);
+    return () => {
+      isOld = true;
+      clearTimeout(timer);
+    };
+  }, [values]);
+  return faults;
 }
 
 /**
@@ -142,6 +196,11 @@ function Input({ field, value, set }) {
   const hint = field.hint && html`<small class="hint">${field.hint}</small>`;
   if (field.type === 'choice') {
     return html`<label class="field">${field.label}<select id=${id} value=${value} onChange=${onInput}>${(field.options ?? []).map((option) => html`<option value=${option}>${option}</option>`)}</select>${hint}</label>`;
+  }
+  if (field.type === 'file') {
+    const take = async (/** @type {any} */ event) => set(field.name, (await event.target.files[0]?.text()) ?? value);
+    return html`<label class="field">${field.label}<textarea id=${id} rows="14" spellcheck=${false} value=${value} onInput=${onInput}></textarea>${hint}</label>
+      <label class="field">or a file<input type="file" accept=".yaml,.yml" onChange=${take} /></label>`;
   }
   if (field.type === 'json') {
     return html`<label class="field">${field.label}<textarea id=${id} rows="5" spellcheck=${false} value=${value} onInput=${onInput}></textarea>${hint}</label>`;

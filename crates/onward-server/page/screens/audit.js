@@ -1,6 +1,7 @@
 // Audit records: who changed what.
 
 import { html, useState } from '../lib/html.js';
+import { serverTime } from '../lib/api.js';
 import { usePath } from '../lib/live.js';
 import { Ago, Empty, Head, Shown, Table } from '../lib/parts.js';
 import { route, to } from '../lib/route.js';
@@ -15,7 +16,7 @@ const SPANS = /** @type {[string, string, number][]} */ ([
 export function Audit() {
   const { span = 'day', cursor } = route.value.query;
   const length = SPANS.find(([name]) => name === span)?.[2] ?? 86_400_000;
-  const [opened] = useState(Date.now());
+  const [opened] = useState(serverTime());
   const since = new Date(opened - length).toISOString();
   const loaded = usePath(`v1/audit?limit=200&since=${since}${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ''}`);
   return html`<${Head} title="Audit" sub="Changes through the server. Submits are not among them: the task is its own record." />

@@ -6,7 +6,8 @@ import { quote } from '../lib/format.js';
 import { usePath } from '../lib/live.js';
 import { Action, Ago, Empty, Head, Shown, Table, Text } from '../lib/parts.js';
 import { route, to } from '../lib/route.js';
-import { ask, json } from '../lib/sheet.js';
+import { form, shown } from '../lib/schema.js';
+import { ask } from '../lib/sheet.js';
 
 export function Inbox() {
   const { cursor } = route.value.query;
@@ -38,57 +39,18 @@ function Questions({ questions }) {
 }
 
 /**
- * Returns a field of the form for a property of the schema.
- * @param {string} name
- * @param {any} schema
- * @param {boolean} isRequired
- * @returns {import('../lib/sheet.js').Field}
- */
-function field(name, schema, isRequired) {
-  const hint = [schema.description, isRequired ? '' : 'optional'].filter(Boolean).join('; ');
-  if (schema.type === 'boolean') return { name, label: name, type: 'choice', options: isRequired ? ['true', 'false'] : ['', 'true', 'false'], value: isRequired ? 'true' : '', hint };
-  if (Array.isArray(schema.enum) && schema.enum.every((/** @type {unknown} */ it) => typeof it === 'string')) {
-    return { name, label: name, type: 'choice', options: isRequired ? schema.enum : ['', ...schema.enum], value: isRequired ? schema.enum[0] : '', hint };
-  }
-  if (schema.type === 'string') return { name, label: name, hint, required: isRequired };
-  return { name, label: name, type: schema.type === 'integer' || schema.type === 'number' ? 'number' : 'json', hint };
-}
-
-/** @param {any} schema @param {string} name @param {string} text */
-function read(schema, name, text) {
-  if (schema.type === 'string' || Array.isArray(schema.enum)) return text;
-  return json(name, text);
-}
-
-/**
  * Answers the question of a step, with a form from its schema.
- * @param {{ run: string, step: string, signal: string, question?: string | null, reply_schema?: any }} asked
+ * @param {{ run: string, step: string, signal: string, question?: string | null, reply_schema?: any }} step
  */
 export function answer({ run, step, signal, question, reply_schema: schema }) {
-  const properties = schema?.type === 'object' ? Object.entries(schema.properties ?? {}) : [];
-  const required = schema?.required ?? [];
-  const isForm = properties.length > 0 && properties.length <= 20;
-  const value = (/** @type {Record<string, string>} */ values) => {
-    if (!isForm) return json('The value', values.value ?? '');
-    const set = properties.filter(([name]) => (values[name] ?? '') !== '' || required.includes(name));
-    return Object.fromEntries(set.map(([name, schema]) => [name, read(schema, name, values[name] ?? '')]));
-  };
+  const asked = form(schema, { label: 'Value', value: 'null' });
   ask({
     title: `Answer step ${step.slice(0, 80)} of run ${run}`,
     what: html`<${Text} text=${question ?? `The step waits for the signal ${signal}.`} />`,
     verb: 'Answer',
-    fields: isForm ? properties.map(([name, schema]) => field(name, schema, required.includes(name))) : [{ name: 'value', label: 'Value', type: 'json', value: 'null', hint: 'JSON' }],
-    command: (values) => `onward workflow signal ${run} ${quote(signal)} --value ${quote(text(value, values))}`,
-    request: (values) => ({ method: 'POST', path: `v1/runs/${run}/signals/${segment(signal)}`, body: value(values) }),
+    fields: asked.fields,
+    command: (values) => `onward workflow signal ${run} ${quote(signal)} --value ${quote(shown(asked, values))}`,
+    request: (values) => ({ method: 'POST', path: `v1/runs/${run}/signals/${segment(signal)}`, body: asked.value(values) }),
     done: () => 'the answer is stored',
   });
-}
-
-/** @param {(values: any) => unknown} value @param {any} values */
-function text(value, values) {
-  try {
-    return JSON.stringify(value(values));
-  } catch {
-    return 'VALUE';
-  }
 }

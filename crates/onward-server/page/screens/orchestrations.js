@@ -56,7 +56,9 @@ function terminate(id) {
 
 /** @param {any} data */
 function Details({ instance, children }) {
-  const { task, paused, awaits, history_events: events, status, values } = instance;
+  const { task, paused, history_events: events, status, values } = instance;
+  // Names with this beginning are Onward's own, such as that of a request to cancel.
+  const awaits = instance.awaits.filter((/** @type {string} */ name) => !name.startsWith('onward.'));
   const isEnded = ENDED.includes(task.state);
   const actions = !isEnded && html`${paused ? html`<${Action} tone="primary" onClick=${() => holdInstance('orchestrations', task.id, 'resume')}>Resume…<//>` : html`<${Action} onClick=${() => holdInstance('orchestrations', task.id, 'pause')}>Pause…<//>`}
     <${Action} onClick=${() => sendSignal('orchestrations', task.id, awaits[0])}>Signal…<//>

@@ -3,7 +3,7 @@
 import { html } from '../lib/html.js';
 import { change, get, segment } from '../lib/api.js';
 import { pauseQueue, resumeQueue } from '../lib/actions.js';
-import { counted, quote } from '../lib/format.js';
+import { counted, duration, quote } from '../lib/format.js';
 import { oldest } from '../lib/health.js';
 import { now, useLoaded, usePath } from '../lib/live.js';
 import { Action, Ago, Count, Empty, Facts, Head, Shown, Text } from '../lib/parts.js';
@@ -79,7 +79,7 @@ function Details({ data }) {
   const actions = html`${queue.paused ? html`<${Action} tone="primary" onClick=${() => resumeQueue(queue.name)}>Resume…<//>` : html`<${Action} onClick=${() => pauseQueue(queue.name)}>Pause…<//>`}
     <${Action} onClick=${() => setQueue(queue)}>Change…<//>
     <${Action} tone="danger" onClick=${() => purgeQueue(queue.name)}>Purge…<//>`;
-  return html`<${Head} title=${html`Queue <bdi class="name">${queue.name}</bdi>`} sub=${queue.paused ? 'It is paused: no task of it starts.' : `It is open; the oldest waiting task is ${queue.waiting ? Math.round(oldest(queue, now.value) / 1000) : 0} s old.`} actions=${actions} />
+  return html`<${Head} title=${html`Queue <bdi class="name">${queue.name}</bdi>`} sub=${queue.paused ? 'It is paused: no task of it starts.' : `It is open; ${queue.waiting ? `the oldest waiting task has waited ${duration(oldest(queue, now.value))}` : 'nothing waits'}.`} actions=${actions} />
     <${Facts} items=${[
       ['waiting', html`<${Count} number=${queue.waiting} href=${filter('waiting')} />`],
       ['running', html`<${Count} number=${queue.running} href=${filter('running')} />`],

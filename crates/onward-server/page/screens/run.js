@@ -3,32 +3,35 @@
 import { html, useState } from '../lib/html.js';
 import { get, segment } from '../lib/api.js';
 import { actOnRun, holdInstance, RUN_ACTIONS, sendSignal } from '../lib/actions.js';
-import { duration } from '../lib/format.js';
-import { layout, NODE } from '../lib/layout.js';
+import { count, duration } from '../lib/format.js';
 import { now, useLoaded } from '../lib/live.js';
-import { Action, Ago, Facts, Head, Shown, State, Table, TaskLink, Text, shape } from '../lib/parts.js';
+import { Action, Ago, Facts, Head, Shown, State, TaskLink, Text, shape } from '../lib/parts.js';
 import { to } from '../lib/route.js';
+import { saveRun } from '../lib/save.js';
+import { Graph } from './graph.js';
 import { answer } from './inbox.js';
 
-/** The largest graph that is drawn; above it the steps are a list. */
-const DRAWN = 500;
+/** The largest number of bars of the timeline. */
+const BARS = 100;
 
 const BAD = ['failed', 'dead', 'expired', 'cancelled'];
 
 /**
- * Loads a run and the positions of its steps; a run without steps has no graph.
+ * Loads a run with the positions of its steps. Paths of completed steps are one node each if there are many steps.
  * @param {string} id
+ * @param {boolean} isFolded
  * @param {AbortSignal} signal
  */
-async function load(id, signal) {
-  const [run, graph] = await Promise.all([get(`v1/runs/${segment(id)}`, signal), get(`v1/runs/${segment(id)}/graph`, signal)]);
-  return { ...run, graph };
+async function load(id, isFolded, signal) {
+  const graph = await get(`v1/runs/${segment(id)}/graph${isFolded ? '?fold=true' : ''}`, signal);
+  return { ...graph, steps: graph.nodes.flatMap((/** @type {any} */ node) => [...node.folded, node.step]), graph };
 }
 
 /** @param {{ id: string }} props */
 export function Run({ id }) {
-  const loaded = useLoaded(id, (signal) => load(id, signal));
-  return html`<${Shown} loaded=${loaded}>${(/** @type {any} */ run) => html`<${Details} run=${run} />`}<//>`;
+  const [isFolded, setFolded] = useState(true);
+  const loaded = useLoaded(`${id} ${isFolded}`, (signal) => load(id, isFolded, signal));
+  return html`<${Shown} loaded=${loaded}>${(/** @type {any} */ run) => html`<${Details} run=${run} isFolded=${isFolded} setFolded=${setFolded} />`}<//>`;
 }
 
 /** @param {any} run */
@@ -44,67 +47,41 @@ function sentence(run) {
   return run.is_ended ? `It has ended as ${run.phase}.` : 'Its first turn has not been taken; it needs a worker with `onward work --workflows`.';
 }
 
-/** @param {{ run: any }} props */
-function Details({ run }) {
+/** @param {{ run: any, isFolded: boolean, setFolded: (isFolded: boolean) => void }} props */
+function Details({ run, isFolded, setFolded }) {
   const [name, setName] = useState(/** @type {string | null} */ (null));
   const steps = run.steps;
-  const first = steps.find((/** @type {any} */ step) => step.question) ?? steps.find((/** @type {any} */ step) => BAD.includes(step.state)) ?? steps.find((/** @type {any} */ step) => step.state === 'open');
+  const first = steps.find((/** @type {any} */ step) => step.question) ?? steps.find((/** @type {any} */ step) => BAD.includes(step.state)) ?? steps.find((/** @type {any} */ step) => step.state === 'open') ?? steps.find((/** @type {any} */ step) => step.state === 'waiting');
   const chosen = steps.find((/** @type {any} */ step) => step.name === name) ?? first;
   const actions = html`${!run.is_ended && (run.paused ? html`<${Action} tone="primary" onClick=${() => holdInstance('runs', run.id, 'resume')}>Resume…<//>` : html`<${Action} onClick=${() => holdInstance('runs', run.id, 'pause')}>Pause…<//>`)}
     ${run.phase !== 'completed' && html`<span data-retry><${Action} onClick=${() => actOnRun(run.id, /** @type {any} */ (RUN_ACTIONS.retry))}>Retry…<//></span>`}
     ${!run.is_ended && html`<${Action} onClick=${() => sendSignal('runs', run.id)}>Signal…<//>`}
     ${!run.is_ended && html`<${Action} tone="danger" onClick=${() => actOnRun(run.id, /** @type {any} */ (RUN_ACTIONS.cancel))}>Cancel…<//>`}
-    ${run.is_ended && run.phase !== 'completed' && html`<${Action} tone="danger" onClick=${() => actOnRun(run.id, /** @type {any} */ (RUN_ACTIONS.undo))}>Undo…<//>`}`;
+    ${run.is_ended && run.phase !== 'completed' && html`<${Action} tone="danger" onClick=${() => actOnRun(run.id, /** @type {any} */ (RUN_ACTIONS.undo))}>Undo…<//>`}
+    ${steps.length > 0 && html`<button onClick=${() => saveRun(run, sentence(run))}>Save as HTML</button>`}`;
   return html`<${Head}
       title=${html`Run ${run.id} <${State} state=${run.paused ? 'paused' : run.phase} />`}
       sub=${html`of <a href=${to(['workflows', run.workflow])}><bdi class="name">${run.workflow}</bdi></a> · <a href=${to(['tasks', run.id])}>its task</a>`}
       actions=${actions}
     />
     <p class="why" role="status"><${Text} text=${sentence(run)} /></p>
-    ${steps.length === 0 ? html`<p class="quiet">It has no steps yet.</p>` : html`<${Steps} steps=${steps} graph=${run.graph} chosen=${chosen?.name} choose=${setName} />`}
+    ${steps.length === 0 ? html`<p class="quiet">It has no steps yet.</p>` : html`<${Graph} graph=${run.graph} chosen=${chosen?.name} choose=${setName} />
+      <${Folds} graph=${run.graph} isFolded=${isFolded} setFolded=${setFolded} chosen=${chosen?.name} choose=${setName} />`}
     ${chosen && html`<${Step} run=${run} step=${chosen} />`}
     ${steps.length > 0 && html`<h2>Timeline</h2><${Gantt} steps=${steps} />`}`;
 }
 
-/** @param {{ steps: any[], graph: import('../lib/layout.js').Graph, chosen?: string, choose: (name: string) => void }} props */
-function Steps({ steps, graph, chosen, choose }) {
-  if (steps.length > DRAWN) return html`<p class="quiet">${steps.length} steps are too many to draw; these have ended badly, or are open.</p><${List} steps=${steps} choose=${choose} />`;
-  const { places, edges, width, height } = layout(graph);
-  return html`<div class="graph" role="region" aria-label="Graph of the steps" tabindex="0">
-    <svg width=${width + 8} height=${height + 8} viewBox=${`-4 -4 ${width + 8} ${height + 8}`} role="group" aria-label=${`${steps.length} steps`}>
-      ${edges.map((edge) => html`<path key=${edge.key} class="edge" d=${edge.path} />`)}
-      ${steps.map((step) => html`<${Node} key=${step.name} step=${step} place=${places.get(step.name)} isChosen=${step.name === chosen} choose=${choose} />`)}
-    </svg>
-  </div>`;
-}
-
-/** @param {{ step: any, place: any, isChosen: boolean, choose: (name: string) => void }} props */
-function Node({ step, place, isChosen, choose }) {
-  const [mark, tone] = shape(step.undo === 'completed' ? 'undoing' : step.state);
-  const name = step.name.length > 17 ? `${step.name.slice(0, 16)}…` : step.name;
-  const items = step.items ? ` ${step.items.completed}/${step.items.all}` : '';
-  const pick = (/** @type {any} */ event) => {
-    if (event.type === 'click' || event.key === 'Enter' || event.key === ' ') {
-      event.preventDefault();
-      choose(step.name);
-    }
-  };
-  return html`<g class=${`node ${tone} ${isChosen ? 'chosen' : ''}`} transform=${`translate(${place.x} ${place.y})`} role="button" tabindex="0" aria-pressed=${isChosen ? 'true' : 'false'} onClick=${pick} onKeyDown=${pick}>
-    ${name !== step.name && html`<title>${step.name}</title>`}
-    <rect width=${NODE.width} height=${NODE.height} rx="8" />
-    <text x="14" y="25" class="mark" aria-hidden="true">${mark}</text>
-    <text x="34" y="18">${name}</text>
-    <text x="34" y="32" class="sub">${step.state}${items}</text>
-  </g>`;
-}
-
-/** @param {{ steps: any[], choose: (name: string) => void }} props */
-function List({ steps, choose }) {
-  const shown = steps.filter((step) => BAD.includes(step.state) || ['open', 'waiting'].includes(step.state)).slice(0, 200);
-  return html`<${Table} label="Steps" columns=${[{ title: 'step' }, { title: 'state' }, { title: 'reason', class: 'wide' }]} rows=${shown.map((step) => ({
-    key: step.name,
-    cells: [html`<button class="link" onClick=${() => choose(step.name)}><bdi class="name">${step.name}</bdi></button>`, html`<${State} state=${step.state} />`, step.reason ?? ''],
-  }))} />`;
+/**
+ * The steps that one node stands for, and the way to see them all.
+ * @param {{ graph: any, isFolded: boolean, setFolded: (isFolded: boolean) => void, chosen?: string, choose: (name: string) => void }} props
+ */
+function Folds({ graph, isFolded, setFolded, chosen, choose }) {
+  const hidden = graph.nodes.reduce((/** @type {number} */ sum, /** @type {any} */ node) => sum + node.folded.length, 0);
+  if (hidden === 0 && isFolded) return null;
+  const node = graph.nodes.find((/** @type {any} */ node) => node.folded.length > 0 && [node.step, ...node.folded].some((step) => step.name === chosen));
+  return html`<p class="quiet">${isFolded ? `Paths of completed steps are one node each: ${count(hidden)} steps have none of their own. ` : 'Every step is drawn. '}
+    <button class="link" onClick=${() => setFolded(!isFolded)}>${isFolded ? 'draw every step' : 'fold completed paths'}</button></p>
+    ${node && html`<p>In this node: ${[...node.folded, node.step].slice(0, 100).map((/** @type {any} */ step) => html`<button key=${step.name} class="link" onClick=${() => choose(step.name)}><bdi class="name">${step.name}</bdi></button> `)}</p>`}`;
 }
 
 /** @param {any} step */
@@ -145,10 +122,10 @@ function Gantt({ steps }) {
   const start = Math.min(...begun.map((step) => Date.parse(step.started_at)));
   const end = Math.max(...begun.map((step) => (step.ended_at ? Date.parse(step.ended_at) : now.value)), start + 1);
   const share = (/** @type {number} */ at) => (100 * (at - start)) / (end - start);
-  return html`<div class="gantt">${begun.slice(0, 200).map((step) => {
+  return html`<div class="gantt">${begun.slice(0, BARS).map((step) => {
     const from = Date.parse(step.started_at);
     const until = step.ended_at ? Date.parse(step.ended_at) : now.value;
     const [, tone] = shape(step.state);
     return html`<div key=${step.name}><bdi class="name">${step.name}</bdi><svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect class=${tone} x=${share(from)} y="1" width=${Math.max(share(until) - share(from), 0.6)} height="8" /></svg><span>${duration(until - from)}</span></div>`;
-  })}</div>${begun.length > 200 && html`<p class="quiet">The first 200 of ${begun.length} steps.</p>`}`;
+  })}</div>${begun.length > BARS && html`<p class="quiet">The first ${BARS} of ${begun.length} steps.</p>`}`;
 }

@@ -1,10 +1,13 @@
-// Tasks: a filter in the address, pages, and actions on all that the filter selects.
+// Tasks: a filter in the address, and actions on what is selected or on all that the filter selects.
 
-import { html, useState } from '../lib/html.js';
+import { html, signal, useEffect, useState } from '../lib/html.js';
 import { may } from '../lib/api.js';
-import { actOnTasks, cancelTask, options, retryTask } from '../lib/actions.js';
-import { usePath } from '../lib/live.js';
-import { Action, Ago, Empty, Head, Name, Shown, State, Table, TaskLink } from '../lib/parts.js';
+import { actOnSelected, actOnTasks, cancelTask, options, retryTask } from '../lib/actions.js';
+import { filterLine, forgetFilter, keepFilter, keptFilters, unquote } from '../lib/filters.js';
+import { counted } from '../lib/format.js';
+import { connection } from '../lib/live.js';
+import { usePages } from '../lib/pages.js';
+import { Action, Ago, Empty, Failed, Head, Loading, Name, State, Table, TaskLink } from '../lib/parts.js';
 import { go, route, to } from '../lib/route.js';
 
 /** The conditions of a filter, as the API and the command line name them. */
@@ -12,7 +15,11 @@ const CONDITIONS = ['state', 'kind', 'queue', 'group', 'tag', 'key', 'parent', '
 
 const STATES = ['waiting', 'running', 'scheduled', 'blocked', 'completed', 'failed', 'dead', 'cancelled', 'expired'];
 
-const PAGE = 50;
+/** The largest number of tasks that are acted on one by one. */
+const SELECTED = 500;
+
+/** The tasks that are selected on the list, by their numbers. */
+const selected = signal(/** @type {Map<string, any>} */ (new Map()));
 
 /** @returns {Record<string, string>} */
 function filterOf(/** @type {Record<string, string>} */ query) {
@@ -25,9 +32,9 @@ function filterOf(/** @type {Record<string, string>} */ query) {
  */
 export function parse(text) {
   const filter = /** @type {Record<string, string>} */ ({});
-  for (const word of text.match(/[a-z]+:"[^"]*"|\S+/g) ?? []) {
-    const [, name, value] = word.match(/^([a-z]+)[:=](.*)$/s) ?? [];
-    if (name && CONDITIONS.includes(name)) filter[name] = (value ?? '').replace(/^"(.*)"$/s, '$1');
+  for (const word of text.match(/[a-z]+:"(?:[^"\\]|\\.)*"|\S+/gs) ?? []) {
+    const [, name, value = ''] = word.match(/^([a-z]+)[:=](.*)$/s) ?? [];
+    if (name && CONDITIONS.includes(name)) filter[name] = unquote(value);
     else if (STATES.includes(word)) filter.state = word;
     else filter.kind = word;
   }
@@ -37,19 +44,35 @@ export function parse(text) {
 export function Tasks() {
   const query = route.value.query;
   const filter = filterOf(query);
-  const parameters = new URLSearchParams({ ...filter, limit: String(PAGE), ...(query.cursor ? { cursor: query.cursor } : {}) });
-  const loaded = usePath(`v1/tasks?${parameters}`);
+  const path = `v1/tasks?${new URLSearchParams(filter)}`;
+  useEffect(() => () => {
+    selected.value = new Map();
+  }, [path]);
   return html`<${Head} title="Tasks" sub="The newest first." actions=${html`<${Bulk} filter=${filter} />`} />
     <${FilterBar} filter=${filter} />
-    <${Shown} loaded=${loaded}>${(/** @type {any} */ page) => html`<${List} page=${page} filter=${filter} cursor=${query.cursor} />`}<//>`;
+    <${List} key=${`${path} ${query.cursor ?? ''}`} path=${path} filter=${filter} cursor=${query.cursor} />`;
 }
 
 /** @param {{ filter: Record<string, string> }} props */
 function Bulk({ filter }) {
-  if (Object.keys(filter).length === 0) return may('operator') ? html`<span class="quiet">Filter to act on many tasks at once.</span>` : null;
+  const tasks = [...selected.value.values()];
+  if (tasks.length > 0) {
+    return html`<span data-retry><${Action} onClick=${() => actOnSelected('retry', tasks)}>Retry ${tasks.length} selected…<//></span>
+      <${Action} onClick=${() => actOnSelected('cancel', tasks)}>Cancel ${tasks.length} selected…<//>
+      <${Action} onClick=${() => (selected.value = new Map())}>Select none<//>`;
+  }
+  if (Object.keys(filter).length === 0) return may('operator') ? html`<span class="quiet">Filter, or select rows, to act on many tasks at once.</span>` : null;
   return html`<${Action} onClick=${() => actOnTasks('retry', filter)}>Retry all…<//>
     <${Action} onClick=${() => actOnTasks('cancel', filter)}>Cancel all…<//>
     <${Action} tone="danger" onClick=${() => actOnTasks('delete', filter)}>Delete all…<//>`;
+}
+
+/** @param {any} task @param {boolean} isSelected */
+function select(task, isSelected) {
+  const next = new Map(selected.value);
+  if (isSelected && next.size < SELECTED) next.set(task.id, task);
+  else next.delete(task.id);
+  selected.value = next;
 }
 
 /** @param {{ filter: Record<string, string> }} props */
@@ -74,40 +97,70 @@ function FilterBar({ filter }) {
       ${Object.entries(filter)
         .filter(([name]) => name !== 'state')
         .map(([name, value]) => html`<a key=${name} class="chip set" href=${to(['tasks'], { ...filter, [name]: undefined })} aria-label=${`Remove the condition ${name}`}>${name}: <bdi class="name">${value.slice(0, 100)}</bdi> ✕</a>`)}
-    </div>`;
+    </div>
+    <${Kept} filter=${filter} />`;
 }
 
-/** @param {{ page: any, filter: Record<string, string>, cursor?: string }} props */
-function List({ page, filter, cursor }) {
-  if (page.items.length === 0) {
-    const isFiltered = Object.keys(filter).length > 0;
-    return isFiltered
-      ? html`<${Empty} title="No task meets the filter. The same on the command line:" command=${['onward task list', ...options(filter)].join(' ')} />`
-      : html`<${Empty} title="There are no tasks. Submit one:" command=${`onward submit --kind hello '{"name": "Ada"}'`} />`;
-  }
-  return html`<${TaskTable} tasks=${page.items} />
-    <nav class="pages" aria-label="Pages">
+/**
+ * The filters that this browser keeps.
+ * @param {{ filter: Record<string, string> }} props
+ */
+function Kept({ filter }) {
+  const line = filterLine(filter);
+  const isKept = keptFilters.value.includes(line);
+  if (keptFilters.value.length === 0 && !line) return null;
+  return html`<div class="chips" role="group" aria-label="Saved filters">
+    ${keptFilters.value.map((kept) => html`<a key=${kept} class="chip" aria-current=${kept === line ? 'true' : undefined} href=${to(['tasks'], parse(kept))}>★ <bdi class="name">${kept}</bdi></a>`)}
+    ${line && !isKept && html`<button class="link" onClick=${() => keepFilter(line)}>save this filter</button>`}
+    ${isKept && html`<button class="link" onClick=${() => forgetFilter(line)}>forget this filter</button>`}
+  </div>`;
+}
+
+/** @param {{ path: string, filter: Record<string, string>, cursor?: string }} props */
+function List({ path, filter, cursor }) {
+  const { pages, root, reload } = usePages(path, cursor);
+  if (!pages.isRead) return pages.error ? html`<${Failed} problem=${pages.error} retry=${reload} />` : html`<${Loading} />`;
+  const isEmpty = pages.pages.length === 1 && pages.pages[0]?.items?.length === 0;
+  const total = pages.total;
+  return html`<div ref=${root}>
+    ${pages.error && connection.value !== 'lost' && html`<${Failed} problem=${pages.error} retry=${reload} />`}
+    ${isEmpty ? html`<${None} filter=${filter} />` : html`<${TaskTable} parts=${pages.parts()} canSelect=${may('operator')} />`}
+    <nav class="pages quiet" aria-label="Pages">
       ${cursor && html`<a href=${to(['tasks'], filter)}>newest</a>`}
-      ${page.next && html`<a href=${to(['tasks'], { ...filter, cursor: page.next })}>older</a>`}
-    </nav>`;
+      ${!isEmpty && total !== undefined && html`<span>${counted(total, 'task')}${cursor ? ' from here on' : ''}, and no older ones.</span>`}
+    </nav>
+  </div>`;
 }
 
-/** @param {{ tasks: any[] }} props */
-export function TaskTable({ tasks }) {
+/** @param {{ filter: Record<string, string> }} props */
+function None({ filter }) {
+  const isFiltered = Object.keys(filter).length > 0;
+  return isFiltered
+    ? html`<${Empty} title="No task meets the filter. The same on the command line:" command=${['onward task list', ...options(filter)].join(' ')} />`
+    : html`<${Empty} title="There are no tasks. Submit one:" command=${`onward submit --kind hello '{"name": "Ada"}'`} />`;
+}
+
+/**
+ * Tasks: all, or parts of a long list.
+ * @param {{ tasks?: any[], parts?: { key: string, number?: number, items?: any[], height: number }[], canSelect?: boolean }} props
+ */
+export function TaskTable({ tasks, parts = [{ key: 'all', items: tasks, height: 0 }], canSelect = false }) {
+  const row = (/** @type {any} */ task) => ({ key: task.id, cells: cells(task, canSelect), chosen: canSelect && selected.value.has(task.id) });
   return html`<${Table}
     label="Tasks"
     columns=${[{ title: 'task' }, { title: 'state' }, { title: 'kind' }, { title: 'queue' }, { title: 'submitted' }, { title: 'attempts', class: 'number' }, { title: 'last error', class: 'wide' }, { title: 'actions', hidden: true, class: 'act' }]}
-    rows=${tasks.map((task) => ({ key: task.id, cells: cells(task) }))}
+    bodies=${parts.map(({ items, ...part }) => ({ ...part, rows: items?.map(row) }))}
   />`;
 }
 
 const ENDED = ['completed', 'failed', 'dead', 'cancelled', 'expired'];
 
-/** @param {any} task */
-function cells(task) {
+/** @param {any} task @param {boolean} canSelect */
+function cells(task, canSelect) {
   const isEnded = ENDED.includes(task.state);
+  const box = html`<input type="checkbox" data-select aria-label=${`Select task ${task.id}`} checked=${selected.value.has(task.id)} onChange=${(/** @type {any} */ event) => select(task, event.target.checked)} />`;
   return [
-    html`<${TaskLink} id=${task.id} />`,
+    html`${canSelect && box}<${TaskLink} id=${task.id} />`,
     html`<${State} state=${task.state} />`,
     html`<${Name} text=${task.kind} href=${to(['tasks'], { kind: task.kind })} />`,
     html`<${Name} text=${task.queue} href=${to(['queues', task.queue])} />`,

@@ -92,3 +92,6 @@ pub const CHANGES_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The time within which the store must reply to a check of readiness.
 pub const READY_TIME: Duration = Duration::from_secs(2);
+
+/// The number of steps up to which the graph of a run shows every step even if it is folded.
+pub const GRAPH_UNFOLDED: usize = 200;

@@ -22,6 +22,9 @@ pub(crate) struct Arguments {
     /// programs too
     #[arg(long, value_name = "PATH", default_value = "", hide_default_value = true)]
     pub(super) base_path: String,
+    /// Serve a store in memory with the traffic of a shop that does not exist, to look around
+    #[arg(long, conflicts_with_all = ["store", "durability"])]
+    pub(super) demo: bool,
     /// Time to let open requests end after a request to stop
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_duration)]
     pub(super) stop_within: Duration,

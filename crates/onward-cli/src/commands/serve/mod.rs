@@ -1,6 +1,7 @@
 //! `onward serve`
 
 mod arguments;
+mod demo;
 mod run;
 
 pub(crate) use arguments::Arguments;

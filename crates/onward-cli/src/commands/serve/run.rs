@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use onward_server::http::{Listener, Server, ServerOptions, check_address};
+use onward_store::Store;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::arguments::Arguments;
+use super::demo::Demo;
 use crate::exit_code::ExitCode;
 use crate::location::Location;
 use crate::options::GlobalOptions;
@@ -18,10 +20,10 @@ use crate::store_file;
 
 /// Serves the store until the program is asked to stop.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { listen, host, base_path, stop_within } = arguments;
+    let Arguments { listen, host, base_path, demo, stop_within } = arguments;
     check_address(listen)?;
     let mut interrupts = Interrupts::listen().context("cannot listen for signals")?;
-    let store = store_file::open_or_create_to_stay(options).await?;
+    let (demo, store) = open(options, demo).await?;
     // The port comes before the key file, so that a second server on it leaves the file alone.
     let listener = Listener::bind(listen).await.with_context(|| {
         format!("cannot listen on {listen}; stop what listens there, or give another port with --listen")
@@ -29,7 +31,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let mut settings = ServerOptions::default();
     settings.hosts = host;
     settings.base_path.clone_from(&base_path);
-    settings.key_file_beside = file_of(&options.store).map(Path::to_owned);
+    settings.key_file_beside = if demo.is_some() { None } else { file_of(&options.store).map(Path::to_owned) };
     let server = Server::open(store, settings).await?;
     announce(options, &server, &listener, &base_path).await?;
 
@@ -47,11 +49,23 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
             }
         }
     };
+    if let Some(demo) = demo {
+        demo.stop().await;
+    }
     server.close().await?;
     if !ended {
         remark("some requests had not ended");
     }
     Ok(if ended { ExitCode::Done } else { ExitCode::Interrupted })
+}
+
+/// Opens the store, or starts the demonstration, which has one in memory.
+async fn open(options: &GlobalOptions, is_demo: bool) -> anyhow::Result<(Option<Demo>, Arc<dyn Store>)> {
+    if !is_demo {
+        return Ok((None, store_file::open_or_create_to_stay(options).await?));
+    }
+    let (demo, store) = Demo::start().await?;
+    Ok((Some(demo), store))
 }
 
 fn file_of(location: &Location) -> Option<&Path> {

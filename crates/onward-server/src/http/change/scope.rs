@@ -22,8 +22,8 @@ pub(crate) struct ChangeScope {
     audit: Option<AuditRecord>,
     idempotency: Option<Idempotency>,
     guard: Mutex<Option<Write>>,
-    /// The subject of the changes, if the path of the request does not name it. An empty text means
-    /// changes without an audit record.
+    /// The subject of the changes, if the path of the request does not name it. An empty text
+    /// stands for changes without an audit record.
     subject: Mutex<Option<String>>,
     /// The number of audit records so far.
     recorded: AtomicU32,

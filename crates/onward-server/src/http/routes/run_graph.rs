@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 
 use axum::http::Method;
-use onward::workflow::RunView;
-use onward::workflow::layout::{EdgePath, Layout, Position, layout};
-use serde::Serialize;
-use utoipa::ToSchema;
+use onward::workflow::layout::{EdgePath, Layout, Position, fold, layout};
+use onward::workflow::{RunView, StepState};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
 use super::route::{Access, Route, route};
 use super::runs::{StepBody, run_id};
 use crate::http::access::Role;
+use crate::http::bounds;
 use crate::http::request::Call;
 use crate::http::wire::{Reply, json};
 
@@ -23,8 +24,18 @@ pub(super) fn table() -> Vec<Route> {
             "Returns the graph of a run, with positions.",
             graph,
         )
+        .query::<GraphQuery>()
         .returns::<GraphBody>(200, "The graph."),
     ]
+}
+
+/// The way of drawing.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+struct GraphQuery {
+    /// True draws a path of completed steps as one node if the run has more than 200 steps.
+    /// Default: false.
+    fold: Option<bool>,
 }
 
 /// The graph of a run. The unit of positions is the distance of two nodes; `x` grows with the
@@ -41,6 +52,9 @@ struct GraphBody {
     paused: bool,
     /// True if the run has ended.
     is_ended: bool,
+    /// The last error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
     /// The number of columns.
     columns: usize,
     /// The number of rows, which may be broken.
@@ -58,25 +72,27 @@ struct NodeBody {
     x: f32,
     /// The row, from 0.
     y: f32,
-    /// The step.
+    /// The step; the last one of a path.
     step: StepBody,
+    /// The steps before it on the path that the node stands for. Without `fold` there are none.
+    folded: Vec<StepBody>,
 }
 
 /// A dependency.
 #[derive(Debug, Serialize, ToSchema)]
 struct EdgeBody {
-    /// The step that goes first.
+    /// The step of the node that goes first.
     from: String,
-    /// The step that depends on it.
+    /// The step of the node that depends on it.
     to: String,
     /// The positions between the two, each as `[x, y]`.
     waypoints: Vec<[f32; 2]>,
 }
 
 async fn graph(call: Call) -> Reply {
+    let GraphQuery { fold } = call.query()?;
     let run = call.server.engine.run_view(run_id(&call).await?).await?;
-    let layout = layout(&predecessors(&run));
-    json(&body(run, layout))
+    json(&body(run, fold.unwrap_or(false)))
 }
 
 /// Returns the numbers of the steps that each step depends on.
@@ -87,25 +103,56 @@ fn predecessors(run: &RunView) -> Vec<Vec<usize>> {
     run.steps.iter().map(|step| of(&step.depends_on)).collect()
 }
 
-fn body(run: RunView, layout: Layout) -> GraphBody {
+/// Returns the steps of each node, the last one last, and the nodes that each node depends on.
+fn nodes(run: &RunView, is_folded: bool) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
+    let predecessors = predecessors(run);
+    if !is_folded || run.steps.len() <= bounds::GRAPH_UNFOLDED {
+        return ((0..run.steps.len()).map(|step| vec![step]).collect(), predecessors);
+    }
+    let nodes = fold(&predecessors, |step| run.steps[step].state == StepState::Completed);
+    let mut node_of = vec![0; run.steps.len()];
+    for (node, steps) in nodes.iter().enumerate() {
+        steps.iter().for_each(|step| node_of[*step] = node);
+    }
+    let before = |steps: &Vec<usize>| predecessors[steps[0]].iter().map(|step| node_of[*step]).collect();
+    let edges = nodes.iter().map(before).collect();
+    (nodes, edges)
+}
+
+fn body(run: RunView, is_folded: bool) -> GraphBody {
+    let (nodes, predecessors) = nodes(&run, is_folded);
+    let Layout { nodes: positions, edges, columns, rows, .. } = layout(&predecessors);
+    let (phase, is_ended) = (run.phase.as_str(), run.is_ended());
+    let last = |steps: &Vec<usize>| steps.last().map_or_else(String::new, |step| run.steps[*step].name.clone());
+    let names: Vec<String> = nodes.iter().map(last).collect();
+    let mut steps: Vec<Option<StepBody>> = run.steps.into_iter().map(|step| Some(step.into())).collect();
+    let mut take = |numbers: &Vec<usize>| numbers.iter().filter_map(|step| steps[*step].take()).collect::<Vec<_>>();
+    let nodes = nodes
+        .iter()
+        .zip(&positions)
+        .filter_map(|(numbers, at)| {
+            let mut folded = take(numbers);
+            let step = folded.pop()?;
+            Some(NodeBody { x: at.x, y: at.y, step, folded })
+        })
+        .collect();
     let pair = |at: &Position| [at.x, at.y];
     let edge = |edge: &EdgePath| EdgeBody {
-        from: run.steps[edge.from].name.clone(),
-        to: run.steps[edge.to].name.clone(),
+        from: names[edge.from].clone(),
+        to: names[edge.to].clone(),
         waypoints: edge.waypoints.iter().map(pair).collect(),
     };
-    let edges = layout.edges.iter().map(edge).collect();
-    let (phase, is_ended) = (run.phase.as_str(), run.is_ended());
-    let nodes = run.steps.into_iter().zip(&layout.nodes);
+    let edges = edges.iter().map(edge).collect();
     GraphBody {
         id: run.id.to_string(),
         workflow: run.workflow,
         phase,
         paused: run.is_paused,
         is_ended,
-        columns: layout.columns,
-        rows: layout.rows,
-        nodes: nodes.map(|(step, at)| NodeBody { x: at.x, y: at.y, step: step.into() }).collect(),
+        error: run.error,
+        columns,
+        rows,
+        nodes,
         edges,
     }
 }

@@ -126,8 +126,8 @@ fn repeated(writes: Vec<Write>, ids: Vec<onward_store::TaskId>) -> Result<Vec<Ou
     if !are_submits || writes.len() != ids.len() {
         return Err(untold());
     }
-    let mut outcomes: Vec<_> = ids.into_iter().map(|id| Outcome::Submitted(Submitted::Inserted { id })).collect();
-    Ok(if is_all { vec![Outcome::All(outcomes)] } else { outcomes.drain(..).collect() })
+    let outcomes: Vec<_> = ids.into_iter().map(|id| Outcome::Submitted(Submitted::Inserted { id })).collect();
+    Ok(if is_all { vec![Outcome::All(outcomes)] } else { outcomes })
 }
 
 #[cold]

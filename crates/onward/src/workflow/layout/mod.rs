@@ -3,7 +3,9 @@
 
 mod compute;
 mod coordinates;
+mod fold;
 mod layers;
 mod order;
 
 pub use compute::{EdgePath, Layout, Position, layout};
+pub use fold::fold;
