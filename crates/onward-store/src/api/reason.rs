@@ -230,7 +230,7 @@ impl fmt::Display for WaitReason {
             ),
             Self::Contended { limit_on, room } => write!(
                 f,
-                "the limit on {limit_on} has room for {room} more now, and tasks that share it can go first; it waits for their ends, or for a higher limit"
+                "the limit on {limit_on} has room for {room} more, but tasks that go first may take it; it waits for them or a higher limit"
             ),
             Self::Reserved { session, until } => write!(
                 f,

@@ -220,8 +220,8 @@ pub enum Write {
     /// nothing. Returns [`Done`](crate::Outcome::Done).
     ///
     /// A piece [of the result](OutputPiece::of_result) replaces all of its stream. Write it in one
-    /// [`All`](Self::All) with the [`Complete`](Self::Complete) that has the result. Readers receive
-    /// the result in its place, and nothing where the task has none, as after a retry.
+    /// [`All`](Self::All) with the [`Complete`](Self::Complete) that has the result. Readers
+    /// receive the result in its place, and nothing where the task has none, as after a retry.
     #[serde(skip)]
     AppendOutput {
         /// The lease of the attempt.

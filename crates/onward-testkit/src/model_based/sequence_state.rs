@@ -64,10 +64,7 @@ impl SequenceState {
             }
             Operation::RecordIo { lease, io } => Write::RecordIo { lease: self.lease(lease), io },
             Operation::AppendOutput { lease, stream, at, units } => self.append_output(lease, (stream, at, units)),
-            Operation::OutputIsResult { lease, stream, length } => {
-                let piece = OutputPiece::of_result(stream, length);
-                Write::AppendOutput { lease: self.lease(lease), piece }
-            }
+            Operation::OutputIsResult { lease, stream, length } => self.output_is_result(lease, stream, length),
             Operation::Cancel(task) => Write::Cancel { task: self.task(task) },
             Operation::Retry(task) => Write::Retry { task: self.task(task) },
             Operation::RunNow(task) => Write::RunNow { task: self.task(task) },
@@ -110,6 +107,10 @@ impl SequenceState {
     fn append_output(&self, lease: Pick, (stream, at, units): (OutputStream, u64, usize)) -> Write {
         let piece = OutputPiece::new(stream, 3 * at, vec![b'o'; 3 * units]);
         Write::AppendOutput { lease: self.lease(lease), piece }
+    }
+
+    fn output_is_result(&self, lease: Pick, stream: OutputStream, length: u32) -> Write {
+        Write::AppendOutput { lease: self.lease(lease), piece: OutputPiece::of_result(stream, length) }
     }
 
     /// Returns the completion token of a lease, or of whatever attempt of its task waits now.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use onward_store::OutputStream::{Stderr, Stdout};
-use onward_store::{Lease, OutputPiece, OutputStream, Refusal, StoreReads, TaskId, TaskOutput, Write, bounds};
+use onward_store::{Lease, Outcome, OutputPiece, OutputStream, Refusal, StoreReads, TaskId, TaskOutput, Write, bounds};
 
 use crate::test_store::{TestStore, after, task};
 
@@ -143,7 +143,7 @@ async fn complete_with_output(store: &TestStore, lease: Lease, result: &str) {
     let piece = OutputPiece::of_result(Stdout, u32::try_from(result.len()).expect("the result is short"));
     let result = Some(result.as_bytes().to_vec().into());
     let writes = vec![Write::AppendOutput { lease, piece }, Write::Complete { lease, result }];
-    store.done(Write::All(writes)).await;
+    assert_eq!(store.write(Write::All(writes)).await, Outcome::All(vec![Outcome::Done, Outcome::Done]));
 }
 
 pub async fn output_that_is_the_result_is_read_from_the_result(store: TestStore) {

@@ -106,3 +106,50 @@ impl<F: Future> FutureSet<F> {
         if self.remaining == 0 { Poll::Ready(ControlFlow::Continue(())) } else { Poll::Pending }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::super::combinators::join_all;
+    use super::*;
+
+    const MANY: usize = 16_000;
+
+    /// Futures that end one by one, and the number of polls of all of them.
+    #[derive(Default)]
+    struct OneByOne {
+        wakers: Mutex<Vec<Waker>>,
+        ended: AtomicUsize,
+        polls: AtomicUsize,
+    }
+
+    /// Shows: D4
+    #[test]
+    fn an_end_polls_one_future_and_not_all() {
+        let all = Arc::new(OneByOne::default());
+        let one = |index| {
+            let all = Arc::clone(&all);
+            poll_fn(move |context| {
+                all.polls.fetch_add(1, Ordering::Relaxed);
+                if all.ended.load(Ordering::Relaxed) > index {
+                    return Poll::Ready(index);
+                }
+                all.wakers.lock().unwrap().push(context.waker().clone());
+                Poll::Pending
+            })
+        };
+        let mut joined = std::pin::pin!(join_all((0..MANY).map(one)));
+        let mut context = Context::from_waker(Waker::noop());
+        for index in 0..MANY {
+            assert!(joined.as_mut().poll(&mut context).is_pending());
+            all.ended.store(index + 1, Ordering::Relaxed);
+            let waker = all.wakers.lock().unwrap()[index].clone();
+            waker.wake();
+        }
+        let Poll::Ready(outputs) = joined.as_mut().poll(&mut context) else { panic!("all have ended") };
+        assert_eq!(outputs, (0..MANY).collect::<Vec<_>>());
+        assert_eq!(all.polls.load(Ordering::Relaxed), 2 * MANY);
+    }
+}
