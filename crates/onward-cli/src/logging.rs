@@ -1,6 +1,8 @@
 //! Log lines on standard error.
 
+#[cfg(feature = "serve")]
 use std::fmt;
+#[cfg(feature = "serve")]
 use std::str::FromStr;
 use std::sync::OnceLock;
 
@@ -20,9 +22,11 @@ type Replace = Box<dyn Fn(Targets) + Send + Sync>;
 static FILTER: OnceLock<Replace> = OnceLock::new();
 
 /// A filter of log lines: a level such as `info`, or targets with levels such as `onward=debug`.
+#[cfg(feature = "serve")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogFilter(String);
 
+#[cfg(feature = "serve")]
 impl FromStr for LogFilter {
     type Err = String;
 
@@ -32,6 +36,7 @@ impl FromStr for LogFilter {
     }
 }
 
+#[cfg(feature = "serve")]
 impl fmt::Display for LogFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -60,6 +65,7 @@ pub(crate) fn start(verbose: u8) {
 }
 
 /// Replaces the filter of the log; `None` returns to that of `--verbose`.
+#[cfg(feature = "serve")]
 pub(crate) fn set(filter: Option<&LogFilter>, verbose: u8) {
     let (filter, _) = chosen(filter.map(|filter| filter.0.as_str()), verbose);
     if let Some(replace) = FILTER.get() {

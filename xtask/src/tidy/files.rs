@@ -7,7 +7,7 @@ use std::path::Path;
 use super::Finding;
 
 /// The extensions of sources: programs, queries and the signatures of their types.
-const SOURCES: &[&str] = &["c", "go", "mjs", "py", "rb", "rbs", "rs", "sh", "sql", "ts"];
+const SOURCES: &[&str] = &["c", "css", "go", "java", "js", "mjs", "py", "rb", "rbs", "rs", "sh", "sql", "ts"];
 
 /// The most files of the project that are not sources.
 const FILES: usize = 450;

@@ -85,6 +85,7 @@ fn is_group(key: &str) -> bool {
 fn setting(key: &str, value: Value) -> Result<(&'static str, Vec<String>), String> {
     let Some(known) = SETTINGS.iter().find(|setting| setting.key == key) else { return Err(unknown(key)) };
     let written = match value {
+        Value::Boolean(is_set) if known.is_switch() => Ok(vec![is_set.to_string()]),
         Value::Array(values) => values.into_iter().map(written).collect(),
         value => written(value).map(|value| vec![value]),
     };

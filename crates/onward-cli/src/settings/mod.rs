@@ -7,5 +7,7 @@ mod file;
 mod parse;
 mod table;
 
-pub(crate) use parse::{Parsed, parse, parse_again};
+#[cfg(feature = "serve")]
+pub(crate) use parse::parse_again;
+pub(crate) use parse::{Parsed, parse};
 pub(crate) use table::{SETTINGS, Setting};

@@ -41,6 +41,7 @@ pub(crate) fn parse() -> anyhow::Result<Parsed> {
 ///
 /// # Errors
 /// Wrong usage if the file of settings is not right.
+#[cfg(feature = "serve")]
 pub(crate) fn parse_again() -> anyhow::Result<Parsed> {
     let (commands, file) = with_file()?;
     let matches = commands.try_get_matches().map_err(|error| wrong_usage(error.to_string()))?;

@@ -2,6 +2,9 @@
 
 use clap::{Arg, Command};
 
+/// The unit of a flag without a value.
+const SWITCH: &str = "true or false";
+
 /// A setting of `onward.toml`, which is a flag of the command line as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Setting {
@@ -21,9 +24,15 @@ const fn setting(key: &'static str, unit: &'static str, range: &'static str) -> 
 }
 
 impl Setting {
+    #[cfg(feature = "serve")]
     const fn reloads(mut self) -> Self {
         self.reloads = true;
         self
+    }
+
+    /// Returns true if the setting is a flag without a value.
+    pub(crate) fn is_switch(&self) -> bool {
+        self.unit == SWITCH
     }
 
     /// Returns the id of the flag.
@@ -64,6 +73,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
     setting("serve.base-path", "path", "/segments of letters, digits, - _ . ~"),
     #[cfg(feature = "serve")]
     setting("serve.behind-proxy", "networks", "addresses or address/bits, bits above 0"),
+    #[cfg(feature = "serve")]
+    setting("serve.private-webhooks", SWITCH, "true, false"),
     #[cfg(feature = "serve")]
     setting("serve.tls-cert", "file, PEM", "with tls-key; its content is read again").reloads(),
     #[cfg(feature = "serve")]
@@ -108,7 +119,11 @@ mod tests {
         let serve = commands.find_subcommand("serve").expect("it is a command");
         for argument in serve.get_arguments().filter(|argument| !argument.is_global_set()) {
             let id = argument.get_id().as_str();
-            assert!(id == "check" || SETTINGS.iter().any(|it| it.command() == Some("serve") && it.id() == id), "{id}");
+            assert!(
+                ["check", "demo"].contains(&id)
+                    || SETTINGS.iter().any(|it| it.command() == Some("serve") && it.id() == id),
+                "{id}"
+            );
         }
     }
 

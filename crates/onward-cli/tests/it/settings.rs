@@ -34,6 +34,17 @@ fn settings_come_from_defaults_the_file_variables_and_flags_in_this_order() {
     assert_eq!(listen(&variable, &flag), one("127.0.0.1:4", "--listen"));
 }
 
+#[cfg(feature = "serve")]
+#[test]
+fn a_flag_without_a_value_is_true_or_false_in_the_file() {
+    let sandbox = Sandbox::new();
+    let key = "serve.private-webhooks";
+    assert_eq!(explained(&sandbox, &[], &[], key), one("false", "default"));
+    sandbox.write("onward.toml", "[serve]\nprivate-webhooks = true\n");
+    assert_eq!(explained(&sandbox, &[], &[], key), one("true", "onward.toml"));
+    assert_eq!(sandbox.onward(&["serve", "--check"]).code, Some(0));
+}
+
 #[test]
 fn every_command_uses_the_store_of_the_file() {
     let sandbox = Sandbox::new();

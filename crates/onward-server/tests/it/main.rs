@@ -58,6 +58,7 @@ mod store;
 mod submit;
 #[cfg(test)]
 mod tasks;
+#[cfg(test)]
 mod tls;
 #[cfg(test)]
 mod webhooks;

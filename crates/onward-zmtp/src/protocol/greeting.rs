@@ -9,6 +9,7 @@ pub(crate) const GREETING_BYTES: usize = 64;
 
 /// The size of signature and version, with which a greeting begins. A peer that has them sends the
 /// rest of its own greeting.
+#[cfg(feature = "tokio")]
 pub(crate) const GREETING_BEGINNING: usize = 12;
 
 const SIGNATURE_START: u8 = 0xFF;

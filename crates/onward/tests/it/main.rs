@@ -169,7 +169,9 @@ mod weak_handles;
 mod workflow_children;
 #[cfg(test)]
 mod workflow_events;
+#[cfg(test)]
 mod workflow_forks;
+#[cfg(test)]
 mod workflow_limits;
 #[cfg(test)]
 mod workflow_runs;
