@@ -46,7 +46,7 @@ def test_addresses(text: str, address: Address) -> None:
     ("text", "remedy"),
     [
         (None, "onward work --app"),
-        ("http://localhost", "child, ipc://PATH or tcp://HOST:PORT"),
+        ("udp://localhost", "child, ipc://PATH, tcp://HOST:PORT"),
         ("tcp://127.0.0.1", "tcp://HOST:PORT"),
         ("tcp://10.0.0.1:5", "SSH"),
         ("tcp://127.0.0.1.example.org:5", "SSH"),

@@ -71,11 +71,12 @@ fn typed() -> anyhow::Result<String> {
 /// Asks on the terminal, which shows nothing of what is typed.
 fn ask(question: &str) -> io::Result<String> {
     let mut error = io::stderr().lock();
-    error.write_all(question.as_bytes())?;
-    error.flush()?;
     let mut line = String::new();
     let read = {
+        // Before the question: a reply that is typed at once is neither shown nor discarded.
         let _quiet = Quiet::new()?;
+        error.write_all(question.as_bytes())?;
+        error.flush()?;
         io::stdin().read_line(&mut line)
     };
     error.write_all(b"\n")?;

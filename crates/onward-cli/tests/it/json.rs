@@ -97,11 +97,13 @@ pub(crate) const COMMANDS: &[&str] = &[
     "workflow show order",
     "workflow diff order@1 order@2",
     "workflow graph order",
+    "workflow generate order.yaml",
     "workflow prune --older-than 0s",
     "workflow import-tasker tasker.yaml",
     "workflow test order.test.yaml",
     "each --input lines -- echo",
     "run build.yaml",
+    "workflow events",
     "store prune --keep 0",
     "store copy {store} sqlite:copied.db",
 ];
@@ -173,7 +175,7 @@ pub(crate) fn write_files(sandbox: &Sandbox) {
     sandbox.write("password", "correct horse battery\n");
     sandbox.write("crontab", "CRON_TZ=UTC\n0 3 * * * backup\n");
     sandbox.write("tasker.yaml", "name: a\nsteps: [{name: b, handler: {callable: c}}]\n");
-    sandbox.write("build.yaml", "steps: {one: {value: 1}}\n");
+    sandbox.write("build.yaml", "steps: {one: {value: 1, publishes: [{name: built, delivery: log}]}}\n");
     sandbox.write(
         "order.test.yaml",
         "workflow: order.yaml\ncases: {a: {steps: {mail: {result: 1}}, expect: {result: 1}}}\n",

@@ -150,6 +150,13 @@ const REFUSED: &[&[&str]] = &[
     &["each", "true"],
     &["work", "--workflows"],
     &["serve"],
+    &["account", "list"],
+    &["account", "create", "a", "--role", "viewer"],
+    &["account", "role", "a", "viewer"],
+    &["account", "password", "a"],
+    &["account", "disable", "a"],
+    &["account", "enable", "a"],
+    &["account", "delete", "a"],
     &["key", "list"],
     &["key", "create", "a", "--role", "viewer"],
     &["key", "revoke", "a"],
@@ -165,7 +172,7 @@ const REFUSED: &[&[&str]] = &[
 ];
 
 /// The commands that use no store.
-const LOCAL: [&str; 2] = ["completions", "man"];
+const LOCAL: [&str; 3] = ["completions", "config explain", "man"];
 
 /// A sandbox whose commands go through a server on its store.
 struct Served {

@@ -86,7 +86,7 @@ fn left_out(key: &str) -> BTreeSet<String> {
 fn cases() -> BTreeSet<String> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
     let mut cases = BTreeSet::new();
-    for path in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
+    for path in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
         let (module, source) = (path.file_stem().unwrap().to_str().unwrap(), fs::read_to_string(&path).unwrap());
         let Some((_, list)) = source.split_once("\non_every_store! {\n") else { continue };
         let listed = list.lines().map_while(|line| line.trim().strip_suffix(','));

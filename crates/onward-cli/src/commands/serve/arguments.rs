@@ -54,7 +54,10 @@ pub(crate) struct Settings {
     #[arg(long, env = "ONWARD_TLS_KEY", value_name = "FILE")]
     pub(super) tls_key: Option<PathBuf>,
     /// Allow webhooks to addresses of this machine and of private networks, and without TLS
-    #[arg(long, env = "ONWARD_PRIVATE_WEBHOOKS")]
+    #[arg(
+        long, env = "ONWARD_PRIVATE_WEBHOOKS", value_name = "BOOL", action = clap::ArgAction::Set, num_args = 0..=1,
+        default_missing_value = "true", default_value = "false", hide_default_value = true, hide_possible_values = true
+    )]
     pub(super) private_webhooks: bool,
     /// Time to let open requests end after a request to stop
     #[arg(
