@@ -242,8 +242,8 @@ impl WaitReasonCheck {
         }
     }
 
-    /// Claims a task for which `why` states no reason, with a worker that already exists, which
-    /// serves every kind of its queue. The claim takes the task.
+    /// Claims a task for which `why` states no reason, with a worker that already exists. Where there
+    /// are limits, ends the tasks that use them up before it.
     async fn claim_unblocked(&mut self, record: &TaskRecord) -> Result<Option<Lease>, FalseReason> {
         let version = self.version(record.id).await;
         let sessions = self.store.inner().sessions().await.unwrap();
@@ -251,14 +251,23 @@ impl WaitReasonCheck {
         let Some(session) = serving.min_by_key(|session| session.running) else {
             return Err(self.false_reason(record.id, "no reason prevents its start, and no worker serves it"));
         };
-        let taken = self.claim_kinds(session.id, record, KindSelection::All).await;
+        let has_limits = !self.store.inner().limits().await.unwrap().is_empty();
+        let taken = self.claim(session.id, record).await;
         if let Some(lease) = taken.iter().find(|lease| lease.task == record.id) {
             return Ok(Some(*lease));
         }
         if self.waits(record.id).await.is_none() {
             return Ok(None);
         }
-        Err(self.false_reason(record.id, format!("no reason prevents its start, and a claim takes {taken:?}")))
+        if taken.is_empty() || !has_limits {
+            return Err(
+                self.false_reason(record.id, format!("no reason prevents its start, and a claim takes {taken:?}"))
+            );
+        }
+        for lease in taken {
+            self.end(lease).await;
+        }
+        Ok(None)
     }
 
     async fn version(&self, task: TaskId) -> Option<u32> {
@@ -267,12 +276,8 @@ impl WaitReasonCheck {
 
     /// Claims as many tasks of this task's queue and kind as there are.
     async fn claim(&self, session: SessionId, record: &TaskRecord) -> Vec<Lease> {
-        self.claim_kinds(session, record, KindSelection::Only(vec![record.kind.clone()])).await
-    }
-
-    /// Claims as many tasks of some kinds of this task's queue as there are.
-    async fn claim_kinds(&self, session: SessionId, record: &TaskRecord, kinds: KindSelection) -> Vec<Lease> {
         let queues = QueueSelection::Only(vec![(record.queue.clone(), 1000)]);
+        let kinds = KindSelection::Only(vec![record.kind.clone()]);
         let claimed = self.store.claimed(Claim { queues, kinds, ..Claim::any(session, 1000) }).await;
         claimed.tasks.iter().map(|task| task.lease).collect()
     }
