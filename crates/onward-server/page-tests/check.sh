@@ -41,4 +41,5 @@ npm run --silent types
 if test -n "${ONWARD_TEST_LINES:-}"; then
     set -- --test-reporter=./support/lines-reporter.js "$@"
 fi
-node --test --test-concurrency=2 "$@" tests/*.test.js
+# A test that fails may leave a server, which must not keep the check from its end.
+node --test --test-force-exit --test-concurrency=2 "$@" tests/*.test.js

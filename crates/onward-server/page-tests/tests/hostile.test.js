@@ -80,8 +80,9 @@ for (const [name, viewport] of [
   ['wide', { width: 1280, height: 800 }],
   ['phone', { width: 360, height: 740 }],
 ]) {
-  test(`every screen shows hostile texts as texts: ${name}`, async () => {
+  test(`every screen shows hostile texts as texts: ${name}`, async (t) => {
     const own = await Server.start();
+    t.after(() => own.stop());
     own.workWorkflows();
     const window = await Window.open(browser, own, { options: { viewport } });
     for (const text of [HOSTILE, RIGHT_TO_LEFT, QUOTES, LONG]) {
@@ -96,7 +97,6 @@ for (const [name, viewport] of [
     }
     assert.equal(await window.page.evaluate(() => globalThis.hacked), undefined);
     await window.close();
-    await own.stop();
   });
 }
 
