@@ -20,7 +20,7 @@ pub(crate) enum Credential {
     None,
     /// The value of the header.
     Fixed(HeaderValue),
-    /// The file that a server keeps beside its store. A server that starts writes it anew.
+    /// The file that a server keeps beside its store. A server that starts writes another one.
     File(PathBuf),
 }
 

@@ -25,7 +25,7 @@ on_every_store! {
     a_deleted_webhook_receives_nothing_more,
     a_private_address_is_refused,
     a_wrong_webhook_is_refused_with_its_field,
-    nobody_submits_a_delivery,
+    a_delivery_cannot_be_submitted,
 }
 
 /// A request that a receiver got.
@@ -258,7 +258,7 @@ async fn a_wrong_webhook_is_refused_with_its_field(api: Api) {
     api.post("/v1/webhooks", json!({"url": url})).await.expect_problem(409, "conflict");
 }
 
-async fn nobody_submits_a_delivery(api: Api) {
+async fn a_delivery_cannot_be_submitted(api: Api) {
     let problem = api.post("/v1/tasks", json!({"kind": "webhook:send"})).await.expect_problem(422, "invalid");
     assert_eq!(problem["field"], "kind");
 }

@@ -242,8 +242,8 @@ impl WaitReasonCheck {
         }
     }
 
-    /// Claims a task for which `why` states no reason, with a worker that already exists. Where there
-    /// are limits, ends the tasks that use them up before it.
+    /// Claims a task for which `why` states no reason, with a worker that already exists. Where
+    /// there are limits, ends the tasks that use them up before it.
     async fn claim_unblocked(&mut self, record: &TaskRecord) -> Result<Option<Lease>, FalseReason> {
         let version = self.version(record.id).await;
         let sessions = self.store.inner().sessions().await.unwrap();

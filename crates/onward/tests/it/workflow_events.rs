@@ -112,8 +112,8 @@ async fn a_live_event_reaches_those_who_listen_and_is_not_stored(store: TestStor
     let (mut one, mut other) = (engine.live_events(), engine.live_events());
     let second = run(&engine, &Value::Null).await;
     for listener in [&mut one, &mut other] {
-        let heard = listener.next().await.unwrap();
-        assert_eq!((heard.run, heard.name.as_str(), heard.payload), (second, "tick", json!(10)));
+        let received = listener.next().await.unwrap();
+        assert_eq!((received.run, received.name.as_str(), received.payload), (second, "tick", json!(10)));
     }
     assert_eq!(all(&mut engine.published_events(EventCursor::START)).await, []);
 }

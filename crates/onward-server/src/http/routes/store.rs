@@ -117,21 +117,21 @@ async fn apply(call: Call) -> Reply {
 /// Returns the outcomes of a request that was carried out before, if they can be told: those of
 /// submits that all inserted a task.
 fn repeated(writes: Vec<Write>, ids: Vec<onward_store::TaskId>) -> Result<Vec<Outcome>, Problem> {
-    let [write] = writes.try_into().map_err(|_| untold())?;
+    let [write] = writes.try_into().map_err(|_| result_gone())?;
     let (writes, is_all) = match write {
         Write::All(writes) => (writes, true),
         write => (vec![write], false),
     };
     let are_submits = writes.iter().all(|write| matches!(write, Write::Submit(_)));
     if !are_submits || writes.len() != ids.len() {
-        return Err(untold());
+        return Err(result_gone());
     }
     let outcomes: Vec<_> = ids.into_iter().map(|id| Outcome::Submitted(Submitted::Inserted { id })).collect();
     Ok(if is_all { vec![Outcome::All(outcomes)] } else { outcomes })
 }
 
 #[cold]
-fn untold() -> Problem {
+fn result_gone() -> Problem {
     Problem::new(
         Code::IdempotencyResultGone,
         "the request was carried out before, and its outcome cannot be told again",
