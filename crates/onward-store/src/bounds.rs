@@ -175,6 +175,10 @@ pub const EACH_KIND: &str = "onward.each";
 /// that was started to run scripts claims them.
 pub const SCRIPT_KIND: &str = "onward.script";
 
+/// The kind of the tasks that deliver an event to a webhook, with the signature of its secret. Only
+/// the server submits and claims them.
+pub const WEBHOOK_KIND: &str = "onward.webhook";
+
 /// The prefix of the names of queues with the lines of `onward each`.
 pub const EACH_QUEUE_PREFIX: &str = "each:";
 

@@ -109,7 +109,7 @@ async fn wrong_requests_are_refused_with_their_field(api: Api) {
     for (body, code, field) in [
         (json!({}), "malformed", "kind"),
         (json!({"kind": "k", "colour": 1}), "malformed", "colour"),
-        (json!({"kind": "onward.k"}), "invalid", ""),
+        (json!({"kind": "onward.k"}), "invalid", "kind"),
         (json!({"kind": "k", "queue": ""}), "invalid", "queue"),
         (json!({"kind": "k", "payload": 1, "payload_base64": "AA=="}), "invalid", "payload_base64"),
         (json!({"kind": "k", "payload_base64": "!"}), "invalid", "payload_base64"),

@@ -69,7 +69,9 @@ async fn the_writes_of_workers_are_not_served(api: Api) {
     ] {
         api.send(apply(&api, Role::Admin, &json!([write]))).await.expect_problem(400, "malformed");
     }
-    api.send(apply(&api, Role::Admin, &json!([new_task("onward.secret")]))).await.expect_problem(422, "invalid");
+    for kind in ["onward.secret", "onward.script", "onward.webhook"] {
+        api.send(apply(&api, Role::Admin, &json!([new_task(kind)]))).await.expect_problem(422, "invalid");
+    }
 }
 
 /// Shows: W8

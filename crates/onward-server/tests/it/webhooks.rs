@@ -115,7 +115,7 @@ impl Sending {
 
 /// Waits until a delivery is in one of some states, and returns the list.
 async fn until_listed(api: &Api, states: &str) -> Value {
-    let path = format!("/v1/tasks?kind=webhook:send&state={states}");
+    let path = format!("/v1/tasks?kind=onward.webhook&state={states}");
     loop {
         let listed = api.get(&path).await.expect(200);
         if listed["items"] != json!([]) {
@@ -221,7 +221,7 @@ async fn a_deleted_webhook_receives_nothing_more(api: Api) {
     receiver.next().await;
     api.delete(&format!("/v1/webhooks/{id}")).await.expect(204);
     api.delete(&format!("/v1/webhooks/{id}")).await.expect_problem(404, "not_found");
-    let failed = "/v1/tasks?kind=webhook:send&state=failed,dead";
+    let failed = "/v1/tasks?kind=onward.webhook&state=failed,dead";
     while api.get(failed).await.expect(200)["items"] == json!([]) {
         api.clock.advance(Duration::from_secs(10));
         tokio::task::yield_now().await;
@@ -259,6 +259,6 @@ async fn a_wrong_webhook_is_refused_with_its_field(api: Api) {
 }
 
 async fn a_delivery_cannot_be_submitted(api: Api) {
-    let problem = api.post("/v1/tasks", json!({"kind": "webhook:send"})).await.expect_problem(422, "invalid");
+    let problem = api.post("/v1/tasks", json!({"kind": "onward.webhook"})).await.expect_problem(422, "invalid");
     assert_eq!(problem["field"], "kind");
 }

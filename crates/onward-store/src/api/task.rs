@@ -449,14 +449,16 @@ impl NewTask {
         self.retry.as_ref().map_or(Ok(()), |retry| retry.check(&self.kind))
     }
 
-    /// Checks that the kind and the queue are not reserved. Tasks of `onward each`, scripts
-    /// and orchestrations that keep signals for a start are the only ones with reserved names.
+    /// Checks that the kind and the queue are not reserved. Tasks of `onward each`, scripts,
+    /// deliveries to webhooks and orchestrations that keep signals for a start are the only ones
+    /// with reserved names.
     fn check_names(&self) -> Result<()> {
         let is_line = *self.kind == *bounds::EACH_KIND
             && !self.orchestration
             && self.queue.starts_with(bounds::EACH_QUEUE_PREFIX);
         let is_script = *self.kind == *bounds::SCRIPT_KIND && !self.orchestration;
-        if !is_line && !is_script {
+        let is_delivery = *self.kind == *bounds::WEBHOOK_KIND && !self.orchestration;
+        if !is_line && !is_script && !is_delivery {
             self.kind.check_own("kind")?;
         }
         let keeps_signals = self.orchestration && *self.queue == *bounds::UNSTARTED_QUEUE;

@@ -10,10 +10,12 @@ use onward_protocol::{self as protocol, worker};
 /// Returns a task as the store takes it.
 ///
 /// # Errors
-/// The store's error for an invalid name.
+/// The store's error for an invalid name, and for a reserved kind: its tasks run scripts, or are
+/// signed with the secrets of webhooks.
 pub(super) fn new_task(new: &worker::NewTask, payloads: &[Bytes]) -> Result<NewTask, Error> {
     let name = |name: &Option<String>| name.as_deref().map(Name::new).transpose();
     let mut task = NewTask::new(&new.kind)?;
+    task.kind.check_own("kind")?;
     if let Some(queue) = name(&new.queue)? {
         task.queue = queue;
     }
@@ -59,4 +61,18 @@ pub(super) fn retry_policy(retry: &protocol::RetryPolicy) -> RetryPolicy {
         protocol::Backoff::Jitter => Backoff::ExponentialJitter { initial, factor: retry.factor(), maximum },
     };
     RetryPolicy { attempts: retry.attempts(), backoff }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Shows: W9
+    #[test]
+    fn a_worker_cannot_submit_a_reserved_kind() {
+        for kind in ["onward.script", "onward.webhook", "onward.each"] {
+            let new = worker::NewTask { kind: kind.to_owned(), ..worker::NewTask::default() };
+            assert!(new_task(&new, &[]).unwrap_err().is_invalid(), "{kind}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use onward_store::bounds::WEBHOOK_KIND;
 use onward_store::{
     Error, Event, EventCursor, ExpectedVersion, Name, NewTask, Outcome, PutDocument, Refusal, StoreReads as _, Write,
 };
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::sender::{DELIVERY_KIND, DELIVERY_QUEUE, delivery_retry};
+use super::sender::{DELIVERY_QUEUE, delivery_retry};
 use super::webhook::{StoredWebhook, event_name};
 use crate::http::bounds;
 use crate::http::server::Server;
@@ -172,7 +173,7 @@ async fn backlog(server: &Server) -> Result<u64, Error> {
 fn deliveries(webhooks: &[(String, StoredWebhook)], events: &[Event]) -> Result<Vec<Write>, Error> {
     let mut writes = Vec::new();
     // An event of a delivery that caused another delivery would never end.
-    for event in events.iter().filter(|event| *event.kind != *DELIVERY_KIND) {
+    for event in events.iter().filter(|event| *event.kind != *WEBHOOK_KIND) {
         for (id, _) in webhooks.iter().filter(|(_, webhook)| webhook.selects(event)) {
             writes.push(Write::Submit(Box::new(delivery(id, event)?)));
         }
@@ -189,7 +190,7 @@ fn delivery(webhook: &str, event: &Event) -> Result<NewTask, Error> {
     let id = format!("{webhook}-{}", event.cursor);
     let delivery = Delivery { webhook: webhook.to_owned(), id, body: body.to_string() };
     let payload = serde_json::to_vec(&delivery).map_err(|error| Error::corrupt(error.to_string()))?;
-    let mut new = NewTask::new(DELIVERY_KIND)?;
+    let mut new = NewTask::new(WEBHOOK_KIND)?;
     new.queue = Name::new(DELIVERY_QUEUE)?;
     new.payload = payload.into();
     new.retry = Some(delivery_retry());

@@ -13,7 +13,7 @@ mod webhook;
 mod webhook_store;
 
 pub(crate) use post::{Destination, check_url};
-pub(crate) use sender::{DELIVERY_KIND, serve_webhooks};
+pub(crate) use sender::serve_webhooks;
 pub(crate) use signature::{new_signing_secret, signing_key};
 pub(crate) use webhook::{EVENTS, StoredWebhook, WebhookBody};
 pub(crate) use webhook_store::{Webhooks, new_webhook_id};

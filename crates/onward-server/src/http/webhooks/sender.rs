@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use onward::{Backoff, Context, Engine, Failure, RetryPolicy};
+use onward_store::bounds::WEBHOOK_KIND;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -14,9 +15,6 @@ use super::post::{Destination, Headers, PostError, post};
 use super::signature::{signature_of, signing_key};
 use crate::http::bounds;
 use crate::http::server::Server;
-
-/// The kind of the tasks that deliver an event. The HTTP API does not take such tasks.
-pub(crate) const DELIVERY_KIND: &str = "webhook:send";
 
 /// The queue of the deliveries.
 pub(super) const DELIVERY_QUEUE: &str = "webhooks";
@@ -34,11 +32,12 @@ pub(crate) async fn serve_webhooks(server: &Arc<Server>, stop: CancellationToken
     let engine = Engine::builder()
         .store(Arc::clone(&server.store))
         .queues([DELIVERY_QUEUE])
+        .serves_reserved_kinds()
         .concurrency(bounds::DELIVERIES_AT_ONCE)
         .open()
         .await?;
     let sending = Arc::clone(server);
-    engine.handle_json(DELIVERY_KIND, move |payload, _: Context| {
+    engine.handle_json(WEBHOOK_KIND, move |payload, _: Context| {
         let server = Arc::clone(&sending);
         async move { send(&server, payload).await }
     });

@@ -17,7 +17,6 @@ use utoipa::ToSchema;
 use super::duration::DurationText;
 use super::retry::RetryBody;
 use crate::http::problem::Problem;
-use crate::http::webhooks::DELIVERY_KIND;
 
 /// A task to submit.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -130,11 +129,9 @@ impl NewTaskBody {
         let unique = self.unique()?;
         let when = self.when()?;
         let depends_on = self.dependencies()?;
-        if self.kind == DELIVERY_KIND {
-            let detail = format!("tasks of the kind `{DELIVERY_KIND}` are those of webhooks");
-            return Err(Problem::invalid("kind", detail, "create a webhook, or choose another kind"));
-        }
-        let new = NewTask::of(name("kind", &self.kind)?);
+        let kind = name("kind", &self.kind)?;
+        kind.check_own("kind").map_err(|error| Problem::from(error).field("kind"))?;
+        let new = NewTask::of(kind);
         Ok(NewTask {
             payload,
             unique,
