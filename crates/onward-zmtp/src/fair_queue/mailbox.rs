@@ -75,6 +75,7 @@ impl<K, S> Mailbox<K, S> {
     /// false if the source had left the queue before.
     pub(super) fn remove(&self, id: SourceId) -> bool {
         let mut register = self.register();
+        // A withdrawn source is user code, so it lives until the lock is released.
         let withdrawn = register.waiting.remove(&id);
         let is_owned = register.owned.remove(&id);
         if is_owned {

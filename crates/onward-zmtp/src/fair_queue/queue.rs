@@ -58,8 +58,7 @@ pub struct FairQueue<K, S> {
 
 type OnEnd<K, S> = Box<dyn FnMut(Ended<K, S>) + Send>;
 
-/// The number of sources at the last read, as far as it affects the way they are read. For
-/// diagnosis.
+/// The way in which a queue reads its sources, as the last read left it. For diagnosis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// No source.
@@ -96,8 +95,8 @@ impl<K, S> FairQueue<K, S> {
         Self { sources: Sources::Empty, signal, mailbox, budget: READS_BEFORE_YIELD, on_end: None, reader }
     }
 
-    /// Returns a handle with which other tasks insert and remove sources. [`Handle`] says how its
-    /// existence affects the end of the queue.
+    /// Returns a handle with which other tasks insert and remove sources. While a handle exists, an
+    /// empty queue waits instead of ending.
     pub fn handle(&self) -> Handle<K, S> {
         Handle::new(self.mailbox.clone())
     }
@@ -215,7 +214,7 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
     /// Returns the next message and the key of its source. Returns `None` when the queue is empty
     /// and no handle is left to insert a source.
     ///
-    /// Cancel safe. [`poll_recv`](Self::poll_recv) says when it yields to other work.
+    /// Cancel safe. It yields to other work as [`poll_recv`](Self::poll_recv) does.
     pub async fn recv(&mut self) -> Option<(K, S::Item)> {
         poll_fn(|context| self.poll_recv(context)).await
     }
@@ -236,6 +235,8 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
     /// nothing. A task that waits in [`poll_recv`](Self::poll_recv) is still woken afterwards.
     pub fn try_recv(&mut self) -> Option<(K, S::Item)> {
         self.sources.pause();
+        // This waker raises the signal and leaves the registered waker in place. A task that waits
+        // in `poll_recv` is therefore still woken.
         let reader = self.reader.clone();
         let mut message = None;
         self.read_each(&mut Context::from_waker(&reader), 1, |found| message = Some(found));
@@ -374,7 +375,7 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
     }
 
     /// Reads like [`poll_recv_many`](Self::poll_recv_many), without the keys. A lone source returns
-    /// all that it has read ahead at once, as long as no signal is raised.
+    /// everything that it has read ahead at once, up to `limit`.
     #[cfg(feature = "tokio")]
     pub(crate) fn poll_recv_ahead(
         &mut self,

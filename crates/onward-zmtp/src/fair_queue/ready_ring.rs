@@ -30,6 +30,7 @@ impl ReadyRing {
     /// Returns the number whose turn it is.
     #[inline]
     pub(super) fn first(&self) -> Option<usize> {
+        // In an empty ring `last` is `ABSENT`, which is beyond the end of `next`.
         self.next.get(self.last).copied()
     }
 

@@ -88,7 +88,7 @@ impl Connection {
     /// Takes received bytes from the front of a slice and returns how many. It serves streams that
     /// cannot read into [`read_buf`](Self::read_buf). If it takes fewer than all, call
     /// [`poll_event`](Self::poll_event) before the rest fits.
-    #[must_use = "what was not taken must be handed in again"]
+    #[must_use = "bytes that were not taken must be passed again"]
     pub fn receive(&mut self, bytes: &[u8]) -> usize {
         let mut buffer = self.input.read_buf();
         let count = bytes.len().min(buffer.remaining_mut());
@@ -186,20 +186,19 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// If no decision is pending ([`Error::is_misuse`]), or if the connection is over.
+    /// [`Error::is_misuse`] if no decision is pending, or the error that ended the connection.
     pub fn accept(&mut self) -> Result<()> {
         self.check()?;
         self.state.accept()
     }
 
-    /// Refuses the peer of [`Event::Authenticate`] or [`Event::Introduced`], which shall not come
-    /// back. The peer receives `reason`: up to 255 bytes, by convention a status code such as
-    /// `400`. Include no more than the peer may know. The connection is then over, with
-    /// [`Error::is_refused`].
+    /// Refuses the peer of [`Event::Authenticate`] or [`Event::Introduced`] for good. The peer
+    /// receives `reason`: up to 255 bytes, by convention a status code such as `400`. Include no
+    /// more than the peer may know. The connection is then over, with [`Error::is_refused`].
     ///
     /// # Errors
     ///
-    /// If no decision is pending ([`Error::is_misuse`]), or if the connection is over.
+    /// [`Error::is_misuse`] if no decision is pending, or the error that ended the connection.
     pub fn refuse(&mut self, reason: &str) -> Result<()> {
         self.check()?;
         self.state.refuse(reason)
@@ -213,8 +212,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// If the handshake is not done or the message has no frame ([`Error::is_misuse`]), or if the
-    /// connection is over.
+    /// [`Error::is_misuse`] if the handshake is not done or the message has no frame, or the error
+    /// that ended the connection.
     #[inline]
     pub fn send(&mut self, message: Message) -> Result<()> {
         self.check_message(&message)?;
@@ -253,8 +252,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// If the handshake is not done, if this is no SUB or XSUB socket, or if the topic is longer
-    /// than [`TOPIC_BYTES`] ([`Error::is_misuse`]). Also if the connection is over.
+    /// [`Error::is_misuse`] if the handshake is not done, if this is no SUB or XSUB socket, or if
+    /// the topic is longer than [`TOPIC_BYTES`]. Otherwise the error that ended the connection.
     pub fn subscribe(&mut self, topic: &[u8]) -> Result<()> {
         self.subscription(topic, true)
     }
@@ -264,7 +263,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// The same as those of [`subscribe`](Self::subscribe).
+    /// Returns the errors of [`subscribe`](Self::subscribe).
     pub fn cancel(&mut self, topic: &[u8]) -> Result<()> {
         self.subscription(topic, false)
     }
@@ -301,11 +300,11 @@ impl Connection {
     }
 
     /// Does what is due: ends a handshake that takes too long, sends a `PING` to a silent peer,
-    /// gives up a dead one. A call that is too early does nothing.
+    /// ends the connection to a dead one. A call that is too early does nothing.
     ///
     /// # Errors
     ///
-    /// If the time is up ([`Error::is_timeout`]), or if the connection was over before.
+    /// [`Error::is_timeout`] if the time is up, or the error that ended the connection before.
     pub fn handle_timeout(&mut self, now: Instant) -> Result<()> {
         self.check()?;
         self.note_arrival(now);

@@ -53,7 +53,7 @@ impl Error {
         Self::new(
             Kind::Limit,
             format!(
-                "{LIMIT_PREFIX}{what} of {found} {unit}; the limit is {limit}: raise it in `Limits` if the peer may"
+                "{LIMIT_PREFIX}{what} of {found} {unit}; the limit is {limit}: raise it in `Limits` if the peer may send that much"
             ),
         )
     }
@@ -114,7 +114,7 @@ impl Error {
     pub(crate) fn unanswered() -> Self {
         Self::new(
             Kind::Unanswered,
-            "the server closed the connection when it had our HELLO of CURVE: it has another key than the one that was given for it, or it has just ended",
+            "the server closed the connection without a reply to the HELLO of CURVE: its key is not the configured one, or it has just ended; compare its public key with `Security::CurveClient`",
         )
     }
 

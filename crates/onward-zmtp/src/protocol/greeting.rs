@@ -74,7 +74,10 @@ fn check_mechanism(greeting: &[u8; GREETING_BYTES], mechanism: MechanismName) ->
         return Ok(());
     }
     let name = printable(theirs.split(|octet| *octet == 0).next().unwrap_or_default());
-    Err(Error::mechanism(format!("the peer wants the mechanism `{name}`, and here it is {}", mechanism.as_str())))
+    Err(Error::mechanism(format!(
+        "the peer's mechanism is `{name}`, and the local one is {}; set the same on both sides",
+        mechanism.as_str()
+    )))
 }
 
 /// Rejects a peer that is a server too: two servers would wait for each other. A peer whose

@@ -1,4 +1,4 @@
-//! Heartbeats: when to send a `PING`, and when to give a peer up.
+//! Heartbeats: the times at which to send a `PING`, and to end the connection to a silent peer.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ pub(crate) struct Timers {
     /// The time by which anything must arrive after the last `PING`.
     reply_by: Option<Instant>,
     received_at: Instant,
-    /// The time to live in the peer's last `PING`: how long the peer may be silent.
+    /// The time to live in the peer's last `PING`: the time for which the peer may be silent.
     peer_ttl: Option<Duration>,
 }
 

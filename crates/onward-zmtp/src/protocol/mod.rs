@@ -106,6 +106,7 @@ mod options;
 mod socket_type;
 mod state;
 mod subscriptions;
+pub(crate) mod topic_lengths;
 mod traffic;
 mod wire;
 

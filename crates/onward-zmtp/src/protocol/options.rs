@@ -131,7 +131,9 @@ impl Options {
         if ["Socket-Type", "Identity"].into_iter().any(is_name)
             || self.properties.iter().any(|(known, _)| is_name(known))
         {
-            return Err(Error::misuse(format!("the property `{name}` is there already")));
+            return Err(Error::misuse(format!(
+                "the property `{name}` was given before or belongs to the protocol; choose another name"
+            )));
         }
         // A property has one octet for the length of its name and four for that of its value.
         let bytes: usize = self.properties.iter().map(|(name, value)| name.len() + value.len() + 5).sum();
@@ -159,8 +161,8 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Sends a `PING` at this interval, and gives the peer up if nothing arrives for the same time
-    /// after one. Announces no time to live to the peer.
+    /// Sends a `PING` at this interval, and ends the connection if nothing arrives for the same
+    /// time after one. Announces no time to live to the peer.
     ///
     /// The interval must be more than zero, because otherwise the peer has no time to reply. A
     /// socket rejects a zero interval when it binds or connects. To send no heartbeats, set none.
@@ -169,17 +171,17 @@ impl Heartbeat {
         Self { interval, timeout: interval, ttl: Duration::ZERO, context: Bytes::new(), pings_version_3_0: false }
     }
 
-    /// Sets how long the peer may be silent after a `PING` before it is given up. It must be more
-    /// than zero. Default: the interval.
+    /// Sets the time for which the peer may be silent after a `PING` before the connection ends. It
+    /// must be more than zero. Default: the interval.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Announces to the peer how long this side may be silent before the peer gives it up. The time
-    /// is rounded down to tenths of a second, but to no less than one. A time above
-    /// [`HEARTBEAT_TTL_LONGEST`] is cut to it. Default: zero, which announces nothing.
+    /// Announces to the peer the time for which this side may be silent before the peer ends the
+    /// connection. The time is rounded down to tenths of a second, but to no less than one. A time
+    /// above [`HEARTBEAT_TTL_LONGEST`] is cut to it. Default: zero, which announces nothing.
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = ttl.min(HEARTBEAT_TTL_LONGEST);
@@ -190,7 +192,7 @@ impl Heartbeat {
     ///
     /// # Errors
     ///
-    /// If it is longer than 16 bytes: [`Error::is_misuse`].
+    /// [`Error::is_misuse`] if it is longer than 16 bytes.
     pub fn context(mut self, context: impl Into<Bytes>) -> Result<Self> {
         self.context = context.into();
         if self.context.len() > PING_CONTEXT_BYTES {

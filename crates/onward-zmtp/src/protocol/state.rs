@@ -176,6 +176,7 @@ impl State {
             self.output.push_command("READY", ready);
         }
         let cipher = finished.cipher;
+        // The peer may send at full speed from here on. Both buffers drop what the handshake left.
         input.grow();
         self.output.end_of_secrets();
         self.phase = Phase::Traffic(Box::new(Traffic::start(peer.clone(), cipher, &self.options, now)));

@@ -1,11 +1,12 @@
 //! The subscriptions of one peer.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use bytes::Bytes;
 
 use super::error::{Error, Result};
 use super::limits::Limits;
+use super::topic_lengths::TopicLengths;
 
 /// The topics of one subscriber, each with the number of its subscriptions: two subscriptions need
 /// two cancellations.
@@ -15,8 +16,7 @@ use super::limits::Limits;
 #[derive(Debug, Default)]
 pub struct Subscriptions {
     counts: HashMap<Bytes, u64>,
-    /// The number of topics of each length.
-    lengths: BTreeMap<usize, usize>,
+    lengths: TopicLengths,
 }
 
 impl Subscriptions {
@@ -24,7 +24,7 @@ impl Subscriptions {
     /// proportional to the number of different lengths of topics.
     #[must_use]
     pub fn matches(&self, frame: &[u8]) -> bool {
-        self.lengths.range(..=frame.len()).any(|(length, _)| self.counts.contains_key(&frame[..*length]))
+        self.lengths.prefixes(frame).any(|prefix| self.counts.contains_key(prefix))
     }
 
     /// Returns the number of different topics.
@@ -51,7 +51,7 @@ impl Subscriptions {
             return Err(Error::limit("subscriptions", self.counts.len() as u64 + 1, "topics", limits.topics as u64));
         }
         self.counts.insert(topic.clone(), 1);
-        *self.lengths.entry(topic.len()).or_default() += 1;
+        self.lengths.add(topic);
         Ok(())
     }
 
@@ -61,17 +61,8 @@ impl Subscriptions {
         *count -= 1;
         if *count == 0 {
             self.counts.remove(topic);
-            self.forget_length(topic.len());
+            self.lengths.remove(topic);
         }
         true
-    }
-
-    fn forget_length(&mut self, length: usize) {
-        if let Some(topics) = self.lengths.get_mut(&length) {
-            *topics -= 1;
-            if *topics == 0 {
-                self.lengths.remove(&length);
-            }
-        }
     }
 }

@@ -159,7 +159,7 @@ pub(super) fn host_and_port(address: &str) -> Result<(String, u16)> {
     };
     if host.is_empty() || host.contains(['/', '[', ']']) || host.contains(char::is_whitespace) {
         return Err(Error::endpoint(format!(
-            "`tcp://{address}` has no host that can be used; write `tcp://HOST:PORT`"
+            "the host in `tcp://{address}` is empty or has a space, a slash or a bracket; write `tcp://HOST:PORT`"
         )));
     }
     Ok((host.to_owned(), port))
@@ -170,7 +170,9 @@ fn ipv6<'a>(host: &'a str, address: &str) -> Result<&'a str> {
     let number = host.split_once('%').map_or(host, |(number, _)| number);
     match number.parse::<Ipv6Addr>() {
         Ok(_) => Ok(host),
-        Err(_) => Err(Error::endpoint(format!("`[{host}]` in `tcp://{address}` is no IPv6 address"))),
+        Err(_) => Err(Error::endpoint(format!(
+            "`[{host}]` in `tcp://{address}` is no IPv6 address; write one such as `[::1]`"
+        ))),
     }
 }
 
@@ -179,12 +181,12 @@ impl FromStr for Endpoint {
 
     fn from_str(text: &str) -> Result<Self> {
         if text.len() > ENDPOINT_BYTES {
-            return Err(Error::endpoint(format!("an endpoint has at most {ENDPOINT_BYTES} bytes")));
+            return Err(Error::endpoint(format!("an endpoint has at most {ENDPOINT_BYTES} bytes, not {}", text.len())));
         }
         match text.split_once("://") {
             Some(("tcp", address)) => Self::tcp(address),
             Some(("ipc", path)) => Self::ipc(path),
-            Some(("inproc", "")) => Err(Error::endpoint("`inproc://` has no name")),
+            Some(("inproc", "")) => Err(Error::endpoint("`inproc://` has no name; write `inproc://NAME`")),
             Some(("inproc", name)) => Ok(Self::Inproc(name.to_owned())),
             _ => Err(Error::endpoint(format!("`{text}` is no endpoint; write `tcp://…`, `ipc://…` or `inproc://…`"))),
         }

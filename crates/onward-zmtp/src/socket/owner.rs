@@ -20,7 +20,8 @@ use crate::protocol::Identity;
 /// The owner, shared by the halves of a socket. It closes the socket on drop.
 pub(super) struct Owner {
     pub(super) shared: Arc<Shared>,
-    /// The sender for the tasks' signs of life. Each task holds a receiver.
+    /// The sender of a channel that carries nothing. Each task holds a receiver, so the channel
+    /// closes when the last task ends.
     alive: watch::Sender<()>,
     attachments: Mutex<VecDeque<Attachment>>,
 }
@@ -119,14 +120,14 @@ impl Owner {
         bound: Option<Bound>,
     ) -> Result<CancellationToken> {
         if attachments.len() >= ENDPOINTS {
-            return Err(Error::limit(format!("a socket has at most {ENDPOINTS} endpoints")));
+            return Err(Error::limit(format!("a socket has at most {ENDPOINTS} endpoints; unbind or disconnect one")));
         }
         let stop = self.shared.token.child_token();
         attachments.push_back(Attachment { endpoint: endpoint.clone(), bound, stop: stop.clone() });
         Ok(stop)
     }
 
-    /// Ends the binding or the connections of this endpoint. The address of a binding is free when
+    /// Ends the binding of this endpoint, or its connections. The address of a binding is free when
     /// this returns.
     pub(super) fn detach(&self, endpoint: &Endpoint, is_bound: bool) -> Result<()> {
         let mut attachments = self.attachments();

@@ -137,6 +137,7 @@ impl Direction<'_> {
             Poll::Ready(outcome) => {
                 if outcome.is_err() {
                     self.pending = None;
+                    // The message can never be sent: its peer is gone, or it is too large.
                     self.to.owner.shared.drop_outgoing(1);
                 }
                 Ok(true)

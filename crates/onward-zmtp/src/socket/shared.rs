@@ -46,7 +46,8 @@ pub(super) struct Shared {
     quota: Arc<Quota>,
     peer_table: Mutex<PeerTable>,
     pub(super) remote_peers: Arc<RemotePeers>,
-    /// The version of the peer table. It goes up whenever a peer connects or disconnects.
+    /// The version of the peer table. It goes up whenever a peer connects or disconnects. Senders
+    /// compare it without a lock before they use their own lists of peers.
     version: AtomicU64,
     /// True if the backlog may contain messages.
     has_backlog: AtomicBool,
@@ -60,7 +61,8 @@ pub(super) struct Shared {
     pub(super) dropped_incoming: AtomicU64,
 }
 
-/// The context of a socket's task: the shared state, and a sign that the task is alive.
+/// The context of a socket's task: the shared state, and a receiver whose existence shows that the
+/// task runs.
 #[derive(Clone)]
 pub(super) struct TaskContext {
     pub(super) shared: Arc<Shared>,
@@ -190,6 +192,7 @@ impl Shared {
     }
 
     fn admit(&self, peer_table: &PeerTable, pipe: &Pipe) -> Result<()> {
+        // A closed socket accepts a peer only for the messages of its backlog.
         if peer_table.is_closed && !self.has_backlog() {
             return Err(Error::closed());
         }
@@ -267,6 +270,8 @@ impl Shared {
         peer_table.remove(pipe);
         self.divide_high_water_mark(&peer_table);
         self.version.fetch_add(1, Ordering::AcqRel);
+        // The lock of the peer table is held until the items are in the backlog. A sender that
+        // finds the queue closed needs that lock, so its message follows these.
         let queued = pipe.outgoing.close_and_take();
         let lost = if self.may_redistribute() { 0 } else { count_messages(&unsent) + count_messages(&queued) };
         if self.may_redistribute() && !(unsent.is_empty() && queued.is_empty()) {
@@ -513,6 +518,7 @@ impl Shared {
     /// Returns the time until which an ending connection may send queued messages; `None` for no
     /// limit.
     pub(super) fn linger_deadline(&self) -> Option<Instant> {
+        // An endpoint that is disconnected lingers from now on, a closed socket since its close.
         let since = self.closed_at.get().copied().unwrap_or_else(Instant::now);
         since.checked_add(self.options.linger)
     }

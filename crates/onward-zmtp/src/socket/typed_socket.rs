@@ -53,7 +53,8 @@ impl<T: Kind> Socket<T> {
     /// has no use for one of them.
     #[must_use]
     pub fn with_options(options: SocketOptions) -> Self {
-        // The limit also covers inboxes of disconnected peers that have not been read yet.
+        // The sources are the inboxes of connected peers, those of peers that were connected when
+        // the unread backlog became full, and one for each message of that backlog.
         let sources = options.peers.max(1).saturating_mul(2).saturating_add(options.receive_high_water_mark.messages);
         let queue = FairQueue::with_limit(sources);
         let owner = Owner::new(Shared::new(T::TYPE, options, queue.handle()));

@@ -20,7 +20,7 @@ impl Entropy {
     ///
     /// # Errors
     ///
-    /// If the operating system cannot supply them.
+    /// Returns an error if the operating system cannot supply them.
     pub fn from_system() -> Result<Self> {
         let mut octets = Zeroizing::new([0; ENTROPY_BYTES]);
         fill(&mut octets[..])?;
@@ -64,5 +64,5 @@ impl fmt::Debug for Entropy {
 
 pub(super) fn fill(octets: &mut [u8]) -> Result<()> {
     getrandom::fill(octets)
-        .map_err(|error| Error::entropy(format!("the operating system has no random octets to give: {error}")))
+        .map_err(|error| Error::entropy(format!("the operating system supplied no random octets: {error}")))
 }

@@ -21,7 +21,10 @@ pub(crate) enum PlainClient {
 impl PlainClient {
     pub(super) fn start(username: &str, password: &Password, output: &mut Output) -> Result<Self> {
         if username.len() > PLAIN_FIELD_BYTES {
-            return Err(Error::misuse(format!("a user name has at most {PLAIN_FIELD_BYTES} bytes")));
+            return Err(Error::misuse(format!(
+                "a user name of PLAIN has at most {PLAIN_FIELD_BYTES} bytes, not {}; use a shorter one",
+                username.len()
+            )));
         }
         let mut hello = Zeroizing::new(Vec::with_capacity(2 + 2 * PLAIN_FIELD_BYTES));
         push_short(&mut hello, username.as_bytes());

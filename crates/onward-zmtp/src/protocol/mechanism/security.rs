@@ -69,11 +69,13 @@ impl Password {
     ///
     /// # Errors
     ///
-    /// If it is longer: [`Error::is_misuse`].
+    /// [`Error::is_misuse`] if it is longer.
     pub fn new(password: impl Into<Vec<u8>>) -> Result<Self> {
         let password = Zeroizing::new(password.into());
         if password.len() > PLAIN_FIELD_BYTES {
-            return Err(Error::misuse(format!("a password has at most {PLAIN_FIELD_BYTES} bytes")));
+            return Err(Error::misuse(format!(
+                "a password of PLAIN has at most {PLAIN_FIELD_BYTES} bytes; use a shorter one"
+            )));
         }
         Ok(Self(password))
     }

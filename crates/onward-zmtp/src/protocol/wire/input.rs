@@ -76,7 +76,7 @@ pub(crate) struct Input {
     large: Option<LargeFrame>,
     /// The bytes of frames in the buffer, or in the chunk, that were large enough to share.
     shareable: usize,
-    /// Set if that was at least half of the previous buffer.
+    /// Set if those frames made up at least half of the previous buffer.
     may_share: bool,
     /// Set if some of those frames are too small to share a buffer of [`LARGE_READ_BUFFER_BYTES`].
     is_half_enough: bool,

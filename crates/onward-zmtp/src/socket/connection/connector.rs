@@ -30,6 +30,7 @@ pub(in crate::socket) async fn connect(
     let mut backoff = Backoff::new(shared.options.reconnect);
     let mut refusals = Refusals::new(shared.options.on_refusal);
     let (mut refusal, mut greeting) = (None, Greeting::Whole);
+    // A closed socket still connects while messages wait for a peer. Its linger time ends that.
     while !link.stop.is_cancelled() || shared.has_backlog() {
         let end = attempt(&link, greeting).await;
         greeting = Greeting::after(&end);

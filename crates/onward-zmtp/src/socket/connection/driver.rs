@@ -242,6 +242,7 @@ impl Driver {
     /// Writes one batch. Returns the number of bytes taken, which is zero if there is nothing to
     /// write or the stream must wait.
     fn send(&mut self, context: &mut Context<'_>) -> Result<usize> {
+        // The queue was empty when this turn last looked, so there is nothing to encode.
         if !(self.waits.for_messages && self.unsent.items.list.is_empty()) {
             self.encode(context)?;
         }
@@ -434,6 +435,7 @@ impl Driver {
         self.armed = None;
         let now = Instant::now().into_std();
         if self.is_stalled {
+            // This side does not read, so the replies of the peer may be on the way.
             self.connection.excuse_silence(now);
         }
         self.connection.handle_timeout(now)?;

@@ -39,7 +39,9 @@ impl BoundName {
     pub(in crate::socket) fn bind(context: &TaskContext, name: &str) -> Result<Self> {
         let mut bound = bound();
         if bound.contains_key(name) {
-            return Err(Error::endpoint(format!("another socket of this process is bound to `inproc://{name}`")));
+            return Err(Error::endpoint(format!(
+                "another socket of this process is bound to `inproc://{name}`; unbind it, or use another name"
+            )));
         }
         bound.insert(name.to_owned(), context.clone());
         drop(bound);
@@ -50,6 +52,8 @@ impl BoundName {
 
 impl Drop for BoundName {
     fn drop(&mut self) {
+        // The lock is released before the context is dropped: it may be the last reference to the
+        // socket's state, which contains functions of the program.
         let context = bound().remove(&self.0);
         drop(context);
     }

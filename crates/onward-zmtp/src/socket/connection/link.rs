@@ -70,7 +70,7 @@ pub(super) enum Greeting {
 }
 
 impl Greeting {
-    /// Returns the way for the attempt that follows one which ended so.
+    /// Returns the way to greet in the attempt after one with this end.
     pub(super) fn after(end: &ConnectionEnd) -> Self {
         let is_closed = |error: &Error| error.protocol().is_some_and(protocol::Error::is_disconnected);
         match end {
@@ -116,6 +116,7 @@ impl Link {
         let driver = Arc::new(SharedDriver::new(driver));
         pipe.allow_direct_writes(driver.direct_writer());
         let mut guard = DetachGuard { link: self, driver: Some(driver), pipe: &pipe, peer, reason: None };
+        // Only the drop of the guard takes the driver, so it is here.
         let Some(driver) = &guard.driver else { return ConnectionEnd::Stopped };
         guard.reason = driver.run(&self.stop).await;
         match &guard.reason {

@@ -69,7 +69,7 @@ fn serve(
         let link = Link { context, endpoint, address, connector: None, assigned_identity: None, stop };
         let established = tokio::select! {
             biased;
-            () = link.stop.cancelled() => Err(Error::limit("the handshake gave way to others, which were too many")),
+            () = link.stop.cancelled() => Err(Error::limit("the handshake was ended for a newer one; raise `SocketOptions::pending_handshakes` if peers need more time")),
             established = link.establish(stream, Greeting::Whole) => established,
         };
         drop(slot);

@@ -1,4 +1,21 @@
 //! The pipe between a socket and one peer: one queue in each direction.
+//!
+//! A message takes this way from `send` to the peer's `recv`:
+//!
+//! 1. `SendCore` checks its size, and a pattern (`patterns/`) chooses the pipes. Without a peer, a
+//!    message that any peer may get goes to the backlog of the peer table.
+//! 2. [`Pipe::send`] queues it in `outgoing`. A short message is encoded here, behind others, into
+//!    a [`MessageRun`](crate::protocol::MessageRun). The reply to a message that came alone skips
+//!    the queue: [`DirectWriter`] writes it from the task of the program.
+//! 3. The `Driver` of the connection takes the whole queue with one lock, backlog first. It encodes
+//!    a batch into the `Output` of the protocol and writes the batch to the stream.
+//! 4. The peer's `Driver` reads into the `Input` of the protocol, decodes, and collects an
+//!    `IncomingBatch`. It queues the batch in `incoming` once for each turn.
+//! 5. The [`Inbox`](super::inbox::Inbox) of the peer is a source of the socket's fair queue, from
+//!    which `recv` takes the message.
+//!
+//! Each queue has a high-water mark. A full `outgoing` makes `send` wait. A full `incoming` stops
+//! the reads from the stream, which in the end fills the `outgoing` of the peer.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -86,6 +103,8 @@ impl Pipe {
     #[inline]
     pub(in crate::socket) fn send(&self, slot: &mut Option<Message>) -> Result<(), Refused> {
         let Some(message) = slot else { return Ok(()) };
+        // `expects_reply` is a hint, so no ordering is needed: a wrong value costs one switch of
+        // tasks.
         if self.expects_reply.load(Ordering::Relaxed) && self.write_directly(message) {
             *slot = None;
             return Ok(());

@@ -67,7 +67,7 @@ fn reject_self_connection(stream: TcpStream) -> io::Result<TcpStream> {
     let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
     Err(io::Error::new(
         io::ErrorKind::AddrNotAvailable,
-        "the operating system connected the socket to itself: nobody listens there",
+        "the operating system connected the socket to itself: no listener has the port",
     ))
 }
 

@@ -43,6 +43,7 @@ impl WriteCosts {
     pub(super) fn next_method(&mut self) -> WriteMethod {
         let is_trial = self.writes < TRIALS;
         self.writes = (self.writes + 1) % ROUND;
+        // A trial takes the method that seems to cost more, any other write the cheaper one.
         if is_trial == self.is_joining_cheaper() { WriteMethod::Gathered } else { WriteMethod::Joined }
     }
 

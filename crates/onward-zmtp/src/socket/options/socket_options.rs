@@ -421,7 +421,7 @@ impl SocketOptions {
         self
     }
 
-    /// Makes sending wait until a peer is connected. For PUSH, DEALER and PAIR. Default: no;
+    /// Makes `send` wait until a peer is connected. For PUSH, DEALER and PAIR. Default: no;
     /// messages up to the high-water mark for sending are queued for the first peer to connect.
     #[must_use]
     pub fn wait_for_peer(mut self) -> Self {

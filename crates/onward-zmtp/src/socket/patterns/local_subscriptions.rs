@@ -1,11 +1,12 @@
 //! The subscriptions of a socket, on the subscriber's side.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use bytes::Bytes;
 use foldhash::fast::RandomState;
 
 use crate::protocol::bounds::TOPIC_BYTES;
+use crate::protocol::topic_lengths::TopicLengths;
 use crate::socket::bounds::SUBSCRIPTIONS;
 use crate::socket::error::{Error, Result};
 
@@ -14,8 +15,7 @@ use crate::socket::error::{Error, Result};
 #[derive(Default)]
 pub(in crate::socket) struct LocalSubscriptions {
     counts: HashMap<Bytes, u64, RandomState>,
-    /// The number of topics of each length.
-    lengths: BTreeMap<usize, usize>,
+    lengths: TopicLengths,
 }
 
 impl LocalSubscriptions {
@@ -32,7 +32,7 @@ impl LocalSubscriptions {
             return Err(Error::limit(format!("a socket is subscribed to at most {SUBSCRIPTIONS} topics; cancel some")));
         }
         self.counts.insert(topic.clone(), 1);
-        *self.lengths.entry(topic.len()).or_default() += 1;
+        self.lengths.add(topic);
         Ok(true)
     }
 
@@ -44,18 +44,13 @@ impl LocalSubscriptions {
             return false;
         }
         self.counts.remove(topic);
-        if let Some(topics) = self.lengths.get_mut(&topic.len()) {
-            *topics -= 1;
-            if *topics == 0 {
-                self.lengths.remove(&topic.len());
-            }
-        }
+        self.lengths.remove(topic);
         true
     }
 
     /// Returns true if a subscription matches a message that begins with this frame.
     pub(in crate::socket) fn matches(&self, frame: &[u8]) -> bool {
-        self.lengths.range(..=frame.len()).any(|(length, _)| self.counts.contains_key(&frame[..*length]))
+        self.lengths.prefixes(frame).any(|prefix| self.counts.contains_key(prefix))
     }
 
     /// Returns all topics.

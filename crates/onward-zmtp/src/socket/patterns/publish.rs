@@ -91,6 +91,7 @@ struct Gate<'a, 'b> {
 
 impl Gate<'_, '_> {
     fn pass(&mut self, pipe: &Pipe) {
+        // Every pipe is polled, also after a full one: each full queue must register the task.
         self.is_open &= pipe.poll_room(self.context.as_deref_mut()).is_ready();
     }
 }

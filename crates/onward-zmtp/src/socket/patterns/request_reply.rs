@@ -45,7 +45,9 @@ impl Socket<Req> {
     pub async fn send(&mut self, message: impl Into<Message>) -> Result<()> {
         let options = &self.sender.core.owner.shared.options;
         if matches!(self.request_state, RequestState::AwaitsReply { .. }) && !options.correlates {
-            return Err(Error::state("the reply to the last request has not been received"));
+            return Err(Error::state(
+                "the reply to the last request has not been received; receive it first, or set `SocketOptions::correlate`",
+            ));
         }
         let number = options.correlates.then(|| Bytes::copy_from_slice(&fastrand::u32(..).to_be_bytes()));
         let mut message = message.into();
@@ -82,7 +84,7 @@ impl Socket<Req> {
 
     fn poll_reply(&mut self, context: &mut Context<'_>) -> Poll<Result<Message>> {
         let RequestState::AwaitsReply { pipe, number } = &self.request_state else {
-            return Poll::Ready(Err(Error::state("no request was sent, so no reply can come")));
+            return Poll::Ready(Err(Error::state("no request was sent, so no reply can come; send one first")));
         };
         while let Poll::Ready(received) = self.receiver.core.poll_recv_from(context) {
             let (peer, message) = received?;
@@ -126,7 +128,7 @@ impl Socket<Rep> {
 
     fn poll_request(&mut self, context: &mut Context<'_>) -> Poll<Result<Message>> {
         if !matches!(self.request_state, RequestState::Idle) {
-            return Poll::Ready(Err(Error::state("the last request has no reply yet")));
+            return Poll::Ready(Err(Error::state("the last request has no reply yet; send it first")));
         }
         loop {
             let (peer, message) = ready!(self.receiver.core.poll_recv_from(context))?;
@@ -152,12 +154,13 @@ impl Socket<Rep> {
     pub async fn send(&mut self, message: impl Into<Message>) -> Result<()> {
         let message = message.into();
         let RequestState::OwesReply { peer, envelope } = &self.request_state else {
-            return Err(Error::state("there is no request to reply to"));
+            return Err(Error::state("there is no request to reply to; receive one first"));
         };
         if message.is_empty() {
             return Err(Error::state("a message needs a frame, even if it is an empty one"));
         }
         let shared = self.sender.core.owner.shared.clone();
+        // A peer that has reconnected has another number: the reply belongs to the old connection.
         let pipe = shared.peer_table().by_id(*peer).cloned();
         let reply: Message = envelope.frames().iter().cloned().chain(message).collect();
         shared.send_limits.check(reply.frames())?;

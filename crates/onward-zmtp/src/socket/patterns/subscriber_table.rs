@@ -1,11 +1,12 @@
 //! The subscriptions of the peers, on the publisher's side.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use foldhash::fast::RandomState;
 
+use crate::protocol::topic_lengths::TopicLengths;
 use crate::socket::connection::pipe::Pipe;
 
 type Map<K, V> = HashMap<K, V, RandomState>;
@@ -16,8 +17,7 @@ type Map<K, V> = HashMap<K, V, RandomState>;
 #[derive(Default)]
 pub(in crate::socket) struct SubscriberTable {
     subscribers: Map<Bytes, Map<u64, Subscriber>>,
-    /// The number of topics of each length.
-    lengths: BTreeMap<usize, usize>,
+    lengths: TopicLengths,
     /// The topics of each peer.
     topics_by_peer: Map<u64, HashSet<Bytes, RandomState>>,
     publications: u64,
@@ -37,7 +37,7 @@ impl SubscriberTable {
         subscribers.entry(pipe.id).or_insert_with(|| Subscriber { pipe: pipe.clone(), count: 0 }).count += 1;
         self.topics_by_peer.entry(pipe.id).or_default().insert(topic.clone());
         if is_new {
-            *self.lengths.entry(topic.len()).or_default() += 1;
+            self.lengths.add(topic);
         }
         is_new
     }
@@ -70,12 +70,7 @@ impl SubscriberTable {
             return false;
         }
         self.subscribers.remove(topic);
-        if let Some(topics) = self.lengths.get_mut(&topic.len()) {
-            *topics -= 1;
-            if *topics == 0 {
-                self.lengths.remove(&topic.len());
-            }
-        }
+        self.lengths.remove(topic);
         true
     }
 
@@ -83,8 +78,8 @@ impl SubscriberTable {
     /// linear in the number of different topic lengths and in the number of peers found.
     pub(super) fn each_match(&mut self, frame: &[u8], mut found: impl FnMut(&Arc<Pipe>)) {
         self.publications += 1;
-        for length in self.lengths.range(..=frame.len()).map(|(length, _)| *length) {
-            let Some(subscribers) = self.subscribers.get(&frame[..length]) else { continue };
+        for prefix in self.lengths.prefixes(frame) {
+            let Some(subscribers) = self.subscribers.get(prefix) else { continue };
             for subscriber in subscribers.values().filter(|subscriber| subscriber.pipe.is_first(self.publications)) {
                 found(&subscriber.pipe);
             }

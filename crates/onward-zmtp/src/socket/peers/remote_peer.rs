@@ -93,6 +93,7 @@ impl RemotePeers {
     }
 
     pub(in crate::socket) fn remove(&self, connection: u64) {
+        // The peer is dropped after the lock is released.
         let removed = self.remote_peers().remove(&connection);
         drop(removed);
     }

@@ -15,19 +15,25 @@ pub(super) const VERSION: [u8; 2] = [1, 0];
 pub(super) const HELLO_PADDING: usize = 72;
 /// The plaintext in the box of `HELLO`.
 pub(super) const HELLO_PLAIN: [u8; 64] = [0; 64];
-/// The length of `HELLO` without its name.
+/// The length of `HELLO` without its name: version (2), zeros (72), the client's transient public
+/// key (32), number (8), and a box of 64 zeros (80).
 pub(super) const HELLO_BYTES: usize = 194;
-/// The length of `WELCOME` without its name.
+/// The length of `WELCOME` without its name: nonce (16), and a box (144) with the server's
+/// transient public key (32) and the cookie (96).
 pub(super) const WELCOME_BYTES: usize = 160;
-/// The length of `INITIATE` without its name and without metadata.
+/// The length of `INITIATE` without its name and without metadata: cookie (96), number (8), and a
+/// box (144) with the client's long-term public key (32), a nonce (16) and the vouch (80). The
+/// metadata follows in the same box.
 pub(super) const INITIATE_BYTES: usize = 248;
-/// The length of a cookie: a nonce, and a box with the client's transient public key and the
-/// server's transient secret key.
+/// The length of a cookie: a nonce (16), and a box (80) with the client's transient public key (32)
+/// and the server's transient secret key (32).
 pub(super) const COOKIE_BYTES: usize = 96;
 /// The length of the tag that authenticates a box.
 pub(crate) const TAG_BYTES: usize = 16;
 
-/// A nonce: its purpose, then a number or random octets.
+/// A nonce: its purpose, then a number or random octets. Two boxes of the same keys never have the
+/// same nonce, because the purposes differ, the numbers grow, and the random octets are drawn for
+/// one connection.
 pub(super) type Nonce = [u8; 24];
 
 /// Returns a nonce with a counter.
@@ -50,7 +56,9 @@ pub(super) fn long_nonce(purpose: &[u8; 8], random: &[u8; 16]) -> Nonce {
 /// Returns the box between two keys. Rejects a weak public key.
 pub(super) fn shared(public: PublicKey, secret: &SecretKey) -> Result<SalsaBox> {
     if public.is_weak() {
-        return Err(Error::cryptographic("a public key is of those with which nothing is secret"));
+        return Err(Error::cryptographic(
+            "a public key is weak: a box with it would be the same for every secret key; use a generated key",
+        ));
     }
     #[cfg(all(test, not(miri)))]
     super::multiplications::multiply();

@@ -89,6 +89,8 @@ impl CurveClient {
         }
         let nonce = long_nonce(b"WELCOME-", &array(data, 0));
         let plain = open(to_server, &nonce, &data[16..], "WELCOME")?;
+        // Only the owner of the server's long-term key can make a box that opens here, so the
+        // server is authentic from here on.
         let server_transient = PublicKey::from_bytes(array(&plain, 0));
         let cookie: [u8; COOKIE_BYTES] = array(&plain, 32);
         self.initiate(server_transient, &cookie, local, output)?;
@@ -102,6 +104,8 @@ impl CurveClient {
         local: &LocalSide<'_>,
         output: &mut Output,
     ) -> Result<()> {
+        // From here on only transient keys encrypt. A long-term key that is stolen later does not
+        // decrypt this connection.
         let between = shared(server_transient, self.transient.secret())?;
         let number = cipher::next(&mut self.sent)?;
         let mut plain = self.keys.public().as_bytes().to_vec();

@@ -24,7 +24,7 @@ impl PublicKey {
     ///
     /// # Errors
     ///
-    /// If it is not Z85 of 32 octets: [`Error::is_misuse`].
+    /// [`Error::is_misuse`] if it is not Z85 of 32 octets.
     pub fn from_z85(text: &str) -> Result<Self> {
         decode(text).map(|key| Self(*key))
     }
@@ -101,7 +101,7 @@ impl SecretKey {
     ///
     /// # Errors
     ///
-    /// If it is not Z85 of 32 octets: [`Error::is_misuse`].
+    /// [`Error::is_misuse`] if it is not Z85 of 32 octets.
     pub fn from_z85(text: &str) -> Result<Self> {
         decode(text).map(|key| Self(crypto_box::SecretKey::from_bytes(*key)))
     }
@@ -110,7 +110,7 @@ impl SecretKey {
     ///
     /// # Errors
     ///
-    /// If the operating system cannot supply them.
+    /// Returns an error if the operating system cannot supply them.
     pub fn generate() -> Result<Self> {
         let mut octets = Zeroizing::new([0; 32]);
         entropy::fill(&mut octets[..])?;
@@ -161,7 +161,7 @@ impl KeyPair {
     ///
     /// # Errors
     ///
-    /// If the operating system cannot supply them.
+    /// Returns an error if the operating system cannot supply them.
     pub fn generate() -> Result<Self> {
         SecretKey::generate().map(Self::from)
     }

@@ -72,6 +72,7 @@ impl CurveServer {
         local: &LocalSide<'_>,
         output: &mut Output,
     ) -> Result<Step> {
+        // Only these options create a `CurveServer`, so the error is never returned.
         let Security::CurveServer { keys } = &local.options.security else { return Err(nothing_to_decide()) };
         // The state stays `Done` unless a handler sets the next one, so a failed handshake cannot
         // go further.
@@ -84,6 +85,7 @@ impl CurveServer {
     }
 
     fn hello(&mut self, seeds: &Seeds, keys: &KeyPair, data: &[u8], output: &mut Output) -> Result<Step> {
+        // The checks go from cheap to expensive, because anyone can send a HELLO.
         check_hello(data)?;
         let client_transient = PublicKey::from_bytes(array(data, 2 + HELLO_PADDING));
         let number = u64::from_be_bytes(array(data, 34 + HELLO_PADDING));
@@ -122,6 +124,7 @@ impl CurveServer {
         cipher::advance_to(&mut self.received, number)?;
         let nonce = short_nonce(b"CurveZMQINITIATE", number);
         let plain = open(&between, &nonce, &data[COOKIE_BYTES + 8..], "INITIATE")?;
+        // The box holds the client's key (32), a nonce (16), the vouch (80), and the metadata.
         let key = PublicKey::from_bytes(array(&plain, 0));
         check_vouch(&plain, key, client_transient, keys.public(), &transient)?;
         let metadata = local.read(&plain[128..])?;
@@ -168,8 +171,8 @@ fn check_hello(data: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the vouch in an `INITIATE` says that the owner of `key` made `client_transient` for
-/// this server.
+/// Checks that the vouch in an `INITIATE` states that the owner of `key` made `client_transient`
+/// for this server.
 fn check_vouch(
     plain: &[u8],
     key: PublicKey,
@@ -178,6 +181,8 @@ fn check_vouch(
     transient: &SecretKey,
 ) -> Result<()> {
     let nonce = long_nonce(b"VOUCH---", &array(plain, 32));
+    // The vouch names the server, so another server that the client has contacted cannot pass it
+    // on.
     let vouch = open(&shared(key, transient)?, &nonce, &plain[48..128], "vouch")?;
     let expected = [*client_transient.as_bytes(), *ours.as_bytes()].concat();
     if bool::from(vouch.ct_eq(&expected)) { Ok(()) } else { Err(cannot_open("vouch")) }
