@@ -11,15 +11,16 @@ pub const UNKNOWN_KIND_PAUSE: Duration = Duration::from_secs(10);
 /// The longest turn of an orchestration in a worker. Its code may only decide and await.
 pub const TURN_LIMIT: Duration = Duration::from_secs(60);
 
-/// The pause before a turn is tried again that a worker did not end.
+/// The pause before the next attempt at a turn that a worker did not end.
 pub const TURN_PAUSE: Duration = Duration::from_secs(1);
 
-/// The number of orchestrations of one worker of which the gateway knows that the worker has kept
-/// their code, so that it gets only new events.
+/// The number of orchestrations of one worker that the gateway remembers as kept: the worker has
+/// their code in memory and gets only new events.
 pub const KEPT_TURNS: usize = 4096;
 
-/// The longest history of an orchestration whose code is in a worker, as the store has it. Another
-/// worker can take it over: as JSON with base64 it fits into one message.
+/// The longest history of an orchestration whose code is in a worker, in bytes, as the store has
+/// it. At this length its form in JSON with base64 still fits into one message, so another worker
+/// can take it over.
 pub const HISTORY_BYTES: u64 = 8 << 20;
 
 /// The number of events of such a history.

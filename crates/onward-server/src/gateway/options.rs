@@ -15,8 +15,8 @@ pub struct GatewayOptions {
     pub name: String,
     /// The queues from which tasks are taken; empty for all.
     pub queues: Vec<String>,
-    /// The time without a message after which a worker has lost its tasks. Its heartbeats come
-    /// three times as often. Default: 15 s.
+    /// The time without a message after which a worker loses its tasks. A worker sends a heartbeat
+    /// at least three times in a lease. Default: 15 s.
     pub lease: Duration,
     /// The time that a worker has to stop an attempt. Default: 10 s.
     pub grace: Duration,

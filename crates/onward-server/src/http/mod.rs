@@ -6,10 +6,8 @@
 //!
 //! In reading order: the table of `routes/`, the path of a request in `pipeline`, `access/` (keys,
 //! accounts and roles), `change/` (records in the commit of a change), `problem/` (errors), `live/`
-//! (event streams), `page/` (the web page).
-//!
-//! `circuit/` is in front of a store that fails. `webhooks/` sends events, and `hooks/` takes
-//! deliveries of other programs.
+//! (event streams), `page/` (the web page). `circuit/` protects a store that fails, `webhooks/`
+//! sends events, and `hooks/` takes deliveries of other programs.
 
 mod access;
 pub mod bounds;

@@ -175,9 +175,9 @@ async fn handle(server: &Arc<Server>, route: &Arc<Route>, request: Request<Body>
     run(route, call, Arc::new(ChangeScope::new(audit, idempotency))).await
 }
 
-/// Checks that a request may be made, and reads its body. A request without a valid credential
-/// learns nothing else, and its body is not read; that of a sign-in, which has the credential, is
-/// small.
+/// Checks that a request may be made, and reads its body. A request without a valid credential gets
+/// no other information, and its body is not read. The body of a sign-in has the credential, so it
+/// is read first, with a lower bound.
 async fn admit(
     server: &Server,
     access: Access,
@@ -248,7 +248,8 @@ fn record(actor: &Actor, id: &str, route: &Route, call: &Call) -> AuditRecord {
     AuditRecord::new(actor, address, id, action, call.uri.path())
 }
 
-/// Returns the address of the client: that of the connection, or what a trusted proxy says.
+/// Returns the address of the client: that of the connection, or the one that a trusted proxy
+/// names.
 fn address(server: &Server, extensions: &Extensions, headers: &HeaderMap) -> Option<IpAddr> {
     let ConnectInfo(peer) = extensions.get::<ConnectInfo<SocketAddr>>()?;
     Some(client_address(&server.options.proxies, peer.ip(), headers))
@@ -296,7 +297,7 @@ fn refuse_when_stopping(server: &Server) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Refuses a request that would need a store which fails, without a call to the store.
+/// Refuses a request at once while the store fails, without a call to the store.
 fn refuse_when_broken(wait: Option<Duration>) -> Result<(), Problem> {
     let Some(wait) = wait else { return Ok(()) };
     let detail = "the store failed several times in a row, so it is not called for a while";
@@ -326,6 +327,7 @@ fn too_slow() -> Problem {
 
 #[cold]
 fn store_too_slow() -> Problem {
-    let detail = "the store did not answer in time, and the change may have been made";
-    Problem::new(Code::StoreUnavailable, detail, "look, or repeat the request with an Idempotency-Key").retry_after(1)
+    let detail = "the store did not reply in time, and the change may have been made";
+    Problem::new(Code::StoreUnavailable, detail, "read the state, or repeat the request with an Idempotency-Key")
+        .retry_after(1)
 }

@@ -95,8 +95,8 @@ impl Server {
     /// running server has written it.
     ///
     /// # Errors
-    /// The store's error if it cannot be used; an error if the key file cannot be written, or if
-    /// the base path is no path.
+    /// Returns the store's error if it cannot be used; an error if the key file cannot be written,
+    /// or if the base path is no path.
     pub async fn open(store: Arc<dyn Store>, options: ServerOptions) -> Result<Arc<Self>, onward::Error> {
         options.check()?;
         let breaking = BreakingStore::new(store);
@@ -148,7 +148,7 @@ impl Server {
     /// [`bounds::LINK_TIME`](super::bounds::LINK_TIME) and one use.
     ///
     /// # Errors
-    /// The store's error if it could not be read.
+    /// Returns the store's error if it could not be read.
     pub async fn first_admin_token(&self) -> Result<Option<String>, Error> {
         if has_holder(&self.keys, &self.accounts, Role::Admin).await? {
             return Ok(None);
@@ -171,7 +171,7 @@ impl Server {
     /// changes of the store and at most every ten seconds.
     ///
     /// # Errors
-    /// The store's error if it failed permanently.
+    /// Returns the store's error if it failed permanently.
     pub async fn send_webhooks(self: &Arc<Self>, stop: CancellationToken) -> Result<(), onward::Error> {
         serve_webhooks(self, stop).await
     }
@@ -187,7 +187,7 @@ impl Server {
     /// request.
     ///
     /// # Errors
-    /// The store's error if the key could not be revoked.
+    /// Returns the store's error if the key could not be revoked.
     pub async fn close(&self) -> Result<(), Error> {
         self.work.finish().await;
         match self.key_file.lock().await.take() {

@@ -49,7 +49,7 @@ impl Gateway {
     /// `tcp://127.0.0.1:7071`. Call [`Listener::serve`] to serve the workers that connect.
     ///
     /// # Errors
-    /// An address of another form, or beyond loopback, or one that is not available.
+    /// Returns an address of another form, or beyond loopback, or one that is not available.
     pub async fn listen<A: AsRef<str>>(&self, addresses: &[A]) -> Result<Listener, ListenError> {
         let largest = self.store.info().payload_limit.max(protocol_bounds::HEADER_BYTES);
         // Twice the bounds of the protocol, so that a message above them gets an error and does not

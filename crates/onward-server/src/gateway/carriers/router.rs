@@ -1,4 +1,4 @@
-//! The messages of many workers on one socket, and their ways to sessions.
+//! The messages of many workers on one socket, and their delivery to sessions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(super) struct Router {
     tasks: JoinSet<String>,
 }
 
-/// The way to a session.
+/// The sending end of the queue to a session.
 struct Handle {
     inbound: mpsc::Sender<Inbound>,
     /// Notified when a message was dropped because the session does not read.

@@ -20,7 +20,7 @@ use crate::gateway::worker::{Driver, Event};
 /// The pause before a message is offered again to a worker that does not read.
 const RETRY: Duration = Duration::from_millis(5);
 
-/// A thing that the socket has for a session.
+/// A delivery of the socket to a session.
 pub(super) enum Inbound {
     /// A message.
     Message(Vec<Bytes>),
@@ -136,7 +136,7 @@ impl RouterSession {
                 self.driver.input(Input::Reattached(hello)).await;
             }
             Some(Inbound::Replaced) => {
-                self.driver.input(Input::Gone("the worker connected again anew".to_owned())).await
+                self.driver.input(Input::Gone("another worker has connected with the same identity".to_owned())).await
             }
             None => self.driver.input(Input::Gone("the gateway has closed its socket".to_owned())).await,
         }
@@ -174,13 +174,13 @@ impl RouterSession {
         }
     }
 
-    /// Ends a connection of which messages were dropped. A ROUTER socket cannot close it, so the
-    /// worker gets an error, and connects again with the ends that it keeps.
+    /// Ends a connection that has lost messages. A ROUTER socket cannot close one connection, so
+    /// the worker gets an error, and connects again with the ends that it keeps.
     async fn overrun(&mut self) {
         let why = format!("the worker sent more than {SESSION_QUEUE} messages ahead of a busy gateway");
         let error = GatewayMessage::Error(ErrorMessage::from(&Error::new(Code::Busy, why.clone())));
         if let Ok(frames) = write_message(&error, Vec::new()) {
-            // A worker that does not read learns it when its lease has passed.
+            // A worker that does not read notices the loss when its own lease has passed.
             drop(self.outbox.send(&self.identity, frames));
         }
         self.lost(&why).await;

@@ -49,7 +49,7 @@ impl Session {
     }
 
     /// Handles the end of an attempt that this session does not hold. Only a worker that continues
-    /// the session of another gateway may have such a one.
+    /// the session of another gateway may have such an attempt.
     fn end_elsewhere(&mut self, end: End, payloads: &Arc<[Bytes]>, output: &mut Vec<Output>) {
         let attempt = end.attempt;
         self.resumed.remove(&attempt.task);
@@ -69,8 +69,8 @@ impl Session {
         }
     }
 
-    /// Handles the result of writing an end. Attempts that this session does not hold were never
-    /// sent, or are lost already.
+    /// Handles the result of writing an end. An attempt that this session does not hold was never
+    /// sent, or is lost already.
     pub(super) fn ended(&mut self, attempt: TaskFence, fate: Fate, output: &mut Vec<Output>) {
         let Some(held) = self.held.remove(attempt) else { return };
         if self.terms.slots.is_some() {
@@ -110,6 +110,7 @@ impl Session {
             Fate::Refused(why) => (AckResult::Refused, Some(why)),
         };
         let ack = AckEnd { attempt, result, why };
+        // A refused end leaves the attempt with the worker, whose next end must not get this reply.
         if result != AckResult::Refused {
             self.acks.add(ack.clone());
         }

@@ -32,11 +32,13 @@ pub(in crate::gateway) enum Fate {
     Stale,
     /// The store refused it, for this reason.
     Refused(String),
-    /// Nothing is known: the store does not reply. The worker keeps the end.
+    /// Nothing is known, because the store does not reply. The worker keeps the end and sends it
+    /// again.
     Unknown,
 }
 
-/// A thing that happens to a session.
+/// An event for a session: a message of the worker, a report of the engine, a change of the
+/// connection, or the passing of time.
 #[derive(Debug)]
 pub(in crate::gateway) enum Input {
     /// A message of the worker.
@@ -99,7 +101,7 @@ pub(in crate::gateway) enum EngineEnd {
     Released,
 }
 
-/// An effect that a session requests.
+/// A command of a session for its driver.
 #[derive(Debug)]
 pub(in crate::gateway) enum Output {
     /// Send a message.

@@ -1,10 +1,10 @@
-//! Kinds of which the worker gets no task for now.
+//! Kinds that are skipped for now: the worker gets no task of them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The kinds of which the worker gets no task: those that it released as unknown, and those of
-/// which it holds as many as it may.
+/// The kinds to skip: those that the worker released as unknown, and those with as many tasks at
+/// the worker as it allows.
 #[derive(Debug, Default)]
 pub(super) struct SkippedKinds {
     unknown: BTreeMap<String, Duration>,
@@ -22,8 +22,8 @@ impl SkippedKinds {
         self.unknown.values().min().copied()
     }
 
-    /// Returns the kinds to skip at a time, if they differ from those of the last call. `full` are
-    /// the kinds of which the worker holds as many as it may.
+    /// Returns the kinds to skip at a time, if they differ from those of the last call. `full` has
+    /// the kinds with as many tasks at the worker as it allows.
     pub(super) fn changed(&mut self, now: Duration, full: impl Iterator<Item = String>) -> Option<Vec<String>> {
         self.unknown.retain(|_, until| *until > now);
         let mut skipped: Vec<String> = self.unknown.keys().cloned().chain(full).collect();

@@ -43,7 +43,7 @@ pub(super) enum Phase {
     Opening,
     /// Tasks run.
     Serving,
-    /// The worker has said `bye`, and its last ends are on the way.
+    /// The worker has sent `bye`, and its last ends are on the way.
     Leaving,
     /// It is over.
     Closed,
@@ -59,10 +59,12 @@ pub(in crate::gateway) struct Session {
     pub(super) is_draining: bool,
     /// The time at which a stopping gateway closes the session.
     pub(super) drain_until: Option<Duration>,
-    /// The credit of this connection, and the tasks sent on it.
+    /// The credit of this connection: the number of tasks that may be sent on it in all.
     pub(super) credit: u64,
+    /// The number of tasks sent on this connection.
     pub(super) sent: u64,
-    /// The attempts that the engine has passed to this session.
+    /// The number of attempts that the engine has passed to this session, with those that were
+    /// given back.
     pub(super) offers: usize,
     pub(super) received_at: Duration,
     pub(super) kinds: HashMap<String, KindOptions>,
@@ -206,7 +208,9 @@ impl Session {
         }
     }
 
-    /// Sets the credit of the engine to the remaining credit of the worker.
+    /// Sets the budget of the engine: the offers so far, and the tasks that may be sent now. A
+    /// total has no second effect when it is set again, and offers that are on their way count in
+    /// it.
     pub(super) fn update_credit(&self, output: &mut Vec<Output>) {
         output.push(Output::Credit(self.offers.saturating_add(self.room())));
     }
@@ -227,6 +231,8 @@ impl Session {
         let Some(held) = self.held.get_mut(attempt).filter(|held| held.stage != Stage::Ending) else { return };
         held.stage = Stage::Stopping(until);
         self.send_stop(attempt, why, output);
+        // The store has given the task to another session, so no end can be written. The handler of
+        // the engine must return anyway.
         if why == StopReason::Lost {
             self.held.remove(attempt);
             output.push(Output::End(attempt, EngineEnd::Released));
@@ -282,7 +288,7 @@ impl Session {
 
     fn leave_if_done(&mut self, output: &mut Vec<Output>) {
         if self.phase == Phase::Leaving && self.held.is_empty() && self.elsewhere == 0 {
-            self.close("the worker said bye", false, output);
+            self.close("the worker sent bye", false, output);
         }
     }
 }

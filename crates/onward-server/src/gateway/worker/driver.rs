@@ -134,7 +134,8 @@ impl Driver {
         }
     }
 
-    /// Begins the end of the session: no new tasks, and this long for those that run.
+    /// Begins the end of the session: it gets no new tasks, and those that run have the time
+    /// `within`.
     pub(in crate::gateway) async fn drain(&mut self, within: Duration) {
         self.input(Input::Drain { why: "the gateway stops", within }).await;
     }

@@ -24,8 +24,9 @@ pub(super) fn suffix(session: &str) -> String {
     format!(" #{digits}")
 }
 
-/// Ends such an attempt. Only a result can be kept without the lease; every other end is stale, and
-/// the task runs again when its lease has passed on. An end that was committed before is durable.
+/// Ends an attempt of another gateway. Only a result can be kept without the lease. Every other end
+/// is stale, and the task runs again when its lease has passed. An end that was committed before is
+/// durable.
 pub(super) async fn end(engine: &Engine, session: &str, end: &End, payloads: &[Bytes]) -> Fate {
     match try_end(engine, session, end, payloads).await {
         Ok(fate) => fate,

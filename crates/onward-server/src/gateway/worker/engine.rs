@@ -36,6 +36,8 @@ pub(super) async fn start(
     let mut builder = Engine::builder()
         .store(gateway.store.clone())
         .on_credit()
+        // The credit bounds the tasks of the worker, so the bound of the engine is the highest
+        // possible.
         .concurrency(onward::bounds::CONCURRENCY)
         .lease(options.lease)
         .grace(options.grace)

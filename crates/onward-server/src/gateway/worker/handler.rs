@@ -11,6 +11,8 @@ use crate::gateway::session::Input;
 /// Runs one attempt in the worker.
 pub(super) async fn run(context: Context, events: Events) -> AttemptResult {
     let attempt = attempt_of(&context);
+    // The report is requested before the attempt is passed on, because the worker may end it at
+    // once.
     let reports = events.clone();
     context.on_end(move |report| {
         // A session that has ended acknowledges nothing.

@@ -10,7 +10,7 @@ use super::turn_events;
 /// `payload` in base64, `generation` and `events`.
 ///
 /// # Errors
-/// The first event that a worker cannot replay, because code in Rust made it.
+/// Returns the first event that a worker cannot replay, because code in Rust made it.
 pub fn history_json(history: &RecordedHistory) -> Result<Value, String> {
     let events = turn_events::events(history.events.iter(), 0, history.generation);
     let events = events.collect::<Result<Vec<Event>, String>>()?;

@@ -10,8 +10,8 @@ use onward_protocol::{self as protocol, worker};
 /// Returns a task as the store takes it.
 ///
 /// # Errors
-/// The store's error for an invalid name, and for a reserved kind: its tasks run scripts, or are
-/// signed with the secrets of webhooks.
+/// Returns the store's error for an invalid name, and for a reserved kind: its tasks run scripts,
+/// or are signed with the secrets of webhooks.
 pub(super) fn new_task(new: &worker::NewTask, payloads: &[Bytes]) -> Result<NewTask, Error> {
     let name = |name: &Option<String>| name.as_deref().map(Name::new).transpose();
     let mut task = NewTask::new(&new.kind)?;

@@ -17,7 +17,7 @@ const UNCOUNTED_DELAY: Duration = Duration::from_secs(1);
 /// Returns the result of an attempt, after its last progress and its children are noted.
 ///
 /// # Errors
-/// A refusal of a value that the store would reject. Nothing has changed then.
+/// Returns a refusal of a value that the store would reject. Nothing has changed then.
 pub(super) fn result(context: &Context, end: EngineEnd, payload_limit: usize) -> Result<AttemptResult, Error> {
     match end {
         EngineEnd::Worker(end, payloads) => of_worker(context, &end, &payloads, payload_limit),
@@ -96,7 +96,7 @@ fn failure(end: &End) -> Failure {
 fn cancelled(context: &Context) -> Failure {
     match context.interruption() {
         Some(_) => Failure::retryable("the handler stopped as it was asked to"),
-        None => Failure::retryable("the handler ended as cancelled, but nobody had asked it to stop"),
+        None => Failure::retryable("the handler ended as cancelled without a request to stop"),
     }
 }
 

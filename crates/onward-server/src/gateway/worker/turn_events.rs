@@ -6,10 +6,10 @@ use onward::orchestration::{HistoryEvent, TaskEnd};
 use onward_protocol::Id;
 use onward_protocol::turn::{Data, Event, TaskState};
 
-/// Returns events from a position of the history as JSON lists, of at most so many bytes each.
+/// Returns events from a position of the history as JSON lists, of at most `most_bytes` bytes each.
 ///
 /// # Errors
-/// An event that a worker cannot replay, or that is longer than a list may be.
+/// Returns an event that a worker cannot replay, or that is longer than a list may be.
 pub(super) fn encode<'a>(
     events: impl Iterator<Item = &'a HistoryEvent>,
     position: usize,

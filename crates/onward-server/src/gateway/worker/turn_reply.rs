@@ -17,7 +17,7 @@ pub(super) struct DecidedTurn {
 /// Reads the reply of a worker to a turn.
 ///
 /// # Errors
-/// The first value that the store would reject.
+/// Returns the first value that the store would reject.
 pub(super) fn read(reply: &[u8], generation: u32, payload_limit: usize) -> Result<DecidedTurn, String> {
     let TurnReply { read, decisions, waits, end, length } =
         TurnReply::read(reply).map_err(|error| error.to_string())?;

@@ -109,7 +109,7 @@ impl RunningTurn {
     /// Ends the turn.
     ///
     /// # Errors
-    /// The turn, and the reason why it cannot end in this way. It is still the worker's.
+    /// Returns the turn, and the reason why it cannot end in this way. It is still the worker's.
     pub(super) fn end(self, end: EngineEnd, payload_limit: usize) -> Result<(), (Self, String)> {
         match reply_of(end, self.generation, payload_limit) {
             Ok(reply) => {

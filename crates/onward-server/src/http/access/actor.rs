@@ -162,7 +162,7 @@ fn session_over() -> Problem {
     Problem::new(Code::CredentialInvalid, "the session is unknown, over or revoked", remedy)
 }
 
-/// The problem of every key that is not accepted: the reasons look alike.
+/// Returns the problem of every key that is not accepted. It does not show the reason.
 #[cold]
 fn invalid() -> Problem {
     let remedy = "use another key; `onward key list` shows which are active";

@@ -13,7 +13,7 @@ use super::role::Role;
 /// besides those of key files, or an active account.
 ///
 /// # Errors
-/// The store's error if it could not be read.
+/// Returns the store's error if it could not be read.
 pub async fn has_sign_in(store: &Arc<dyn Store>) -> Result<bool, Error> {
     let (keys, accounts) = (Keys::new(Arc::clone(store)), Accounts::new(Arc::clone(store)));
     has_holder(&keys, &accounts, Role::Viewer).await

@@ -38,7 +38,7 @@ impl KeyChecks {
     /// Returns true if the actor of a stream may receive more.
     ///
     /// # Errors
-    /// The store's error if the key could not be read.
+    /// Returns the store's error if the key could not be read.
     pub(crate) async fn is_valid(&self, server: &Server, actor: &Actor, headers: &HeaderMap) -> Result<bool, Error> {
         let clock = server.store.clock();
         if actor.expires_at.is_some_and(|expires| expires <= clock.now()) {

@@ -33,7 +33,7 @@ impl KeyFile {
     /// which stays as it is. The key of a file that a killed server left is revoked.
     ///
     /// # Errors
-    /// If the key cannot be stored or the file cannot be written.
+    /// Returns an error if the key cannot be stored or the file cannot be written.
     pub(crate) async fn write(store: &Path, keys: Keys) -> Result<Option<Self>, Error> {
         let mut path = store.as_os_str().to_owned();
         path.push(ENDING);

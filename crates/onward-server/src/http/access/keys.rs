@@ -95,7 +95,7 @@ impl Keys {
     /// Returns all keys, the oldest first.
     ///
     /// # Errors
-    /// The store's error if it could not be read.
+    /// Returns the store's error if it could not be read.
     pub async fn list(&self) -> Result<Vec<KeyRecord>, Error> {
         let mut query = DocumentQuery { limit: bounds::PAGE, with_content: true, ..DocumentQuery::new(collection()?) };
         let now = self.now();
@@ -117,7 +117,7 @@ impl Keys {
     /// is no such key. A key that was revoked already is unchanged.
     ///
     /// # Errors
-    /// The store's error if it could not keep the change.
+    /// Returns the store's error if it could not keep the change.
     pub async fn revoke(&self, id: &str) -> Result<Option<KeyRecord>, Error> {
         let Some(document) = self.document(id).await? else { return Ok(None) };
         let (mut stored, now) = (read(&document)?, self.now());

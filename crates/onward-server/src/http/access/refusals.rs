@@ -16,8 +16,8 @@ struct Period {
 }
 
 impl Refusals {
-    /// Counts a refused credential. Returns the number since the last report if it is the first in
-    /// [`bounds::REFUSALS_COUNTED`]; such a one is reported.
+    /// Counts a refused credential. Returns the number since the last report if it is the first
+    /// within [`bounds::REFUSALS_COUNTED`], so that the caller reports it.
     pub(crate) fn count(&self, now: Duration) -> Option<u64> {
         let mut period = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         period.counted += 1;

@@ -1,4 +1,4 @@
-//! Secrets: 256 random bits, of which the store has the SHA-256 only.
+//! Secrets: 256 random bits. The store has only their SHA-256.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -42,7 +42,7 @@ pub(super) fn new_id() -> Result<String, Error> {
 fn random<const BYTES: usize>() -> Result<[u8; BYTES], Error> {
     let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes)
-        .map_err(|error| Error::io(format!("the system has no random numbers ({error}); try again")))?;
+        .map_err(|error| Error::io(format!("the system supplied no random numbers ({error}); try again")))?;
     Ok(bytes)
 }
 

@@ -46,7 +46,7 @@ impl Pruner {
     /// Deletes some expired records, if it is time.
     ///
     /// # Errors
-    /// The store's error.
+    /// Returns the store's error.
     pub(crate) async fn prune(&self, store: &dyn Store) -> Result<(), Error> {
         let clock = store.clock();
         let Some(shard) = self.turn(clock.steady()) else { return Ok(()) };

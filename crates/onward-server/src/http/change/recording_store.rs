@@ -36,6 +36,8 @@ impl StoreDecorator for RecordingStore {
                     recorded.push(write);
                     shapes.push(shape);
                 }
+                // Each write becomes one `All`, so there is one outcome for each, in the same
+                // order.
                 let outcomes = self.inner.apply(recorded).await?;
                 Ok(outcomes.into_iter().zip(shapes).map(|(outcome, shape)| shape.outcome(outcome, &scope)).collect())
             }),

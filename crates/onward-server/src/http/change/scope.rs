@@ -48,8 +48,8 @@ impl ChangeScope {
         Self { audit, idempotency, guard: Mutex::default(), subject: Mutex::default(), recorded, is_repeated }
     }
 
-    /// Returns the scope of the present request; `None` outside of requests, and for one whose
-    /// changes record nothing.
+    /// Returns the scope of the present request. Returns `None` outside of requests, and for a
+    /// request whose changes record nothing.
     pub(super) fn current() -> Option<Arc<Self>> {
         SCOPE.try_with(Arc::clone).ok().filter(|scope| scope.records_something())
     }

@@ -104,7 +104,7 @@ impl Circuits {
     }
 }
 
-/// A call whose end the breaker learns.
+/// A call that reports its end to the breaker.
 #[derive(Debug)]
 struct Watched {
     circuits: Arc<Circuits>,

@@ -46,7 +46,7 @@ impl Listener {
     /// Listens on an address, without TLS.
     ///
     /// # Errors
-    /// If the port cannot be had.
+    /// Returns an error if the port cannot be had.
     pub async fn bind(address: SocketAddr) -> std::io::Result<Self> {
         Ok(Self { listener: TcpListener::bind(address).await?, connections: Arc::default(), tls: None })
     }
@@ -61,7 +61,7 @@ impl Listener {
     /// Returns the address, with the port that the system chose.
     ///
     /// # Errors
-    /// If the system does not know it.
+    /// Returns an error if the system does not know it.
     pub fn local_address(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }

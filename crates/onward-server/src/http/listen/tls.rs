@@ -84,7 +84,7 @@ impl Tls {
     /// Reads the files again. New connections have the new certificate.
     ///
     /// # Errors
-    /// The errors of [`open`](Self::open). The certificate stays as it was.
+    /// Returns the errors of [`open`](Self::open). The certificate stays as it was.
     pub fn reload(&self) -> Result<(), Error> {
         let files = states(&self.files);
         self.seen().files = files;

@@ -42,8 +42,10 @@ impl EventFeed {
     /// Returns the page behind a cursor.
     ///
     /// # Errors
-    /// The store's error. The next stream reads again.
+    /// Returns the store's error. The next stream reads again.
     pub(crate) async fn page(&self, after: EventCursor) -> Result<Arc<EventPage>, Error> {
+        // The hint is taken before the read. A change in between makes the page look older than it
+        // is, which costs one more read and hides nothing.
         let generation = generation(self.store.changes().peek());
         let shared = self.pages().shared(after, generation);
         let read = async { self.store.events(after, bounds::EVENT_PAGE).await.map(Arc::new) };

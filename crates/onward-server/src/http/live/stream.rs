@@ -1,4 +1,8 @@
 //! Event streams: server-sent events, and pages that wait.
+//!
+//! The id of each message is the cursor behind its event. A client that connects again sends the
+//! last id, and continues without a loss at any server of the store. Events that the filter leaves
+//! out have no message, so such a client has the server read them once more.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -57,6 +61,8 @@ impl Follower {
             // In this order, a change after the read is seen by the wait.
             self.changes.hint();
             let page = self.server.feed.page(self.cursor).await?;
+            // The cursor moves past events that the filter leaves out. Otherwise a stream that
+            // selects nothing would read the same page for ever.
             self.cursor = page.next;
             if !page.events.is_empty() || page.forgotten_up_to.is_some() {
                 return Ok(self.is_allowed().await?.then_some(page));

@@ -10,7 +10,7 @@ use crate::http::wire::scope_text;
 /// Returns all metrics as a text. It reads the store, so its cost is that of an overview.
 ///
 /// # Errors
-/// The store's error if it could not be read.
+/// Returns the store's error if it could not be read.
 pub(crate) async fn metrics_text(server: &Server) -> Result<String, Error> {
     let store = &server.store;
     let now = store.clock().now();

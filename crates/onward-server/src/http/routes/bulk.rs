@@ -76,7 +76,7 @@ async fn act(call: Call, verb: Verb) -> Reply {
         return json(&BulkSummaryBody { selected, ..BulkSummaryBody::default() });
     }
     if selected > CONFIRMED_ABOVE && confirm != Some(selected) {
-        let detail = format!("the filter selects {selected} tasks, and `confirm` does not say so");
+        let detail = format!("the filter selects {selected} tasks, and `confirm` is not this number");
         let remedy = format!("look at them, and send `\"confirm\": {selected}`");
         return Err(Problem::new(Code::Conflict, detail, remedy).field("confirm"));
     }

@@ -41,7 +41,9 @@ async fn ready(call: Call) -> Reply {
     match tokio::time::timeout(bounds::READY_TIME, call.server.store.queue_mode()).await {
         Ok(Ok(_)) => json(&Health { status: "ready" }),
         Ok(Err(error)) => Err(error.into()),
-        Err(_) => Err(Problem::new(Code::StoreUnavailable, "the store does not answer", "try again").retry_after(1)),
+        Err(_) => {
+            Err(Problem::new(Code::StoreUnavailable, "the store did not reply in time", "try again").retry_after(1))
+        }
     }
 }
 

@@ -1,4 +1,9 @@
 //! `/v1/store`: the storage interface, for the command line and programs of the same version.
+//!
+//! Such a program uses the server as its store: it sends each `Read` and each list of `Write`s as
+//! JSON, in the form of the Rust types. The form may change with each version, so the program
+//! compares versions first. Hints of changes come from `/v1/changes`. `store_access` decides which
+//! reads and writes a role may use; claims and ends of attempts have no form in JSON.
 
 use axum::http::Method;
 use onward_store::{Outcome, Read, ReadReply, Refusal, Submitted, Write};
@@ -70,7 +75,8 @@ struct ApplyReplyBody {
     outcomes: Vec<Outcome>,
 }
 
-/// Reads the body. PostgreSQL keeps no text with a NUL character, and bytes are lists of numbers.
+/// Reads the body, and refuses a NUL character, which PostgreSQL cannot keep in a text. Bytes are
+/// lists of numbers in JSON, so they are not affected.
 fn checked<T: serde::de::DeserializeOwned>(call: &Call) -> Result<T, Problem> {
     if call.body.windows(6).any(|part| part == b"\\u0000") {
         return Err(Problem::new(Code::Malformed, "the body has a NUL character", "leave it out"));
@@ -114,8 +120,8 @@ async fn apply(call: Call) -> Reply {
     json(&ApplyReplyBody { outcomes: call.server.store.apply(writes).await? })
 }
 
-/// Returns the outcomes of a request that was carried out before, if they can be told: those of
-/// submits that all inserted a task.
+/// Returns the outcomes of a request that was carried out before. They are known only for submits
+/// that all inserted a task.
 fn repeated(writes: Vec<Write>, ids: Vec<onward_store::TaskId>) -> Result<Vec<Outcome>, Problem> {
     let [write] = writes.try_into().map_err(|_| result_gone())?;
     let (writes, is_all) = match write {
@@ -134,8 +140,8 @@ fn repeated(writes: Vec<Write>, ids: Vec<onward_store::TaskId>) -> Result<Vec<Ou
 fn result_gone() -> Problem {
     Problem::new(
         Code::IdempotencyResultGone,
-        "the request was carried out before, and its outcome cannot be told again",
-        "look at what it was to change",
+        "the request was carried out before, and its outcome was not kept",
+        "read the state of what it was to change",
     )
 }
 

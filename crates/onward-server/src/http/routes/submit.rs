@@ -247,7 +247,7 @@ async fn first_result(
     found.map(|task| Submitted::Duplicate { id: task.id }).ok_or_else(result_gone)
 }
 
-/// The problem of a repeated request whose result was pruned.
+/// Returns the problem of a repeated request whose result was pruned.
 #[cold]
 pub(super) fn result_gone() -> Problem {
     Problem::new(

@@ -100,7 +100,7 @@ async fn close(call: Call) -> Reply {
 }
 
 fn problem(error: TunnelError) -> Problem {
-    let again = "open another connection, and say `hello` with `resume`";
+    let again = "open another connection, and send `hello` with `resume`";
     match error {
         TunnelError::Ended => ended(),
         TunnelError::Gap(expected) => {
@@ -117,5 +117,5 @@ fn problem(error: TunnelError) -> Problem {
 /// Returns the problem of a connection that is not there. Its name is a secret, so it is not named.
 fn ended() -> Problem {
     let detail = "the connection has ended, or never was";
-    Problem::new(Code::NotFound, detail, "open another connection, and say `hello` with `resume`")
+    Problem::new(Code::NotFound, detail, "open another connection, and send `hello` with `resume`")
 }

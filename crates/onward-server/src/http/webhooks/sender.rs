@@ -75,7 +75,7 @@ async fn send(server: &Server, payload: Value) -> Result<Value, Failure> {
         &[("webhook-id", &id), ("webhook-timestamp", &seconds.to_string()), ("webhook-signature", &signature)];
     match post(destination, headers, body.into()).await {
         Ok(status) if status.is_success() => Ok(json!({ "status": status.as_u16() })),
-        // The receiver says that it is gone for good.
+        // Status 410 means that the receiver is gone for good.
         Ok(status) if status.as_u16() == 410 => Err(Failure::permanent("the receiver returned status 410")),
         Ok(status) => Err(Failure::retryable(format!("the receiver returned status {}", status.as_u16()))),
         Err(PostError::Refused(message)) => Err(Failure::permanent(message)),

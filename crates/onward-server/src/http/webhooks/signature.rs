@@ -13,7 +13,7 @@ const PREFIX: &str = "whsec_";
 pub(crate) fn new_signing_secret() -> Result<String, Error> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)
-        .map_err(|error| Error::io(format!("the system has no random numbers ({error}); try again")))?;
+        .map_err(|error| Error::io(format!("the system supplied no random numbers ({error}); try again")))?;
     Ok(format!("{PREFIX}{}", STANDARD.encode(bytes)))
 }
 

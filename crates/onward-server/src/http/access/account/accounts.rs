@@ -72,7 +72,7 @@ impl Accounts {
     /// Returns all accounts, by name.
     ///
     /// # Errors
-    /// The store's error if it could not be read.
+    /// Returns the store's error if it could not be read.
     pub async fn list(&self) -> Result<Vec<AccountRecord>, Error> {
         let mut query = DocumentQuery { limit: bounds::PAGE, with_content: true, ..DocumentQuery::new(collection()?) };
         let mut accounts = Vec::new();
@@ -92,7 +92,7 @@ impl Accounts {
     /// Returns an account.
     ///
     /// # Errors
-    /// The store's error if it could not be read.
+    /// Returns the store's error if it could not be read.
     pub async fn get(&self, name: &str) -> Result<Option<AccountRecord>, Error> {
         Ok(self.find(name).await?.map(|(name, stored, _)| stored.record(name)))
     }
@@ -131,7 +131,7 @@ impl Accounts {
     /// account.
     ///
     /// # Errors
-    /// The store's error if it could not keep the change.
+    /// Returns the store's error if it could not keep the change.
     pub async fn delete(&self, name: &str) -> Result<Option<AccountRecord>, Error> {
         let Some((name, stored, _)) = self.find(name).await? else { return Ok(None) };
         let (collection, key) = (collection()?, name.clone());
