@@ -49,6 +49,7 @@ impl Limits {
         }
         progress.payload_bytes = progress.payload_bytes.saturating_add(length);
         let together = bounds::MESSAGE_PAYLOAD_BYTES;
+        // A single payload may have any allowed size, also above the bound for all together.
         if progress.frames > 1 && progress.payload_bytes > together as u64 {
             let text = format!("the payloads of a message have more than {together} bytes together");
             return Err(Error::new(Code::PayloadTooLarge, text));
@@ -59,7 +60,7 @@ impl Limits {
     /// Checks a message whose frames a carrier has already split.
     ///
     /// # Errors
-    /// The first bound that the message exceeds.
+    /// Returns the first bound that the message exceeds.
     pub fn check(self, frames: &[Bytes]) -> Result<()> {
         let mut progress = Progress::default();
         frames.iter().try_for_each(|frame| self.admit(&mut progress, frame.len() as u64))
@@ -104,7 +105,7 @@ impl Decoder {
     /// Returns the next complete message, or `None` while bytes of it are missing.
     ///
     /// # Errors
-    /// The first violation. Later bytes have no meaning after it.
+    /// Returns the first violation. Later bytes have no meaning after it.
     pub fn next_message(&mut self) -> Result<Option<Vec<Bytes>>> {
         loop {
             let (length, more) = match self.awaited {

@@ -347,7 +347,7 @@ impl GatewayMessage {
     /// Reads a message from its frames. The payloads stay in the frames after the first.
     ///
     /// # Errors
-    /// The first violation; [`Code::Unsupported`] for an unknown type.
+    /// Returns the first violation; [`Code::Unsupported`] for an unknown type.
     pub fn read(frames: &[Bytes]) -> Result<Self> {
         let header = Header::read(frames)?;
         match &*header.kind {

@@ -69,7 +69,8 @@ fn has_invalid_payloads(bytes: &[u8]) -> bool {
     serde_json::from_slice::<Typed<'_>>(bytes).is_ok()
 }
 
-/// Returns the depth of arrays and objects in a JSON text, which may be malformed.
+/// Returns the depth of arrays and objects in a JSON text, which may be malformed. It is counted
+/// before the text is parsed, because parsers recurse.
 fn depth(bytes: &[u8]) -> usize {
     let (mut depth, mut deepest, mut in_string, mut is_escaped) = (0usize, 0, false, false);
     for byte in bytes {
@@ -141,8 +142,7 @@ pub(crate) fn index(field: &str, value: Option<usize>, payloads: usize) -> Resul
 
 /// Returns a message as frames: a header, and its payloads.
 ///
-/// # Errors
-/// A text of serde, if the header cannot be written as JSON.
+/// # Errors Returns the error of serde if the header cannot be written as JSON.
 pub fn write_message<T: serde::Serialize>(header: &T, payloads: Vec<Bytes>) -> serde_json::Result<Vec<Bytes>> {
     let mut frames = Vec::with_capacity(payloads.len() + 1);
     frames.push(Bytes::from(serde_json::to_vec(header)?));

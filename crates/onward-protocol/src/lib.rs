@@ -9,6 +9,26 @@
 //!   bound of [`bounds`]. A violation is an [`Error`] with a code of the protocol.
 //!
 //! The crate does no I/O, and nothing that a peer sends makes it panic.
+//!
+//! ```
+//! use bytes::Bytes;
+//! use onward_protocol::frame::{Decoder, Limits, encode};
+//! use onward_protocol::gateway::Drain;
+//! use onward_protocol::{GatewayMessage, WorkerMessage, write_message};
+//!
+//! // The gateway reads a message of a worker from the bytes of a stream.
+//! let mut decoder = Decoder::new(Limits { payload: 0 });
+//! encode(&[Bytes::from_static(br#"{"t":"grant","credit":8}"#)], decoder.buffer());
+//! let frames = decoder.next_message()?.unwrap_or_default();
+//! assert!(matches!(WorkerMessage::read(&frames)?, WorkerMessage::Grant(grant) if grant.credit == 8));
+//! assert!(decoder.next_message()?.is_none());
+//!
+//! // It writes its own messages as frames: a header, and the payloads.
+//! let drain = Drain { why: "restart".to_owned(), within_ms: 5000 };
+//! let frames = write_message(&GatewayMessage::Drain(drain), Vec::new())?;
+//! assert_eq!(frames, [r#"{"t":"drain","why":"restart","within_ms":5000}"#]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod bounds;
 mod decimal;

@@ -117,7 +117,7 @@ impl TurnReply {
     /// Reads the payload of an `end` with the outcome `turn`.
     ///
     /// # Errors
-    /// The first violation.
+    /// Returns the first violation.
     pub fn read(bytes: &[u8]) -> Result<Self> {
         let reply: Self = serde_json::from_slice(bytes)
             .map_err(|error| Error::field(format!("the payload of `turn` is not a reply: {error}")))?;

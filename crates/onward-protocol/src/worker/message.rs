@@ -38,8 +38,8 @@ impl WorkerMessage {
     /// Reads a message from its frames. The payloads stay in the frames after the first.
     ///
     /// # Errors
-    /// The first violation. [`Code::Unsupported`](crate::Code::Unsupported) for an unknown type
-    /// leaves the connection usable.
+    /// Returns the first violation. [`Code::Unsupported`](crate::Code::Unsupported) for an unknown
+    /// type leaves the connection usable.
     pub fn read(frames: &[Bytes]) -> Result<Self> {
         let header = Header::read(frames)?;
         let payloads = header.payloads;
