@@ -8,7 +8,7 @@ use serde::Deserialize;
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A failed call. Predicates tell the cases that a program acts on.
+/// The error of a failed call. Predicates distinguish the cases on which a program acts.
 #[derive(Clone, PartialEq)]
 pub struct Error(Box<Cause>);
 
@@ -183,7 +183,7 @@ impl Error {
     #[cold]
     pub(crate) fn uncertain(url: &str, reason: &str) -> Self {
         let text = format!(
-            "{url}: the connection was lost before the response ({reason}); look whether the request took effect"
+            "{url}: the connection was lost before the response ({reason}); check whether the request took effect"
         );
         Self(Box::new(Cause::Unavailable { text, is_uncertain: true }))
     }

@@ -66,8 +66,8 @@ impl ClientBuilder {
     /// Creates the client. It connects with its first request.
     ///
     /// # Errors
-    /// If the address is none, the key has characters that no key has, the time limit is zero, or
-    /// the system has no certificates for `https`.
+    /// Returns an error if the address is none, the key has characters that no key has, the time
+    /// limit is zero, or the system has no certificates for `https`.
     pub fn build(self) -> Result<Client> {
         if self.timeout.is_zero() {
             return Err(Error::invalid("the timeout is zero; allow at least some milliseconds"));

@@ -25,7 +25,7 @@ impl Client {
     /// Returns a queue.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn queue(&self, queue: &str) -> Result<Queue> {
         self.get(format!("/v1/queues/{}", encoded(queue))).await
     }
@@ -33,7 +33,7 @@ impl Client {
     /// Pauses a queue, until it is resumed.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn pause_queue(&self, queue: &str) -> Result<Queue> {
         let request = Request::post(format!("/v1/queues/{}/pause", encoded(queue))).repeatable();
         self.send(request.json(&json!({}))?).await?.json()
@@ -42,7 +42,7 @@ impl Client {
     /// Resumes a queue.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn resume_queue(&self, queue: &str) -> Result<Queue> {
         let request = Request::post(format!("/v1/queues/{}/resume", encoded(queue))).repeatable();
         self.send(request).await?.json()
@@ -58,7 +58,7 @@ impl Client {
     /// `groups:PREFIX`.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn limit(&self, scope: &str) -> Result<Tagged<Limit>> {
         tagged(&self.send(Request::get(limit_path(scope))).await?)
     }
@@ -67,7 +67,7 @@ impl Client {
     /// conflict](crate::Error::is_conflict) if another client has changed the limit since.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn set_limit(&self, scope: &str, limit: LimitChange, etag: Option<&str>) -> Result<Tagged<Limit>> {
         let request = Request::put(limit_path(scope)).json(&limit)?;
         tagged(&self.send(conditional(request, etag)?).await?)
@@ -76,7 +76,7 @@ impl Client {
     /// Removes the limit of a scope, with an entity tag as in [`set_limit`](Self::set_limit).
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn remove_limit(&self, scope: &str, etag: Option<&str>) -> Result<()> {
         self.send(conditional(Request::delete(limit_path(scope)), etag)?).await.map(drop)
     }
@@ -90,7 +90,7 @@ impl Client {
     /// Returns a schedule.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn schedule(&self, name: &str) -> Result<Tagged<Schedule>> {
         tagged(&self.send(Request::get(format!("/v1/schedules/{}", encoded(name)))).await?)
     }

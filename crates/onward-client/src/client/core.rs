@@ -27,7 +27,7 @@ impl Client {
     /// `ONWARD_STORE`.
     ///
     /// # Errors
-    /// As [`ClientBuilder::build`].
+    /// Returns the errors of [`ClientBuilder::build`].
     pub fn from_environment() -> Result<Self> {
         Self::builder().build()
     }
@@ -41,7 +41,7 @@ impl Client {
     /// Sends any request, for paths without a method of their own.
     ///
     /// # Errors
-    /// The server's [`Problem`](crate::Problem), or an error that [is
+    /// Returns the server's [`Problem`](crate::Problem), or an error that [is
     /// unavailable](Error::is_unavailable).
     pub async fn send(&self, request: Request) -> Result<Response> {
         self.transport.send(&request).await
@@ -51,7 +51,7 @@ impl Client {
     /// when it ends. [`watch`](Self::watch) does so by itself.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn messages(&self, path: &str, cursor: Option<&str>) -> Result<MessageStream> {
         match self.open(path, cursor).await {
             Ok(stream) => Ok(stream),
@@ -93,8 +93,8 @@ impl MessageStream {
     /// without losing a message.
     ///
     /// # Errors
-    /// If the stream was cut, is quiet for [`bounds::QUIET`](crate::bounds::QUIET), or a message is
-    /// too long.
+    /// Returns an error if the stream was cut, is quiet for
+    /// [`bounds::QUIET`](crate::bounds::QUIET), or a message is too long.
     pub async fn next_message(&mut self) -> Result<Option<crate::EventMessage>> {
         self.next().await.map_err(|failure| match failure {
             Failure::Final(error) => error,

@@ -19,7 +19,7 @@ impl Client {
     /// Starts an orchestration. `key` makes it unique among the active ones of its kind.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn start_orchestration<T: Serialize + ?Sized>(
         &self,
         kind: &str,
@@ -32,7 +32,7 @@ impl Client {
     /// Returns what an orchestration awaits, and the status and values that it published.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn orchestration(&self, task: &str) -> Result<Orchestration> {
         self.get(format!("/v1/orchestrations/{}", encoded(task))).await
     }

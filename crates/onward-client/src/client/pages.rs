@@ -44,7 +44,7 @@ impl<T: DeserializeOwned> Pages<T> {
     /// item.
     ///
     /// # Errors
-    /// As [`Client::send`].
+    /// Returns the errors of [`Client::send`].
     pub async fn next(&mut self) -> Result<Option<T>> {
         loop {
             if let Some(item) = self.items.pop_front() {

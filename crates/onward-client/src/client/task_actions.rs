@@ -18,8 +18,8 @@ impl Client {
     /// Cancels a task, run or orchestration. A repeat after a lost response returns the same.
     ///
     /// # Errors
-    /// As [`send`](Self::send); [a conflict](crate::Error::is_conflict) if it has ended in another
-    /// way.
+    /// Returns the errors of [`send`](Self::send); [a conflict](crate::Error::is_conflict) if it
+    /// has ended in another way.
     pub async fn cancel(&self, task: &str) -> Result<Cancellation> {
         let path = task_path(task);
         match self.send(Request::post(format!("{path}/cancel")).repeatable()).await {
@@ -34,7 +34,7 @@ impl Client {
     /// Makes an ended task wait again.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn retry(&self, task: &str) -> Result<Task> {
         self.act(task, "retry", &json!({})).await
     }
@@ -42,7 +42,7 @@ impl Client {
     /// Makes a scheduled task due now.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn run_now(&self, task: &str) -> Result<Task> {
         self.act(task, "run", &json!({})).await
     }
@@ -50,7 +50,7 @@ impl Client {
     /// Makes a task that does not run a dead letter.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn kill(&self, task: &str) -> Result<Task> {
         self.act(task, "kill", &json!({})).await
     }
@@ -59,7 +59,7 @@ impl Client {
     /// `None` stands for the one that waits.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn complete<T: Serialize>(&self, task: &str, token: Option<&str>, result: &T) -> Result<Task> {
         self.act(task, "complete", &with_token(token, json!({ "result": result }))).await
     }
@@ -67,7 +67,7 @@ impl Client {
     /// Fails the attempt that waits for an external completion. `permanent` prevents a retry.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn fail(&self, task: &str, token: Option<&str>, error: &str, permanent: bool) -> Result<Task> {
         self.act(task, "fail", &with_token(token, json!({ "error": error, "permanent": permanent }))).await
     }
@@ -80,8 +80,8 @@ impl Client {
     /// after a lost connection, because it might count twice.
     ///
     /// # Errors
-    /// As [`send`](Self::send); one that [is uncertain](crate::Error::is_uncertain) after a lost
-    /// connection.
+    /// Returns the errors of [`send`](Self::send); one that [is
+    /// uncertain](crate::Error::is_uncertain) after a lost connection.
     pub async fn signal<T: Serialize + ?Sized>(&self, task: &str, name: &str, payload: &T) -> Result<()> {
         let path = |what| format!("/v1/{what}/{}/signals/{}", encoded(task), encoded(name));
         match self.send(Request::post(path("runs")).json(payload)?).await {

@@ -26,7 +26,7 @@ impl Client {
     /// Submits a task, which is durable when the call returns.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn submit(&self, task: &NewTask) -> Result<Submitted> {
         self.create("/v1/tasks".to_owned(), task, task.idempotency_key.as_deref(), None).await?.json()
     }
@@ -34,7 +34,8 @@ impl Client {
     /// Submits up to 10 000 tasks in one commit, all or none. Returns their outcomes in order.
     ///
     /// # Errors
-    /// As [`send`](Self::send). It is invalid if a task has an idempotency key: the batch has one.
+    /// Returns the errors of [`send`](Self::send). It is invalid if a task has an idempotency key:
+    /// the batch has one.
     pub async fn submit_many(&self, tasks: &[NewTask]) -> Result<Vec<Submitted>> {
         if tasks.iter().any(|task| task.idempotency_key.is_some()) {
             return Err(Error::invalid("a task of a batch has an idempotency key; submit it alone"));
@@ -46,7 +47,7 @@ impl Client {
     /// Submits a task and waits for its end, in one request if the task ends soon.
     ///
     /// # Errors
-    /// As [`wait`](Self::wait).
+    /// Returns the errors of [`wait`](Self::wait).
     pub async fn submit_and_wait(&self, task: &NewTask, within: Option<Duration>) -> Result<TaskOutcome> {
         let deadline = Deadline::new(within);
         let wait = Some(deadline.left());
@@ -59,7 +60,8 @@ impl Client {
     /// failure.
     ///
     /// # Errors
-    /// As [`send`](Self::send), and one that [is a timeout](Error::is_wait_timeout).
+    /// Returns the errors of [`send`](Self::send), and one that [is a
+    /// timeout](Error::is_wait_timeout).
     pub async fn wait(&self, task: &str, within: Option<Duration>) -> Result<TaskOutcome> {
         self.wait_until(task, Deadline::new(within)).await
     }
@@ -89,7 +91,7 @@ impl Client {
     /// Returns the state of a task now, and its result if it is completed.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn result(&self, task: &str) -> Result<TaskOutcome> {
         self.outcome(self.task(task).await?).await
     }
@@ -108,7 +110,7 @@ impl Client {
     /// Returns a task, without payload and result.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn task(&self, task: &str) -> Result<Task> {
         self.get(task_path(task)).await
     }
@@ -116,7 +118,7 @@ impl Client {
     /// Returns the payload of a task, as it is.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn payload(&self, task: &str) -> Result<Bytes> {
         Ok(self.send(Request::get(format!("{}/payload", task_path(task)))).await?.body().clone())
     }
@@ -130,7 +132,7 @@ impl Client {
     /// Returns why a task does not run.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn why(&self, task: &str) -> Result<Why> {
         self.get(format!("{}/why", task_path(task))).await
     }

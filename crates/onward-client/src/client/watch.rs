@@ -49,7 +49,7 @@ impl Watch {
     /// Waits for the next event. The future may be dropped without losing one.
     ///
     /// # Errors
-    /// As [`Client::send`], if the server is gone for longer than
+    /// Returns the errors of [`Client::send`], if the server is gone for longer than
     /// [`retry_for`](crate::ClientBuilder::retry_for).
     pub async fn next(&mut self) -> Result<Event> {
         loop {

@@ -17,7 +17,7 @@ impl Client {
     /// Starts a run of a stored workflow.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn start(&self, start: &StartRun) -> Result<Submitted> {
         let path = format!("/v1/templates/{}/runs", encoded(&start.template));
         self.create(path, start, start.idempotency_key.as_deref(), None).await?.json()
@@ -26,7 +26,7 @@ impl Client {
     /// Returns a run of a workflow and its steps.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn run(&self, run: &str) -> Result<Run> {
         self.get(format!("/v1/runs/{}", encoded(run))).await
     }
@@ -40,7 +40,7 @@ impl Client {
     /// Stores a template in YAML as the newest of its name. The same content is stored once.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub async fn put_template(&self, name: &str, yaml: &str) -> Result<Template> {
         let request = Request::put(format!("/v1/templates/{}", encoded(name)));
         let request = request.bytes("application/yaml", yaml.as_bytes().to_vec());

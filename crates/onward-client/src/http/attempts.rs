@@ -34,7 +34,7 @@ impl Attempts {
     /// Waits before the next attempt, for `least` if the server named a time.
     ///
     /// # Errors
-    /// The failure, if the time for attempts would be over after the pause.
+    /// Returns the failure, if the time for attempts would be over after the pause.
     pub(crate) async fn pause(&mut self, failure: Error, least: Option<Duration>) -> Result<()> {
         let now = Instant::now();
         let until = *self.until.get_or_insert(now + self.retry_for);

@@ -86,7 +86,7 @@ where
     T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
-    // It ends with the last sender, or with the connection; the sender learns the error.
+    // It ends with the last sender, or with the connection, whose error the sender returns.
     tokio::spawn(async move {
         let _ = connection.await;
     });

@@ -96,7 +96,10 @@ impl Parser {
             "event" => value.clone_into(&mut self.message.event),
             "id" => self.message.id = Some(value.to_owned()),
             "data" => match &mut self.message.data {
-                Some(data) => *data = format!("{data}\n{value}"),
+                Some(data) => {
+                    data.push('\n');
+                    data.push_str(value);
+                }
                 none => *none = Some(value.to_owned()),
             },
             // A comment, or a field that this version does not know.

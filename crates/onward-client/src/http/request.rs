@@ -15,8 +15,8 @@ const PREFER: HeaderName = HeaderName::from_static("prefer");
 /// A request to any path of the API, for [`Client::send`](crate::Client::send).
 ///
 /// It is sent again after a lost connection if it only reads, or replaces or removes a thing, or
-/// has an idempotency key. Other requests are not, unless [`repeatable`](Self::repeatable) says
-/// that a repeat has no second effect.
+/// has an idempotency key. Other requests are sent again only if the caller states with
+/// [`repeatable`](Self::repeatable) that a repeat has no second effect.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub(crate) method: Method,
@@ -67,7 +67,7 @@ impl Request {
     /// Sets the body, as JSON.
     ///
     /// # Errors
-    /// If the value has no form in JSON.
+    /// Returns an error if the value has no form in JSON.
     pub fn json<T: Serialize + ?Sized>(self, body: &T) -> Result<Self> {
         let body = serde_json::to_vec(body)
             .map_err(|error| Error::invalid(format!("the body cannot be written as JSON: {error}")))?;
@@ -85,7 +85,7 @@ impl Request {
     /// Adds an idempotency key, so that the request can be repeated: `key`, or a random one.
     ///
     /// # Errors
-    /// If the key is not of 1 to 255 visible ASCII characters.
+    /// Returns an error if the key is not of 1 to 255 visible ASCII characters.
     pub fn idempotent(mut self, key: Option<&str>) -> Result<Self> {
         let key = key.map_or_else(|| format!("{:032x}", fastrand::u128(..)), str::to_owned);
         let is_visible = (1..=255).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic());
@@ -108,9 +108,10 @@ impl Request {
     /// lost response would fail too, so the request is not repeated.
     ///
     /// # Errors
-    /// If the text is no entity tag.
+    /// Returns an error if the text is no entity tag.
     pub fn if_match(mut self, etag: &str) -> Result<Self> {
-        let value = HeaderValue::from_str(etag).map_err(|_| Error::invalid(format!("`{etag}` is no entity tag")))?;
+        let value = HeaderValue::from_str(etag)
+            .map_err(|_| Error::invalid(format!("`{etag}` is no entity tag; take one of a response")))?;
         self.headers.push((header::IF_MATCH, value));
         self.is_repeatable = false;
         Ok(self)

@@ -37,10 +37,13 @@ impl Response {
     /// Reads the body as JSON.
     ///
     /// # Errors
-    /// If the body is not what the type states, as with a server of another version.
+    /// Returns an error if the body is not what the type states, as with a server of another
+    /// version.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
         serde_json::from_slice(&self.body).map_err(|error| {
-            Error::unreadable(format!("the response cannot be read: {error}; is the server of another version?"))
+            Error::unreadable(format!(
+                "the response cannot be read: {error}; compare the versions of client and server"
+            ))
         })
     }
 }

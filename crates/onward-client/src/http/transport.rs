@@ -31,7 +31,7 @@ pub(crate) struct Transport {
 pub(crate) enum Failure {
     /// The server refused the request.
     Problem(Box<Problem>),
-    /// The connection broke. `sent` tells whether the server may have received the request.
+    /// The connection broke. `sent` is true if the server may have received the request.
     Lost { reason: String, sent: bool },
     /// Another attempt would fail in the same way.
     Final(Error),

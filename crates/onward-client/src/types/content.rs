@@ -23,7 +23,7 @@ impl Content {
     /// Returns the content as bytes.
     ///
     /// # Errors
-    /// If the field `base64` has other characters.
+    /// Returns an error if the field `base64` has other characters.
     pub fn bytes(&self) -> Result<Bytes> {
         match (&self.base64, &self.json) {
             (Some(text), _) => STANDARD

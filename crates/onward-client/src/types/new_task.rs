@@ -84,7 +84,7 @@ impl NewTask {
     /// Sets the payload, as JSON. Default: empty.
     ///
     /// # Errors
-    /// If the value has no form in JSON.
+    /// Returns an error if the value has no form in JSON.
     pub fn json<T: Serialize + ?Sized>(self, payload: &T) -> Result<Self> {
         let payload = serde_json::to_value(payload)
             .map_err(|error| Error::invalid(format!("the payload cannot be written as JSON: {error}")))?;

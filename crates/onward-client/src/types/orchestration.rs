@@ -6,7 +6,8 @@ use serde::Deserialize;
 
 use super::{Content, Task};
 
-/// The state of an orchestration: what it awaits, and what its code published.
+/// The state of an orchestration: the events that it awaits, and the values that its code
+/// published.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]

@@ -30,7 +30,8 @@ impl TaskOutcome {
     /// Reads the result as JSON. A completed task without a result has the result `null`.
     ///
     /// # Errors
-    /// If the task is not completed ([`Error::is_task_failure`]), or the result is of another type.
+    /// Returns an error if the task is not completed ([`Error::is_task_failure`]), or the result is
+    /// of another type.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
         let Some(result) = &self.result else {
             return Err(Error::task_failed(&self.task, &self.state, self.error.clone()));

@@ -30,7 +30,7 @@ impl StartRun {
     /// Sets the input. Default: null.
     ///
     /// # Errors
-    /// If the value has no form in JSON.
+    /// Returns an error if the value has no form in JSON.
     pub fn input<T: Serialize + ?Sized>(self, input: &T) -> Result<Self> {
         let input = serde_json::to_value(input)
             .map_err(|error| Error::invalid(format!("the input cannot be written as JSON: {error}")))?;
