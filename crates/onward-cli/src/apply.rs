@@ -24,7 +24,7 @@ pub(crate) async fn apply_one(store: &dyn Store, write: Write) -> anyhow::Result
 /// one. Each refusal is reported, and the command then ends with [`ExitCode::Failed`].
 ///
 /// # Errors
-/// A refusal, if only one thing is named. Errors of the store or the output end the loop.
+/// Returns a refusal, if only one thing is named. Errors of the store or the output end the loop.
 pub(crate) async fn for_each<T>(
     named: Vec<T>,
     options: &GlobalOptions,

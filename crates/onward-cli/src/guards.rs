@@ -61,7 +61,8 @@ fn scope_text(scope: &LimitScope) -> String {
     }
 }
 
-/// Returns a write with the put of its guard, which gets another version by a random content.
+/// Returns a write with the put of its guard. The content is random, so that each put makes another
+/// version of the guard.
 fn both(write: &Write, guard: &str) -> onward_store::Result<Write> {
     let content = fastrand::u128(..).to_le_bytes().to_vec();
     let put = PutDocument { expect: ExpectedVersion::Any, ..PutDocument::new(Name::new(COLLECTION)?, guard, content) };

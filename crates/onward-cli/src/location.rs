@@ -22,7 +22,8 @@ impl Location {
     /// same on a server.
     ///
     /// # Errors
-    /// Wrong usage, with `on_server` as the remedy, for a PostgreSQL database.
+    /// Returns a usage error if this is not a file. `on_server` is the remedy for a PostgreSQL
+    /// database.
     pub(crate) fn file(&self, on_server: &str) -> anyhow::Result<&Path> {
         match self {
             Self::File(path) => Ok(path),

@@ -142,7 +142,7 @@ pub(crate) async fn restore(backup: &Path, to: &Path, progress: impl FnMut(u64, 
 /// Creates an empty store.
 pub(crate) async fn create(options: &GlobalOptions, path: &Path, page_checksums: bool) -> anyhow::Result<()> {
     let making = SqliteStore::options().durability(options.durability.into()).page_checksums(page_checksums);
-    making.open(path).await.map(drop).context("cannot make the store")
+    making.open(path).await.map(drop).context("cannot create the store")
 }
 
 /// Writes the content of a store to a new file, which must not exist yet.

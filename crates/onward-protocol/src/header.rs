@@ -142,7 +142,9 @@ pub(crate) fn index(field: &str, value: Option<usize>, payloads: usize) -> Resul
 
 /// Returns a message as frames: a header, and its payloads.
 ///
-/// # Errors Returns the error of serde if the header cannot be written as JSON.
+/// # Errors
+///
+/// Returns the error of serde if the header cannot be written as JSON.
 pub fn write_message<T: serde::Serialize>(header: &T, payloads: Vec<Bytes>) -> serde_json::Result<Vec<Bytes>> {
     let mut frames = Vec::with_capacity(payloads.len() + 1);
     frames.push(Bytes::from(serde_json::to_vec(header)?));

@@ -26,8 +26,9 @@ impl PasswordSource {
     /// Reads the password.
     ///
     /// # Errors
-    /// If it cannot be read; wrong usage if it is empty or too long, if the second entry differs
-    /// from the first, or if there is neither a file nor a terminal.
+    /// Returns an error if it cannot be read, and a usage error if it is empty or too
+    /// long, if the second entry differs from the first, or if there is neither a file nor a
+    /// terminal.
     pub(crate) fn read(&self) -> anyhow::Result<String> {
         let password = match &self.password_file {
             Some(path) if path == Path::new("-") => {
@@ -96,6 +97,8 @@ impl Quiet {
         let before = tcgetattr(io::stdin())?;
         let mut quiet = before.clone();
         quiet.local_modes.remove(LocalModes::ECHO | LocalModes::ISIG);
+        // With ISIG off, Ctrl-C is the character 3. As an additional end of line it ends the read,
+        // so that `ask` sees it.
         quiet.special_codes[rustix::termios::SpecialCodeIndex::VEOL] = 3;
         tcsetattr(io::stdin(), OptionalActions::Flush, &quiet)?;
         Ok(Self(before))

@@ -47,6 +47,8 @@ pub(crate) fn print_json(value: &impl Serialize) -> io::Result<()> {
 /// Writes bytes to stdout unchanged.
 pub(crate) fn print_raw(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
+    // Standard output is buffered by line. Without the flush, a part without a line feed would stay
+    // in the buffer until the next one.
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(of_output)
 }
 

@@ -31,7 +31,7 @@ impl HangUps {
     /// Waits for the next SIGHUP.
     ///
     /// The system sends the same signal when a terminal is closed. Then the program has no terminal
-    /// any more, by which the two are told apart.
+    /// any more, which distinguishes the two: `/dev/tty` can be opened only while there is one.
     pub(crate) async fn next(&mut self) -> HangUp {
         if self.signal.recv().await.is_none() {
             return std::future::pending().await;

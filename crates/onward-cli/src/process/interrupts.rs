@@ -1,12 +1,18 @@
 //! Requests to stop: Ctrl-C, SIGTERM from service managers, and SIGHUP from a closed terminal.
+//!
+//! Every command that runs work treats them alike. The first request stops it in order: what runs
+//! may end or is asked to, and what is done is kept. The second ends the rest at once. `onward
+//! work` exits with success after a SIGTERM, because a service manager takes any other code for a
+//! failure.
 
 use std::fs;
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// A listener for requests to stop. While one exists, such a request does not end the program by
-/// itself.
+/// A listener for requests to stop. From the first listener on, such a request does not end the
+/// program by itself, also after the listener is dropped: the runtime never removes a signal
+/// handler.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
     interrupt: Signal,

@@ -49,7 +49,7 @@ impl JobLimit {
 /// needs `files_each` open files of this process. Call it after everything else is open.
 ///
 /// # Errors
-/// If not even one command can run. The text names the limit and the remedy.
+/// Returns an error if not even one command can run. The text names the limit and the remedy.
 pub(crate) fn job_limit(jobs: usize, files_each: u64) -> anyhow::Result<JobLimit> {
     let open = open_files();
     let files = raise(open.saturating_add(RESERVE).saturating_add(files_each.saturating_mul(jobs as u64)));

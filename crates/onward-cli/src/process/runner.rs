@@ -125,7 +125,7 @@ impl Runner {
     /// process cannot start it. Dropping the future kills the program.
     ///
     /// # Errors
-    /// If no end of the program can be reported.
+    /// Returns an error if no end of the program can be reported.
     pub(crate) async fn run(
         &self,
         invocation: Invocation,
@@ -138,7 +138,7 @@ impl Runner {
     /// Starts a program as soon as this process can.
     ///
     /// # Errors
-    /// If `stop` comes first, or the system rejects the arguments.
+    /// Returns an error if `stop` comes first, or the system rejects the arguments.
     pub(crate) async fn begin(&self, invocation: Invocation, stop: &CancellationToken) -> Result<Program<'_>, NotRun> {
         loop {
             let turn = self.turn(stop).await.ok_or(NotRun::Stopped)?;
@@ -174,7 +174,7 @@ impl Program<'_> {
     /// to `tap` as it comes, including what is not kept.
     ///
     /// # Errors
-    /// If the way in which it ended is unknown.
+    /// Returns an error if the way in which it ended is unknown.
     pub(crate) async fn finish(
         self,
         limits: Limits,

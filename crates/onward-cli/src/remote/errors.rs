@@ -9,7 +9,7 @@ pub(super) fn store_error(error: onward_client::Error) -> Error {
         Some("route_unknown" | "method_not_allowed") => {
             Error::version(format!("the server does not serve the command line ({text}); use one of this version"))
         }
-        Some("malformed") => Error::version(format!("{text}; is the server of another version?")),
+        Some("malformed") => Error::version(format!("{text}; compare the versions of the server and of this program")),
         _ if error.is_invalid() => Error::invalid(text),
         _ => Error::io(text),
     };

@@ -47,8 +47,8 @@ fn needs_store(command: &Command) -> Option<NeedsStore> {
 /// Checks, before anything else, that a command works on the store that the user names.
 ///
 /// # Errors
-/// Wrong usage, with the reason and the remedy, for a server and a command that needs the store
-/// itself.
+/// Returns a usage error, with the reason and the remedy, if the store is a server and the command
+/// needs the store itself.
 pub(crate) fn check_is_served(command: &Command, options: &GlobalOptions) -> anyhow::Result<()> {
     let Location::Http(_) = options.store else { return Ok(()) };
     let server = &options.store;

@@ -13,7 +13,8 @@ use tokio::task::AbortHandle;
 use super::changes::Hints;
 use super::errors::store_error;
 
-/// The version of this program, which a server has to have.
+/// The version of this program, which a server has to have. Writes and reads travel as the types of
+/// `onward-store`, which promise no compatibility between versions.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A store behind a server.
@@ -60,7 +61,8 @@ impl RemoteStore {
     /// Asks a server for its store.
     ///
     /// # Errors
-    /// If the address is none, no server responds, it refuses the key, or it has another version.
+    /// Returns an error if the text is not an address, no server responds, it refuses the key, or it
+    /// has another version.
     pub(crate) async fn open(url: &str) -> Result<Self, Error> {
         let client = Client::builder().url(url).build().map_err(store_error)?;
         let reply = client.send(Request::get("/v1/store")).await.map_err(store_error)?;
@@ -84,6 +86,8 @@ impl RemoteStore {
     /// Follows the changes at the server from now on.
     fn follow(&self) {
         let start = || tokio::spawn(self.hints.clone().follow(self.client.clone())).abort_handle();
+        // A command that only reads opens no stream: the first caller that waits for a change
+        // starts it.
         self.follower.get_or_init(start);
     }
 }
@@ -110,7 +114,8 @@ impl Store for RemoteStore {
     fn apply(&self, writes: Vec<Write>) -> StoreFuture<'_, Vec<Outcome>> {
         Box::pin(async move {
             let request = Request::post("/v1/store:apply").json(&ApplyBody { writes: &writes }).map_err(store_error)?;
-            // Other writes might count twice, so a lost connection is an error that says so.
+            // A submission may be repeated, because the key finds the outcome of the first. Other
+            // writes might count twice, so a lost connection is an error that says so.
             let request =
                 if can_be_repeated(&writes) { request.idempotent(None).map_err(store_error)? } else { request };
             let reply = self.client.send(request).await.map_err(store_error)?;

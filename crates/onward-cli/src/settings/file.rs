@@ -30,7 +30,8 @@ impl FileSettings {
     /// Reads a file, or the one in the working directory if none is named and there is one.
     ///
     /// # Errors
-    /// Wrong usage if the file cannot be read, or has a key or a value that is no setting.
+    /// Returns a usage error if the file cannot be read, or has a key or a value that is no
+    /// setting.
     pub(super) fn read(named: Option<&Path>) -> anyhow::Result<Self> {
         let path = named.unwrap_or(Path::new(NAME));
         let text = match text(path) {

@@ -30,7 +30,7 @@ pub(crate) struct Explained {
 /// Parses the command line of this process. Ends the process on wrong usage, and to print help.
 ///
 /// # Errors
-/// Wrong usage if the file of settings is not right.
+/// Returns a usage error if the file of settings is not right.
 pub(crate) fn parse() -> anyhow::Result<Parsed> {
     let (commands, file) = with_file()?;
     let matches = commands.try_get_matches().unwrap_or_else(|error| explained(error).exit());
@@ -40,7 +40,7 @@ pub(crate) fn parse() -> anyhow::Result<Parsed> {
 /// Parses the command line of this process again, over the file as it is now.
 ///
 /// # Errors
-/// Wrong usage if the file of settings is not right.
+/// Returns a usage error if the file of settings is not right.
 #[cfg(feature = "serve")]
 pub(crate) fn parse_again() -> anyhow::Result<Parsed> {
     let (commands, file) = with_file()?;

@@ -25,7 +25,7 @@ impl std::str::FromStr for Tag {
 /// Collects the tags that were typed.
 ///
 /// # Errors
-/// Wrong usage, if a key has two values.
+/// Returns a usage error if a key has two values.
 pub(crate) fn tags_of(written: &[Tag]) -> anyhow::Result<Tags> {
     let mut tags = Tags::new();
     for Tag { key, value } in written {

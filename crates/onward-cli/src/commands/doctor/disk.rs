@@ -70,7 +70,8 @@ fn wal(path: &Path) -> Finding {
     if size <= WAL_LONG {
         return Finding::ok("wal", found);
     }
-    let remedy = "some process has been reading for long and keeps it from being emptied; end that process, then onward store compact";
+    let remedy =
+        "a process that has read for long keeps it from being emptied; end that process, then run onward store compact";
     Finding::warn("wal", found, remedy)
 }
 
@@ -85,7 +86,7 @@ pub(super) fn device(path: &Path, clock: &dyn Clock) -> Vec<Finding> {
 
 fn sync(directory: &Path, clock: &dyn Clock) -> Finding {
     match measure_sync(directory, clock) {
-        Ok(median) => judge_sync(median),
+        Ok(median) => sync_finding(median),
         Err(error) => {
             let found = format!("cannot write beside the store: {error}");
             Finding::bad("sync", found, format!("make {} writable and see that there is space", directory.display()))
@@ -106,10 +107,10 @@ fn measure_sync(directory: &Path, clock: &dyn Clock) -> io::Result<Duration> {
     Ok(costs.get(SYNCS / 2).copied().unwrap_or_default())
 }
 
-fn judge_sync(median: Duration) -> Finding {
+fn sync_finding(median: Duration) -> Finding {
     let found = format!("a disk sync takes {} (median of {SYNCS})", duration_text(median));
     if median < SYNC_SUSPICIOUS {
-        let remedy = "that is faster than any disk: a memory file system, or a disk that does not keep its word; power loss may cost work";
+        let remedy = "that is faster than any disk: a file system in memory, or a disk that confirms writes before they are durable; power loss may cost work";
         Finding::warn("sync", found, remedy)
     } else if median > SYNC_SLOW {
         Finding::warn(
@@ -126,7 +127,11 @@ fn space(directory: &Path) -> Finding {
     let free = match rustix::fs::statvfs(directory) {
         Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize),
         Err(error) => {
-            return Finding::warn("space", format!("cannot ask the disk: {error}"), "check the free space yourself");
+            return Finding::warn(
+                "space",
+                format!("cannot read the free space: {error}"),
+                "check it with df; a full disk accepts nothing more",
+            );
         }
     };
     let found = format!("{} MiB free", free / (1024 * 1024));
@@ -163,17 +168,17 @@ mod tests {
 
     #[test]
     fn a_sync_that_costs_nothing_is_suspicious() {
-        assert_eq!(judge_sync(Duration::from_micros(3)).level, Level::Warn);
+        assert_eq!(sync_finding(Duration::from_micros(3)).level, Level::Warn);
     }
 
     #[test]
     fn a_sync_of_a_millisecond_is_fine() {
-        assert_eq!(judge_sync(Duration::from_millis(1)).level, Level::Ok);
+        assert_eq!(sync_finding(Duration::from_millis(1)).level, Level::Ok);
     }
 
     #[test]
     fn a_slow_sync_is_reported_with_the_remedy() {
-        let finding = judge_sync(Duration::from_millis(30));
+        let finding = sync_finding(Duration::from_millis(30));
         assert_eq!(finding.level, Level::Warn);
         assert!(finding.remedy.unwrap().contains("submit in batches"));
     }

@@ -39,7 +39,7 @@ fn page_checksums(has_them: bool) -> Finding {
 
 fn integrity(problems: &[String]) -> Finding {
     let Some(first) = problems.first() else {
-        return Finding::ok("integrity", "the file hangs together");
+        return Finding::ok("integrity", "the file has no damage");
     };
     let remedy =
         "stop all that use the store, keep a copy of it, and restore the last backup: onward store restore FILE";

@@ -12,7 +12,7 @@ pub(super) enum EndedLines {
     ByInput {
         /// The position of the next line to report.
         next: u64,
-        /// EndedLines lines by position.
+        /// The lines that have ended, by position.
         held: BTreeMap<u64, SubmittedLine>,
     },
     /// Lines that wait for nothing.

@@ -80,6 +80,8 @@ impl Feed {
             task.map(|task| Write::Submit(Box::new(task)))
         };
         let writes = (self.submitted..).zip(lines).map(task).collect::<anyhow::Result<Vec<_>>>()?;
+        // A line that has a task keeps it, and the outcome names that task. So this write is also
+        // the read by which a continued run finds its lines.
         let outcomes = self.store.apply(writes).await.context(RESUME_REMEDY)?;
         let mut submitted_lines = Vec::with_capacity(outcomes.len());
         for (line, outcome) in numbers.into_iter().zip(outcomes) {

@@ -45,7 +45,7 @@ impl LineWork {
         }
         let invocation = self.invocation(&context).await?;
         match self.runner.run(invocation, self.limits, &stop).await {
-            Ok(finished) => judged(&finished),
+            Ok(finished) => outcome_of(&finished),
             Err(why) => Err(not_run(&self.template, why)),
         }
     }
@@ -71,7 +71,7 @@ impl LineWork {
     }
 }
 
-fn judged(finished: &Finished) -> Result<Bytes, Failure> {
+fn outcome_of(finished: &Finished) -> Result<Bytes, Failure> {
     match finished.end {
         End::Exited(0) => Ok(record::result(finished)),
         End::Stopped => Err(stopped()),

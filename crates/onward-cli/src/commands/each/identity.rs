@@ -85,7 +85,8 @@ impl Identity {
     /// to.
     ///
     /// # Errors
-    /// If the user asks for another time. The lines that the run has finished would not have it.
+    /// Returns an error if the user asks for another time. The lines that the run has finished
+    /// would not have it.
     pub(super) fn continue_from(&mut self, task: &TaskRecord, asked: Option<Duration>) -> anyhow::Result<()> {
         let begun = task.keep_key_for;
         if let Some(asked) = asked.filter(|asked| *asked != begun) {

@@ -6,6 +6,11 @@
 //! This alone makes it possible to continue after an interruption, and to share a run among
 //! processes.
 //!
+//! A process that is killed leaves the lines that it was running as running tasks of its session. A
+//! file shows at once that the process is gone; elsewhere the session ends with its lease. Either
+//! way the tasks then wait again, and the next process that serves the queue runs them. The command
+//! of such a line may have run in part, so it runs at least once and not exactly once.
+//!
 //! In reading order: [`arguments`]; [`identity`] (the identity of a run); [`template`] (the command
 //! for a line); [`handler`] (running the command, as a handler of the engine); [`record`] (the
 //! stored result); [`feed`] (from lines to tasks); [`report`] (from ended tasks to output);

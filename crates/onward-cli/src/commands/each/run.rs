@@ -214,6 +214,8 @@ impl Lines {
     /// commands.
     async fn run(mut self, mut interrupts: Interrupts, work: &LineWork) -> anyhow::Result<(RunEnd, Self)> {
         let (engine, stopped) = (self.engine.clone(), CancellationToken::new());
+        // The guard lives in the task of the engine. It cancels `stopped` however that task ends,
+        // also by a panic, so `work` never waits for lines that nothing runs.
         let guard = stopped.clone().drop_guard();
         let running = tokio::spawn(async move {
             let _guard = guard;

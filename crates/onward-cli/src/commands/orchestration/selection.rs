@@ -45,7 +45,8 @@ impl Orchestrations {
     /// is missing or was refused (see [`apply::for_each`](crate::apply::for_each)).
     ///
     /// # Errors
-    /// If one of them does not exist or is not an orchestration, and the errors of `action`.
+    /// Returns an error if one of them does not exist or is not an orchestration, and the errors of
+    /// `action`.
     pub(super) async fn for_each(
         self,
         options: &GlobalOptions,
@@ -70,7 +71,7 @@ impl OneOrchestration {
     /// Returns its record.
     ///
     /// # Errors
-    /// If it does not exist or is not an orchestration.
+    /// Returns an error if it does not exist or is not an orchestration.
     pub(super) async fn record(self, store: &dyn Store) -> anyhow::Result<TaskRecord> {
         match (self.number, self.key) {
             (Some(number), _) => with_number(store, number).await,
@@ -82,7 +83,7 @@ impl OneOrchestration {
 /// Checks that a number belongs to an orchestration.
 ///
 /// # Errors
-/// If no task has the number, or the task is not an orchestration.
+/// Returns an error if no task has the number, or the task is not an orchestration.
 pub(super) async fn check_is_orchestration(store: &dyn Store, number: TaskId) -> anyhow::Result<()> {
     with_number(store, number).await.map(drop)
 }

@@ -53,7 +53,7 @@ fn json_of(queue: &QueueRecord, now: Timestamp, pauses: &[PauseRecord]) -> serde
 /// Prints each queue as JSON.
 ///
 /// # Errors
-/// If stdout cannot be written to.
+/// Returns an error if stdout cannot be written to.
 pub(super) fn print_as_json(queues: &[QueueRecord], now: Timestamp, pauses: &[PauseRecord]) -> anyhow::Result<()> {
     queues.iter().try_for_each(|queue| Ok(print_json(&json_of(queue, now, pauses)?)?))
 }

@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     /// Start another run, although one with the same key exists
     #[arg(long, conflicts_with_all = ["check", "graph"])]
     pub(super) again: bool,
-    /// Retry the steps that did not complete, and go on from there
+    /// Retry the steps that did not complete, and continue from there
     #[arg(long, conflicts_with_all = ["again", "check", "graph"])]
     pub(super) retry: bool,
     /// Take over what the last run of the workflow did, and run these steps again with all behind

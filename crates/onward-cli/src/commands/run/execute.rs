@@ -152,6 +152,8 @@ impl Execution {
                 anyhow::bail!("the engine stopped; {RESUME_REMEDY}");
             }
         };
+        // From here on the engine claims nothing. After an interrupt its scripts are asked to stop
+        // and have `--grace` for that; a second interrupt kills them.
         self.engine.stop();
         tokio::select! {
             ended = running => ended?.context(RESUME_REMEDY)?,

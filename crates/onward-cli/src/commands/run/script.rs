@@ -15,18 +15,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::output_lines::OutputLines;
 use super::view::View;
-use crate::process::{End, Finished, Invocation, Limits, NotRun, Runner};
+use crate::commands::work::{Reported, outcome, stopped};
+use crate::process::{Finished, Invocation, Limits, NotRun, Runner};
 
 /// The shell of scripts. It stops at the first command that fails and at unset variables.
 const SHELL: &str = "sh";
 const SHELL_OPTIONS: [&str; 2] = ["-eu", "-c"];
-
-/// The exit status that means a permanent failure.
-const PERMANENT: i32 = 100;
-
-/// The delay after which a stopped step is due again. It is not zero, so that this process does not
-/// claim the step again.
-const AFTER_STOP: Duration = Duration::from_millis(1);
 
 /// The delay after which a step is due again if the outcome of its script is unknown.
 const AFTER_LOSS: Duration = Duration::from_secs(1);
@@ -59,7 +53,7 @@ impl ScriptWork {
         let step = script.step.clone();
         let stop = context.cancelled();
         match self.run(&context, &step, invocation(script, &context), &stop).await {
-            Ok(finished) => outcome(&finished, self.limits.capture),
+            Ok(finished) => outcome(finished, Reported::default(), self.limits.capture).map(|stdout| result(&stdout)),
             Err(NotRun::Stopped) => Err(stopped()),
             Err(NotRun::Refused(error)) => Err(Failure::permanent(format!("the script cannot be started: {error}"))),
             Err(NotRun::Lost(error)) => {
@@ -110,24 +104,6 @@ fn invocation(script: Script, context: &Context) -> Invocation {
     environment.extend(env.into_iter().map(|(name, value)| (name.into(), value.into())));
     let arguments = SHELL_OPTIONS.iter().map(OsString::from).chain([script.into()]).collect();
     Invocation { program: SHELL.into(), arguments, environment, stdin: stdin.map(Bytes::from) }
-}
-
-fn stopped() -> Failure {
-    Failure::not_counted("stopped before it was done", AFTER_STOP)
-}
-
-fn outcome(finished: &Finished, limit: usize) -> Result<Bytes, Failure> {
-    let failed = |how: String| format!("{how}{}", finished.stderr.last_words());
-    match finished.end {
-        End::Exited(0) if finished.stdout.cut => Err(Failure::permanent(format!(
-            "the result is larger than {limit} bytes, the limit of this store; write it to a file and print its path"
-        ))),
-        End::Exited(0) => Ok(result(&finished.stdout.bytes)),
-        End::Exited(PERMANENT) => Err(Failure::permanent(failed(format!("exit status {PERMANENT}")))),
-        End::Exited(status) => Err(Failure::retryable(failed(format!("exit status {status}")))),
-        End::Killed(signal) => Err(Failure::retryable(failed(format!("killed by signal {signal}")))),
-        End::TimedOut | End::Stopped => Err(stopped()),
-    }
 }
 
 /// Returns stdout as JSON: as it is if it is JSON, else as a text without its last newline. Bytes

@@ -119,7 +119,7 @@ impl Settings {
     /// Returns the files of the certificate; `None` without TLS.
     ///
     /// # Errors
-    /// Wrong usage if one of the two is missing.
+    /// Returns a usage error if one of the two is missing.
     pub(super) fn tls_files(&self) -> anyhow::Result<Option<TlsFiles>> {
         match (self.tls_cert.clone(), self.tls_key.clone()) {
             (Some(certificate), Some(key)) => Ok(Some(TlsFiles { certificate, key })),

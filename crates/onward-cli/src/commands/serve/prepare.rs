@@ -10,7 +10,7 @@ use super::arguments::Settings;
 /// Reads the certificate.
 ///
 /// # Errors
-/// Wrong usage if one of the two files is missing, or if they cannot be used.
+/// Returns a usage error if one of the two files is missing, or if they cannot be used.
 pub(super) fn open_tls(settings: &Settings, clock: Arc<dyn onward_store::Clock>) -> anyhow::Result<Option<Arc<Tls>>> {
     let Some(files) = settings.tls_files()? else { return Ok(None) };
     Ok(Some(Arc::new(Tls::open(files, clock)?)))
@@ -19,7 +19,8 @@ pub(super) fn open_tls(settings: &Settings, clock: Arc<dyn onward_store::Clock>)
 /// Checks that the server may listen on its address.
 ///
 /// # Errors
-/// Wrong usage if it is beyond loopback and unprotected; the store's error if it could not be read.
+/// Returns a usage error if it is beyond loopback and unprotected, and the error of the store if it
+/// could not be read.
 pub(super) async fn check_protection(settings: &Settings, store: Option<&Arc<dyn Store>>) -> anyhow::Result<()> {
     let has_sign_in = match store {
         Some(store) => has_sign_in(store).await?,

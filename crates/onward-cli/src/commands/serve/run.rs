@@ -105,6 +105,8 @@ async fn serve(
             },
         }
     }
+    // The first request to stop lets open requests end, for at most --stop-within. The second ends
+    // the wait, and the exit code says that some were cut off.
     remark("stopping: open requests may end; another request to stop ends them");
     stop.cancel();
     tokio::select! {
@@ -116,7 +118,7 @@ async fn serve(
 /// Sends events to webhooks until the server stops.
 async fn send_webhooks(server: Arc<Server>, stop: CancellationToken) {
     if let Err(error) = server.send_webhooks(stop).await {
-        remark(format_args!("webhooks are not sent any more: {error}"));
+        remark(format_args!("webhooks are not sent any more: {error}; remove the cause and restart the server"));
     }
 }
 

@@ -38,7 +38,7 @@ impl Arguments {
     /// Returns the task with a given payload.
     ///
     /// # Errors
-    /// The errors of [`TaskOptions::task`].
+    /// Returns the errors of [`TaskOptions::task`].
     pub(super) fn task(&self, payload: Bytes) -> anyhow::Result<NewTask> {
         Ok(self.with_moments(self.task.task(payload)?))
     }
@@ -46,7 +46,7 @@ impl Arguments {
     /// Returns the task with the payload that the user specified.
     ///
     /// # Errors
-    /// The errors of [`TaskOptions::task_with_payload`].
+    /// Returns the errors of [`TaskOptions::task_with_payload`].
     pub(super) fn task_with_payload(&self) -> anyhow::Result<NewTask> {
         Ok(self.with_moments(self.task.task_with_payload()?))
     }

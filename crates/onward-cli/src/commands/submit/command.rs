@@ -40,7 +40,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
 /// Waits for at most this long.
 ///
 /// # Errors
-/// If the timeout expires.
+/// Returns an error if the timeout expires.
 pub(super) async fn within(
     timeout: Option<Duration>,
     waiting: impl Future<Output = anyhow::Result<ExitCode>>,

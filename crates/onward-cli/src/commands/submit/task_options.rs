@@ -173,7 +173,7 @@ impl TaskOptions {
     /// Returns the task with the payload that was typed, or read from a file or stdin.
     ///
     /// # Errors
-    /// The errors of [`task`](Self::task), and if the payload cannot be read.
+    /// Returns the errors of [`task`](Self::task), and if the payload cannot be read.
     pub(crate) fn task_with_payload(&self) -> anyhow::Result<NewTask> {
         self.task(read_payload(PAYLOAD_FILE, self.payload_file.as_deref(), self.payload.as_deref())?)
     }
@@ -181,7 +181,7 @@ impl TaskOptions {
     /// Returns the task with a given payload.
     ///
     /// # Errors
-    /// Wrong usage, if the tags contradict each other.
+    /// Returns a usage error if the tags contradict each other.
     pub(super) fn task(&self, payload: Bytes) -> anyhow::Result<NewTask> {
         Ok(NewTask {
             queue: self.queue.clone(),

@@ -20,7 +20,7 @@ pub(super) enum Confirmation {
 /// `is_given` is true or the tasks are at most [`MAX_UNCONFIRMED`].
 ///
 /// # Errors
-/// Wrong usage, if it has to ask and there is no terminal.
+/// Returns a usage error if it has to ask and there is no terminal.
 pub(super) fn ask(change: &str, tasks: u64, is_given: bool) -> anyhow::Result<Confirmation> {
     if is_given || tasks <= MAX_UNCONFIRMED {
         return Ok(Confirmation::Given);

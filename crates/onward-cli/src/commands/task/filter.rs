@@ -64,7 +64,7 @@ impl FilterArguments {
     /// Returns true if the filter selects every task.
     ///
     /// # Errors
-    /// The errors of [`filter`](Self::filter).
+    /// Returns the errors of [`filter`](Self::filter).
     pub(super) fn is_empty(&self) -> anyhow::Result<bool> {
         Ok(self.filter()? == TaskFilter::default())
     }
@@ -72,7 +72,7 @@ impl FilterArguments {
     /// Returns the filter that the user typed.
     ///
     /// # Errors
-    /// Wrong usage, if it contradicts itself.
+    /// Returns a usage error if it contradicts itself.
     pub(crate) fn filter(&self) -> anyhow::Result<TaskFilter> {
         Ok(TaskFilter {
             kind: self.kind.clone(),

@@ -21,7 +21,7 @@ impl Tasks {
     /// Returns the task numbers.
     ///
     /// # Errors
-    /// If no task has the key.
+    /// Returns an error if no task has the key.
     pub(super) async fn numbers(self, store: &dyn Store) -> anyhow::Result<Vec<TaskId>> {
         let Some(key) = self.key else { return Ok(self.tasks) };
         let filter = TaskFilter { kind: self.kind, key: Some(key.clone()), ..TaskFilter::default() };

@@ -36,7 +36,7 @@ impl TaskSelection {
     /// Returns the numbers, if tasks were named by number.
     ///
     /// # Errors
-    /// Wrong usage, if a filter was given too.
+    /// Returns a usage error if a filter was given too.
     pub(crate) fn tasks(&self) -> anyhow::Result<Option<Vec<TaskId>>> {
         if self.tasks.is_empty() {
             return Ok(None);
@@ -54,7 +54,7 @@ impl ByFilter {
     /// Returns the filter, which is empty for `--all`.
     ///
     /// # Errors
-    /// Wrong usage, if neither a filter nor `--all` was given, or both.
+    /// Returns a usage error if neither a filter nor `--all` was given, or both.
     pub(super) fn filter(&self) -> anyhow::Result<TaskFilter> {
         match (self.filter.is_empty()?, self.all) {
             (true, false) => {

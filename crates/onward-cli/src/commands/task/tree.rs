@@ -39,7 +39,8 @@ pub(crate) async fn show_tree(options: &GlobalOptions, store: &dyn Store, root: 
     Ok(())
 }
 
-/// Returns a task in the form of a list entry, which is also the form of its children.
+/// Returns a task in the form of a list entry, without payload and result, which is also the form
+/// of its children.
 async fn listed(store: &dyn Store, task: TaskId) -> anyhow::Result<TaskRecord> {
     let page = Page { before: Some(TaskId(task.0.saturating_add(1))), limit: 1 };
     let found = store.tasks(TaskFilter::default(), page).await?.tasks.pop();

@@ -43,7 +43,9 @@ pub(crate) async fn wait_for_all_within(
     let Some(timeout) = timeout else { return waiting.await };
     match tokio::time::timeout(timeout, waiting).await {
         Ok(ended) => ended,
-        Err(_) => Err(anyhow::anyhow!("not all of the tasks ended within {timeout:?}; they continue")),
+        Err(_) => Err(anyhow::anyhow!(
+            "not all of the tasks ended within {timeout:?} (--timeout); they continue, and onward task wait waits again"
+        )),
     }
 }
 

@@ -129,7 +129,8 @@ impl TaskWork {
 }
 
 /// Returns a task that was not started to its queue. The attempt is not counted, even if its
-/// timeout has expired.
+/// timeout has expired: the engine counts any failure after a timeout, but no move, so the task is
+/// moved to the queue that it has.
 fn returned(context: &Context) -> Failure {
     match context.interruption() {
         Some(Interruption::TimedOut | Interruption::HeartbeatMissed) => Failure::move_to(context.queue().as_str()),

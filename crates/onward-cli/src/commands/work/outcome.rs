@@ -16,7 +16,7 @@ const AFTER_STOP: Duration = Duration::from_millis(1);
 
 /// The outcome that a command has reported before its end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Reported {
+pub(crate) struct Reported {
     /// If it fails, retry after this long.
     pub(super) retry_after: Option<Duration>,
     /// It has failed permanently, with this error.
@@ -27,7 +27,7 @@ pub(super) struct Reported {
 
 /// Returns the result of a command, or its failure. A result larger than `limit` bytes is a
 /// permanent failure.
-pub(super) fn outcome(finished: Finished, reported: Reported, limit: usize) -> Result<Bytes, Failure> {
+pub(crate) fn outcome(finished: Finished, reported: Reported, limit: usize) -> Result<Bytes, Failure> {
     if let Some(message) = reported.fail {
         return Err(Failure::permanent(message));
     }
@@ -45,8 +45,13 @@ pub(super) fn outcome(finished: Finished, reported: Reported, limit: usize) -> R
         End::Exited(PERMANENT) => Err(Failure::permanent(failed(format!("exit status {PERMANENT}")))),
         End::Exited(status) => Err(retried(failed(format!("exit status {status}")))),
         End::Killed(signal) => Err(retried(failed(format!("killed by signal {signal}")))),
-        End::TimedOut | End::Stopped => Err(Failure::not_counted("stopped before it was done", AFTER_STOP)),
+        End::TimedOut | End::Stopped => Err(stopped()),
     }
+}
+
+/// Returns the failure of a command that was asked to stop, which does not count as an attempt.
+pub(crate) fn stopped() -> Failure {
+    Failure::not_counted("stopped before it was done", AFTER_STOP)
 }
 
 #[cfg(test)]

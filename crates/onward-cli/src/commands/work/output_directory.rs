@@ -16,7 +16,7 @@ impl OutputDirectory {
     /// Creates the directory.
     ///
     /// # Errors
-    /// Wrong usage, if it cannot be created.
+    /// Returns a usage error if it cannot be created.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         std::fs::create_dir_all(path).map_err(|error| {
             wrong_usage(format!("--output-dir {}: {error}; name a path that can be written", path.display()))

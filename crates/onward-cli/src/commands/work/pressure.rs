@@ -65,7 +65,7 @@ impl PressureOptions {
     /// Adds the sources to the engine.
     ///
     /// # Errors
-    /// Wrong usage, if the kernel does not report a pressure.
+    /// Returns a usage error if the kernel does not report a pressure.
     pub(super) fn add_to(&self, mut builder: EngineBuilder) -> anyhow::Result<EngineBuilder> {
         for resource in &self.resources {
             builder = add(builder, *resource)?;

@@ -135,6 +135,8 @@ impl Server {
             }
             if is_any.is_err() && jobs.is_empty() {
                 // No child is left, and only a start creates one.
+                // The lock is held from the check to the wait, and a start notifies under it, so no
+                // start is missed.
                 drop(self.started.wait(jobs));
             }
         }

@@ -58,7 +58,7 @@ pub(super) enum Reply {
 /// Writes the request for a start, with `streams` accompanying descriptors.
 ///
 /// # Errors
-/// If a word contains a NUL, which no program can receive.
+/// Returns an error if a word contains a NUL, which no program can receive.
 pub(super) fn start(job: JobId, invocation: &Invocation, streams: u8) -> io::Result<Vec<u8>> {
     let mut text = vec![streams];
     let count =
@@ -98,11 +98,11 @@ fn push(text: &mut Vec<u8>, word: &OsStr) -> io::Result<()> {
     Ok(())
 }
 
-/// Requests that have requests, possibly in pieces.
+/// Requests that have arrived, possibly in pieces.
 #[derive(Debug, Default)]
 pub(super) struct RequestBuffer {
     pub(super) bytes: VecDeque<u8>,
-    /// Descriptors that requests with the bytes, in order. A request is complete only after its
+    /// Descriptors that arrived with the bytes, in order. A request is complete only after its
     /// descriptors.
     pub(super) descriptors: VecDeque<OwnedFd>,
 }

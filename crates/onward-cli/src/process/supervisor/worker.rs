@@ -107,6 +107,8 @@ impl Supervisor {
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
         let process = command(theirs.into()).spawn()?;
+        // Unbounded, but short: each command has at most a start and a few signals in it, and
+        // `--jobs` bounds the number of commands at once.
         let (requests, waiting) = mpsc::unbounded_channel();
         let (socket, jobs) = (Arc::new(UnixStream::from_std(ours)?), Arc::default());
         tokio::spawn(write(Arc::clone(&socket), waiting));

@@ -37,7 +37,7 @@ impl SocksProxy {
     ///
     /// # Errors
     ///
-    /// If the text is not a host and a port: [`Error::is_endpoint`].
+    /// Returns an error if the text is not a host and a port: [`Error::is_endpoint`].
     pub fn new(address: &str) -> Result<Self> {
         if address.len() <= ENDPOINT_BYTES
             && let Ok((host, port)) = host_and_port(address)
@@ -55,7 +55,7 @@ impl SocksProxy {
     ///
     /// # Errors
     ///
-    /// If the user name is empty or longer than 255 bytes: [`Error::is_misuse`].
+    /// Returns an error if the user name is empty or longer than 255 bytes: [`Error::is_misuse`].
     pub fn credentials(mut self, username: &str, password: Password) -> Result<Self> {
         let Some(login) = encode_login(username.as_bytes(), password.as_bytes()) else {
             return Err(Error::misuse(format!(

@@ -39,7 +39,7 @@ impl Field {
     /// Reads a field: a list of `*`, numbers, names and ranges, with steps behind `*` and ranges.
     ///
     /// # Errors
-    /// If a part is none of these. The message names the field and the part.
+    /// Returns an error if a part is none of these. The message names the field and the part.
     pub(super) fn read(self, text: &str) -> Result<Read, String> {
         let mut numbers = String::new();
         for part in text.split(',') {

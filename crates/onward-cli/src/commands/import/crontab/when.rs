@@ -17,7 +17,7 @@ const WORDS: [(&str, &str); 8] = [
 /// Reads the time at the beginning of a line. Returns the cron expression and the rest of the line.
 ///
 /// # Errors
-/// If the time cannot be read, or a schedule cannot have it. The message says why.
+/// Returns an error if the time cannot be read, or a schedule cannot have it. The message says why.
 pub(super) fn read(line: &str) -> Result<(String, &str), String> {
     // A minus in front asks cron not to log the line.
     let line = line.strip_prefix('-').unwrap_or(line);

@@ -27,7 +27,7 @@ impl RequestArguments {
     /// Returns the orchestration, the name and the payload.
     ///
     /// # Errors
-    /// If words are missing, or the payload is not JSON.
+    /// Returns an error if words are missing, or the payload is not JSON.
     pub(in crate::commands::orchestration) fn read(self) -> anyhow::Result<(OneOrchestration, String, Value)> {
         let (number, name, payload) = self.what()?;
         let payload: Value = serde_json::from_slice(&read_json("payload", payload)?)?;

@@ -56,7 +56,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         None => waiting.await?,
         Some(timeout) => tokio::time::timeout(timeout, waiting)
             .await
-            .map_err(|_| anyhow::anyhow!("not all of them had this status within {timeout:?}; they continue"))??,
+            .map_err(|_| anyhow::anyhow!("not all of them had this status within {timeout:?} (--timeout); they continue, and the same command waits again"))??,
     };
     Ok(code.or_failed(found == ExitCode::Failed))
 }

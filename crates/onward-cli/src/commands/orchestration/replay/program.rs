@@ -28,7 +28,7 @@ impl Program {
     /// Runs the program with further arguments, and returns its output.
     ///
     /// # Errors
-    /// If it could not be run.
+    /// Returns an error if it could not be run.
     pub(super) async fn run(&self, further: &[OsString]) -> anyhow::Result<String> {
         let mut command = Command::new(in_directory(&self.program));
         command.args(&self.arguments).args(further).stdin(Stdio::null()).stderr(Stdio::inherit()).kill_on_drop(true);

@@ -1,4 +1,8 @@
 //! The steps of a run on a terminal, redrawn in place.
+//!
+//! Lines of people and of scripts are written above the tree: [`Tree::above`] removes the tree from
+//! the terminal, lets them be written, and draws it again. A line that is written in any other way
+//! would be overwritten by the next redraw.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -98,6 +102,7 @@ fn draw(bar: &ProgressBar, step: &StepView) {
     let reason = step.reason.as_deref().map(|reason| format!("  {}", one_line(reason, COLUMNS))).unwrap_or_default();
     bar.set_message(format!("{}{items}{reason}", colored(step.state)));
     match step.state {
+        // Only steps whose time grows are redrawn on their own: each ticking line has a timer.
         StepState::Open | StepState::Waiting => bar.enable_steady_tick(REDRAW),
         _ => bar.disable_steady_tick(),
     }

@@ -18,7 +18,7 @@ impl CommandLine {
     /// Reads a line, and finds its program.
     ///
     /// # Errors
-    /// Wrong usage for a line without words or with an open quote, and for a program that is not
+    /// Returns a usage error if the line has no words or an open quote, or if the program is not
     /// there.
     pub(super) fn parse(text: &str) -> anyhow::Result<Self> {
         let words = shlex::split(text).filter(|words| !words.is_empty()).ok_or_else(|| {

@@ -40,7 +40,8 @@ impl Supervised {
     /// Keeps the program running until it is stopped.
     ///
     /// # Errors
-    /// If the program never becomes a worker the first time: its author must change something.
+    /// Returns an error if the program never becomes a worker the first time: its author must
+    /// change something.
     pub(super) async fn run(self) -> anyhow::Result<()> {
         let (mut pause, mut was_welcome) = (PAUSE.0, false);
         while !self.stop.is_cancelled() {
@@ -63,6 +64,8 @@ impl Supervised {
                 () = self.stop.cancelled() => return Ok(()),
                 () = tokio::time::sleep(pause) => {}
             }
+            // Without a growing pause, a program that fails at once would take a core and fill the
+            // log.
             pause = (pause * 2).min(PAUSE.1);
         }
         Ok(())

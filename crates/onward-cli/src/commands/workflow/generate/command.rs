@@ -1,16 +1,11 @@
 //! The command.
 
-use std::path::Path;
-
 use clap::{Args, ValueEnum};
-use onward::workflow::template::TemplateFile;
 use serde_json::json;
 
 use super::rust_file::rust_file;
-use crate::commands::workflow::command::open_to_read;
-use crate::commands::workflow::files::read_valid;
-use crate::commands::workflow::reference::Reference;
-use crate::exit_code::{ExitCode, wrong_usage};
+use crate::commands::workflow::files::read_file_or_stored;
+use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
 
@@ -40,8 +35,7 @@ Example: onward workflow generate order.yaml > src/order.rs";
 
 /// Prints the code of a template. A file of that name goes before a stored template.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let path = Path::new(&arguments.template);
-    let file = if path.is_file() { read_valid(path)? } else { stored(options, &arguments.template).await? };
+    let file = read_file_or_stored(options, &arguments.template).await?;
     let code = match arguments.language {
         Language::Rust => rust_file(&file)?,
     };
@@ -51,10 +45,4 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         print_line(code.trim_end())?;
     }
     Ok(ExitCode::Done)
-}
-
-async fn stored(options: &GlobalOptions, text: &str) -> anyhow::Result<TemplateFile> {
-    let reference: Reference = text.parse().map_err(|error: String| wrong_usage(error))?;
-    let stored = reference.find(&open_to_read(options).await?).await?;
-    Ok(stored.read()?)
 }

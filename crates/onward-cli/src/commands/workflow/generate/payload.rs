@@ -1,4 +1,4 @@
-//! The JSON Schemas of payloads, as far as a template tells them.
+//! The JSON Schemas of payloads, as far as a template describes them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

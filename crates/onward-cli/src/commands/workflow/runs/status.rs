@@ -91,7 +91,7 @@ fn hint(view: &RunView) -> anyhow::Result<()> {
             "an undo failed: `onward workflow retry {id}` tries it again, and `resolve {id} STEP` takes it as done by hand"
         ),
         RunPhase::Held => format!(
-            "it waits for a person: `onward workflow retry {id}`, `resolve`, `complete` or `skip` goes on, and `cancel` or `undo` ends it"
+            "it waits for a person: `onward workflow retry {id}`, `resolve`, `complete` or `skip` continues it, and `cancel` or `undo` ends it"
         ),
         _ => return Ok(()),
     };
