@@ -34,7 +34,11 @@ pub(crate) fn run_within(command: &mut Command, limit: Duration) -> Result<()> {
     println!("$ {}", show(command));
     match status_within(command, limit)? {
         Some(status) => check(status, command),
-        None => bail!("`{}` had not ended after {} s and was killed", show(command), limit.as_secs()),
+        None => bail!(
+            "`{}` had not ended after {} s and was killed; run it alone to see where it waits",
+            show(command),
+            limit.as_secs()
+        ),
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
-/// The variable that tells the tests where the program is.
+/// The variable by which the tests find the program.
 const PEER: &str = "ONWARD_LIBZMQ_PEER";
 const SOURCE: &str = "crates/onward-zmtp/tests/it/zmtp/libzmq_peer.c";
 /// Debian's package with the library and its header.
@@ -36,6 +36,9 @@ fn compile(source: &Path, peer: &Path) -> Result<()> {
     run(Command::new("cc").args(["-O2", "-Wall", "-o"]).arg(peer).arg(source).args(["-lzmq", "-lpthread"]))
 }
 
+/// Runs a command and returns an error with its standard error if it fails. Unlike
+/// [`command::run`](crate::command::run) it prints nothing, because a first failure is expected
+/// where something is not installed.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let output = command.output().with_context(|| format!("cannot run {}", command.get_program().display()))?;
     let text = String::from_utf8_lossy(&output.stderr);

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 
 use super::libzmq::{install, run};
 
-/// The variable that tells the tests where the proxy is.
+/// The variable by which the tests find the proxy.
 const VARIABLE: &str = "ONWARD_MICROSOCKS";
 /// Debian's package, and the program in it.
 const PACKAGE: &str = "microsocks";

@@ -48,7 +48,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Returns the variables that tell the tests where the server is.
+    /// Returns the variables by which the tests find the server.
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let url = |port: u16| format!("postgres://onward@127.0.0.1:{port}/postgres");
         let mut variables = vec![("ONWARD_POSTGRES_URL".to_owned(), url(self.port))];

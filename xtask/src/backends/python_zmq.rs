@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 
 use super::libzmq::{install, run};
 
-/// The variable that tells the tests which interpreter has ZeroMQ.
+/// The variable that names the interpreter with ZeroMQ to the tests.
 const VARIABLE: &str = "ONWARD_PYTHON_ZMQ";
 /// Debian's interpreter. Debian's package is for this one, and another may come first in the path.
 const INTERPRETER: &str = "/usr/bin/python3";

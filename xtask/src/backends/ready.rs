@@ -33,7 +33,7 @@ const BACKENDS: &[Backend] = &[
 /// The prepared stores. Their servers run until this value is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Ready {
-    /// The variables that tell the tests where the stores are.
+    /// The variables by which the tests find the stores.
     pub(crate) variables: Vec<(String, String)>,
     /// Packages, and the features under which their tests are built.
     pub(crate) features: Vec<(&'static str, &'static str)>,
@@ -87,7 +87,8 @@ pub(crate) fn prepare() -> Result<Ready> {
 /// Prepares one store. Returns an error if that is not possible.
 pub(crate) fn prepare_only(name: &str) -> Result<Ready> {
     let Some(backend) = BACKENDS.iter().find(|backend| backend.name == name) else {
-        bail!("there is no store `{name}`")
+        let known: Vec<&str> = BACKENDS.iter().map(|backend| backend.name).collect();
+        bail!("there is no store `{name}`; the stores are {}", known.join(", "))
     };
     (backend.prepare)()
 }

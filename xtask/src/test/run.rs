@@ -46,7 +46,8 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     }
 }
 
-/// Runs the tests that a developer names, as `cargo test` would.
+/// Runs the tests that a developer names, as `cargo test` would. A package gets the features of its
+/// own stores alone, because cargo refuses features of packages that are not built.
 fn run_some(project: &Project, ready: &Ready, options: &Options) -> Result<()> {
     let mut test = command::cargo();
     test.arg("test").current_dir(project.root()).envs(ready.variables.iter().cloned());
