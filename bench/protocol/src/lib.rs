@@ -43,7 +43,7 @@ pub struct Measurement {
     pub duplicated: u64,
     /// The sizes of the run's commits, if they are known.
     pub commits: Option<CommitSizes>,
-    /// The settings to print, if they tell more than the requested ones.
+    /// The settings to print, if they say more than the requested ones.
     pub settings: Option<String>,
     /// Further figures, by name.
     pub extra: std::collections::BTreeMap<String, f64>,

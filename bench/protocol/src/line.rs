@@ -23,7 +23,7 @@ pub struct Line {
     pub value: f64,
     /// The unit of the figure.
     pub unit: String,
-    /// Tells whether lower or higher figures are better.
+    /// The direction in which the figure is better.
     pub better: Better,
     /// The smallest figure of any run.
     pub min: f64,

@@ -75,7 +75,7 @@ impl Request {
     /// Returns the request of this process's arguments.
     ///
     /// # Errors
-    /// Fails as [`new`](Self::new) does.
+    /// Returns the errors of [`new`](Self::new).
     pub fn of_this_process(system: &str) -> Result<Self> {
         Self::new(&Arguments::parse(), system)
     }

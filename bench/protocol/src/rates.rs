@@ -67,7 +67,7 @@ impl Row {
     /// full of a runnable backlog gets no other tasks, because they would wait behind it.
     ///
     /// # Errors
-    /// Fails as [`weights`](Self::weights) does.
+    /// Returns the errors of [`weights`](Self::weights).
     pub fn used_weights(&self) -> Result<Vec<u32>> {
         let least = if self.backlog.runnable > 0 { 2 } else { 1 };
         let least = if self.queues == Some(Queues::All) { least } else { 5 };

@@ -1,4 +1,4 @@
-//! Tells whether the last of very many steps cost as much as the first.
+//! Compares the last of very many steps with the first: both should cost the same.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -31,7 +31,7 @@ impl Order {
     /// Returns the document.
     ///
     /// # Errors
-    /// Never fails in practice, because JSON can express every field.
+    /// Returns the error of serde, which cannot occur: JSON can express every field.
     pub fn to_json(&self) -> anyhow::Result<Vec<u8>> {
         Ok(serde_json::to_vec(self)?)
     }

@@ -88,7 +88,7 @@ fn register(engine: &Engine, activity: Duration) {
 }
 
 /// Starts orchestrations and awaits each, with one in flight for each submitter. The figure is
-/// orchestrations or steps a second, or the time of one, as the row's unit tells.
+/// orchestrations or steps a second, or the time of one, as the row's unit says.
 pub(crate) async fn in_flight(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;
