@@ -61,6 +61,10 @@ impl fmt::Display for SessionId {
 /// or the task has been claimed again, the lease no longer matches and the store rejects the write.
 /// This check is the **fence**: an attempt that lost its task cannot change the result or the state
 /// that a later attempt leaves.
+///
+/// The fence protects what the store keeps, and nothing else. An effect elsewhere, such as a mail,
+/// may happen once in each attempt. A system that compares numbers can refuse the late one: give it
+/// the claim number of the [`CompletionToken`](crate::CompletionToken), which only goes up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Lease {
     /// The task.

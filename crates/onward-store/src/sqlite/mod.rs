@@ -3,7 +3,9 @@
 //! [`store`] has the interface. A write goes through [`commit`]: it joins the writes of other
 //! callers in a queue, one thread takes them all, and one transaction applies them with the
 //! functions of [`verbs`], one function a kind of write. The caller gets its outcomes after
-//! `COMMIT`. A read goes to [`reads`], on a connection of its own.
+//! `COMMIT`. A submitted task is then a row of `task`, and durable. The index by which a claim
+//! finds it may still be in memory: it is made again from the rows after a restart. A read goes to
+//! [`reads`], on a connection of its own.
 //!
 //! A claim finds tasks in [`ready`], which also defines *sub-queue*, *ready list*, *head list*,
 //! *sort key* and *fair-share tag*. [`limits`] has the counts and tokens that a claim must not

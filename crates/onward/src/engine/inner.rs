@@ -197,7 +197,8 @@ impl Engine {
         }
     }
 
-    /// Applies one write and returns a refusal as an error.
+    /// Applies one write and returns a refusal as an error. The reply comes after the commit, at
+    /// the durability level of the store.
     pub(crate) async fn apply(&self, write: Write) -> Result<Outcome> {
         self.origin.note_use(&self.inner);
         refusal_as_error(self.inner.store.apply(vec![write]).await?.pop())

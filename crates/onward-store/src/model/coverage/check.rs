@@ -17,7 +17,9 @@ use crate::model::tasks::sub_queue::SubQueue;
 use crate::model::tasks::task::Task;
 use crate::rules::order::SortKey;
 
-/// The loaded part of a store, and the requests for more. Clones share the requests.
+/// The loaded part of a store, and the requests for more. Clones share the requests: a decision
+/// works on a clone of the state, and the loader reads what the decision has requested. The lock is
+/// there because reads record requests too, and they have only a shared reference.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Coverage {
     loaded: Option<Arc<Loaded>>,

@@ -1,4 +1,7 @@
 //! Headroom: the number of tasks that limits still let start during one claim.
+//!
+//! It is exact, although it is computed once: no other claim starts a task before this one ends,
+//! because the writes of a store take effect one after the other, also with several processes.
 
 use std::time::Duration;
 

@@ -108,6 +108,8 @@ impl<'a> Loader<'a> {
     /// Merges requests of the same kind, and returns the queries.
     fn queries(&mut self, mut requests: BTreeSet<LoadRequest>) -> Vec<LoadQuery> {
         self.load_many_sub_queues_at_once(&mut requests);
+        // Each round of a chain shows only its next link. After a few rounds the server follows the
+        // rest, so that a chain of a thousand tasks does not take a thousand round trips.
         let deep = self.rounds > SHALLOW;
         let (mut tasks, mut keys, mut children) = (Vec::new(), Vec::new(), Vec::new());
         let (mut held, mut to_cancel, mut queries) = (Vec::new(), Vec::new(), Vec::new());

@@ -272,6 +272,9 @@ impl Committer {
             let changes = self.connection.total_changes();
             let (value, hint, notifications) = self.with_transaction(work)?;
             let raised_to = self.raise_generation(changes)?;
+            // With durability level `full` this statement syncs the write-ahead log before it
+            // returns, so the writes survive power loss from here on. With `normal` they survive
+            // the end of the process.
             self.connection.database().prepare_cached("COMMIT")?.execute([])?;
             // The file is checked after the commit and before the acknowledgement: a commit to a
             // file that was moved or replaced must not be acknowledged.
