@@ -40,7 +40,7 @@ impl Fault {
 }
 
 /// The side of the change on which a fault lies. The caller gets an error in both cases and cannot
-/// tell them apart.
+/// distinguish them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// The writes did not take effect.

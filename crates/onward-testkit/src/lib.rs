@@ -16,6 +16,32 @@
 //! # fn main() {}
 //! ```
 //!
+//! A test of a program that builds on stores moves the clock instead of waiting, and makes the
+//! store fail where it wants:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use onward_store::{Store, TaskState, Write};
+//! use onward_testkit::{Fault, FaultyStore, MemoryFixture, Side, TestStore, task};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! let store = TestStore::open(&MemoryFixture).await;
+//! let lease = store.running(task("mail")).await;
+//! // The lease ends at once, so the task waits again.
+//! store.lapse().await;
+//! assert_eq!(store.state(lease.task).await, TaskState::Waiting);
+//!
+//! let faulty = FaultyStore::new(Arc::clone(store.inner()));
+//! faulty.fail_once(1, Side::After, Fault::Io);
+//! // The reply is lost, but the task is there.
+//! let submit = Write::Submit(Box::new(task("mail")));
+//! assert!(faulty.apply(vec![submit]).await.is_err());
+//! assert_eq!(store.claim(store.session().await, 10).await.len(), 2);
+//! # }
+//! ```
+//!
 //! Everything here fails by panicking, as a test does. Use it as a dev-dependency only.
 
 #![allow(clippy::expect_used, reason = "the suite fails by panicking, as a test does")]
