@@ -20,7 +20,8 @@
 //! let mut decoder = Decoder::new(Limits { payload: 0 });
 //! encode(&[Bytes::from_static(br#"{"t":"grant","credit":8}"#)], decoder.buffer());
 //! let frames = decoder.next_message()?.unwrap_or_default();
-//! assert!(matches!(WorkerMessage::read(&frames)?, WorkerMessage::Grant(grant) if grant.credit == 8));
+//! let grant = WorkerMessage::read(&frames)?;
+//! assert!(matches!(grant, WorkerMessage::Grant(grant) if grant.credit == 8));
 //! assert!(decoder.next_message()?.is_none());
 //!
 //! // It writes its own messages as frames: a header, and the payloads.

@@ -26,9 +26,8 @@ impl PasswordSource {
     /// Reads the password.
     ///
     /// # Errors
-    /// Returns an error if it cannot be read, and a usage error if it is empty or too
-    /// long, if the second entry differs from the first, or if there is neither a file nor a
-    /// terminal.
+    /// Returns an error if it cannot be read. Returns a usage error if it is empty or too long, if
+    /// the second entry differs from the first, or if there is neither a file nor a terminal.
     pub(crate) fn read(&self) -> anyhow::Result<String> {
         let password = match &self.password_file {
             Some(path) if path == Path::new("-") => {

@@ -61,8 +61,8 @@ impl RemoteStore {
     /// Asks a server for its store.
     ///
     /// # Errors
-    /// Returns an error if the text is not an address, no server responds, it refuses the key, or it
-    /// has another version.
+    /// Returns an error if the text is not an address, no server responds, it refuses the key, or
+    /// it has another version.
     pub(crate) async fn open(url: &str) -> Result<Self, Error> {
         let client = Client::builder().url(url).build().map_err(store_error)?;
         let reply = client.send(Request::get("/v1/store")).await.map_err(store_error)?;

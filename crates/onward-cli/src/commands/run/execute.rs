@@ -152,7 +152,7 @@ impl Execution {
                 anyhow::bail!("the engine stopped; {RESUME_REMEDY}");
             }
         };
-        // From here on the engine claims nothing. After an interrupt its scripts are asked to stop
+        // The engine claims nothing from here on. After an interrupt its scripts are asked to stop
         // and have `--grace` for that; a second interrupt kills them.
         self.engine.stop();
         tokio::select! {

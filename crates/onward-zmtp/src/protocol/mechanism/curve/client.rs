@@ -104,7 +104,7 @@ impl CurveClient {
         local: &LocalSide<'_>,
         output: &mut Output,
     ) -> Result<()> {
-        // From here on only transient keys encrypt. A long-term key that is stolen later does not
+        // Only transient keys encrypt from here on. A long-term key that is stolen later does not
         // decrypt this connection.
         let between = shared(server_transient, self.transient.secret())?;
         let number = cipher::next(&mut self.sent)?;
