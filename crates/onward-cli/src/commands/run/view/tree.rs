@@ -102,7 +102,7 @@ fn draw(bar: &ProgressBar, step: &StepView) {
     let reason = step.reason.as_deref().map(|reason| format!("  {}", one_line(reason, COLUMNS))).unwrap_or_default();
     bar.set_message(format!("{}{items}{reason}", colored(step.state)));
     match step.state {
-        // Only steps whose time grows are redrawn on their own: each ticking line has a timer.
+        // Only steps whose time grows are redrawn on their own: each ticking line has a thread.
         StepState::Open | StepState::Waiting => bar.enable_steady_tick(REDRAW),
         _ => bar.disable_steady_tick(),
     }
