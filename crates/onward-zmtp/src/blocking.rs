@@ -184,7 +184,7 @@ impl<T: Kind> Socket<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::is_closed`] if the socket is closed.
+    /// Returns an error ([`Error::is_closed`]) if the socket is closed.
     pub fn monitor(&self) -> Result<Monitor> {
         Ok(self.socket()?.monitor())
     }

@@ -52,7 +52,7 @@ impl ServerOptions {
     /// Checks the options, as [`Server::open`] does.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if the base path is no path.
+    /// Returns an error ([`is_invalid`](Error::is_invalid)) if the base path is no path.
     pub fn check(&self) -> Result<(), Error> {
         check_base_path(&self.base_path)
     }

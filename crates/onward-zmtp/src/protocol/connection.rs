@@ -186,7 +186,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// [`Error::is_misuse`] if no decision is pending, or the error that ended the connection.
+    /// Returns an error ([`Error::is_misuse`]) if no decision is pending, or the error that ended
+    /// the connection.
     pub fn accept(&mut self) -> Result<()> {
         self.check()?;
         self.state.accept()
@@ -198,7 +199,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// [`Error::is_misuse`] if no decision is pending, or the error that ended the connection.
+    /// Returns an error ([`Error::is_misuse`]) if no decision is pending, or the error that ended
+    /// the connection.
     pub fn refuse(&mut self, reason: &str) -> Result<()> {
         self.check()?;
         self.state.refuse(reason)
@@ -212,8 +214,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// [`Error::is_misuse`] if the handshake is not done or the message has no frame, or the error
-    /// that ended the connection.
+    /// Returns an error ([`Error::is_misuse`]) if the handshake is not done or the message has no
+    /// frame, or the error that ended the connection.
     #[inline]
     pub fn send(&mut self, message: Message) -> Result<()> {
         self.check_message(&message)?;
@@ -252,8 +254,9 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// [`Error::is_misuse`] if the handshake is not done, if this is no SUB or XSUB socket, or if
-    /// the topic is longer than [`TOPIC_BYTES`]. Otherwise the error that ended the connection.
+    /// Returns an error ([`Error::is_misuse`]) if the handshake is not done, if this is no SUB or
+    /// XSUB socket, or if the topic is longer than [`TOPIC_BYTES`]. Otherwise returns the error
+    /// that ended the connection.
     pub fn subscribe(&mut self, topic: &[u8]) -> Result<()> {
         self.subscription(topic, true)
     }
@@ -304,7 +307,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// [`Error::is_timeout`] if the time is up, or the error that ended the connection before.
+    /// Returns an error ([`Error::is_timeout`]) if the time is up, or the error that ended the
+    /// connection before.
     pub fn handle_timeout(&mut self, now: Instant) -> Result<()> {
         self.check()?;
         self.note_arrival(now);

@@ -18,7 +18,8 @@ impl Identity {
     ///
     /// # Errors
     ///
-    /// [`Error::is_misuse`] if there are none or more than 255, or if the first one is zero.
+    /// Returns an error ([`Error::is_misuse`]) if there are none or more than 255, or if the first
+    /// one is zero.
     pub fn new(identity: impl IntoFrame) -> Result<Self> {
         let identity = identity.into_frame();
         if identity.is_empty() || identity.len() > IDENTITY_BYTES {

@@ -118,7 +118,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// [`Error::is_misuse`] in these cases:
+    /// Returns an error ([`Error::is_misuse`]) in these cases:
     ///
     /// * The name is not 1 to 255 letters, digits and `-_.+`.
     /// * The protocol uses the name, or it was given before.
@@ -192,7 +192,7 @@ impl Heartbeat {
     ///
     /// # Errors
     ///
-    /// [`Error::is_misuse`] if it is longer than 16 bytes.
+    /// Returns an error ([`Error::is_misuse`]) if it is longer than 16 bytes.
     pub fn context(mut self, context: impl Into<Bytes>) -> Result<Self> {
         self.context = context.into();
         if self.context.len() > PING_CONTEXT_BYTES {

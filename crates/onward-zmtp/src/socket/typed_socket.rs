@@ -124,7 +124,7 @@ impl<T: Kind> Socket<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::is_endpoint`] if the socket is not bound to it.
+    /// Returns an error ([`Error::is_endpoint`]) if the socket is not bound to it.
     pub fn unbind<E>(&self, endpoint: E) -> Result<()>
     where
         E: TryInto<Endpoint>,
@@ -138,7 +138,7 @@ impl<T: Kind> Socket<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::is_endpoint`] if the socket is not connected to it.
+    /// Returns an error ([`Error::is_endpoint`]) if the socket is not connected to it.
     pub fn disconnect<E>(&self, endpoint: E) -> Result<()>
     where
         E: TryInto<Endpoint>,
@@ -313,7 +313,7 @@ impl Socket<Xpub> {
     ///
     /// # Errors
     ///
-    /// [`Error::is_misuse`] if the socket subscribes peers by itself.
+    /// Returns an error ([`Error::is_misuse`]) if the socket subscribes peers by itself.
     pub fn subscribe_peer(&self, peer: &RemotePeer, topic: impl IntoFrame) -> Result<bool> {
         self.decide_topic(peer, topic, true)
     }
@@ -350,7 +350,7 @@ impl<T: Subscribes> Socket<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::is_limit`] if the topic is longer than
+    /// Returns an error ([`Error::is_limit`]) if the topic is longer than
     /// [`TOPIC_BYTES`](crate::protocol::bounds::TOPIC_BYTES), or there are more than
     /// [`SUBSCRIPTIONS`](super::bounds::SUBSCRIPTIONS) topics.
     pub fn subscribe(&self, topic: impl IntoFrame) -> Result<()> {

@@ -35,8 +35,9 @@ impl Keys {
     /// Creates a key. Returns the text of the key, which is nowhere stored, and its record.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a name or a time out of bounds, and for a name that
-    /// another active key has; the store's error if it could not keep the key.
+    /// Returns an error ([`is_invalid`](Error::is_invalid)) for a name or a time out of bounds, and
+    /// for a name that another active key has; returns the error of the store if it could not keep
+    /// the key.
     pub async fn create(&self, new: NewKey) -> Result<(String, KeyRecord), Error> {
         new.check()?;
         let expect = self.free_name(&new.name).await?;

@@ -24,9 +24,9 @@ pub struct Protection {
 /// Checks that a server may listen on an address.
 ///
 /// # Errors
-/// [`is_invalid`](Error::is_invalid) for an address beyond loopback, if the listener has neither
-/// TLS nor trusted proxies, so that a key could be read on the way, or if the store has no key and
-/// no account. The message names each missing part.
+/// Returns an error ([`is_invalid`](Error::is_invalid)) for an address beyond loopback without
+/// protection. The listener needs TLS or trusted proxies, so that no key can be read on the way,
+/// and the store needs a key or an account. The message names each missing part.
 pub fn check_address(address: SocketAddr, protection: Protection) -> Result<(), Error> {
     if address.ip().is_loopback() {
         return Ok(());

@@ -64,9 +64,9 @@ impl Tls {
     /// Reads the files of a certificate.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if a file cannot be read, has no certificate or no key, if
-    /// the key is not that of the certificate, or if the certificate has expired or is not valid
-    /// yet.
+    /// Returns an error ([`is_invalid`](Error::is_invalid)) if a file cannot be read, or has no
+    /// certificate or no key. The same holds if the key is not that of the certificate, or if the
+    /// certificate has expired or is not valid yet.
     pub fn open(files: TlsFiles, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         let provider = Arc::new(ring::default_provider());
         let seen = Seen { at: clock.steady(), files: states(&files) };

@@ -69,7 +69,7 @@ impl Password {
     ///
     /// # Errors
     ///
-    /// [`Error::is_misuse`] if it is longer.
+    /// Returns an error ([`Error::is_misuse`]) if it is longer.
     pub fn new(password: impl Into<Vec<u8>>) -> Result<Self> {
         let password = Zeroizing::new(password.into());
         if password.len() > PLAIN_FIELD_BYTES {

@@ -121,7 +121,7 @@ impl Socket<Rep> {
     ///
     /// # Errors
     ///
-    /// [`Error::is_state`] if the previous request has no reply yet.
+    /// Returns an error ([`Error::is_state`]) if the previous request has no reply yet.
     pub async fn recv(&mut self) -> Result<Message> {
         poll_fn(|context| self.poll_request(context)).await
     }

@@ -41,9 +41,9 @@ impl Accounts {
     /// Creates an account.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a name or a password out of bounds, for a name that
-    /// another account has, and beyond [`bounds::ACCOUNTS`]; the store's error if it could not keep
-    /// the account.
+    /// Returns an error ([`is_invalid`](Error::is_invalid)) for a name or a password out of bounds,
+    /// for a name that another account has, and beyond [`bounds::ACCOUNTS`]; returns the error of
+    /// the store if it could not keep the account.
     pub async fn create(&self, new: NewAccount) -> Result<AccountRecord, Error> {
         let name = checked_name(&new.name)?;
         check_password(&new.password, &name)?;
@@ -100,8 +100,9 @@ impl Accounts {
     /// Changes an account. Returns `None` if there is no such account.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a password out of bounds, or if another request
-    /// changed the account at the same time; the store's error if it could not keep the change.
+    /// Returns an error ([`is_invalid`](Error::is_invalid)) for a password out of bounds, or if
+    /// another request changed the account at the same time; returns the error of the store if it
+    /// could not keep the change.
     pub async fn change(&self, name: &str, change: AccountChange) -> Result<Option<AccountRecord>, Error> {
         let Some((name, mut stored, version)) = self.find(name).await? else { return Ok(None) };
         if let Some(role) = change.role {

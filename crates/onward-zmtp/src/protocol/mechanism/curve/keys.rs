@@ -24,7 +24,7 @@ impl PublicKey {
     ///
     /// # Errors
     ///
-    /// [`Error::is_misuse`] if it is not Z85 of 32 octets.
+    /// Returns an error ([`Error::is_misuse`]) if it is not Z85 of 32 octets.
     pub fn from_z85(text: &str) -> Result<Self> {
         decode(text).map(|key| Self(*key))
     }
@@ -101,7 +101,7 @@ impl SecretKey {
     ///
     /// # Errors
     ///
-    /// [`Error::is_misuse`] if it is not Z85 of 32 octets.
+    /// Returns an error ([`Error::is_misuse`]) if it is not Z85 of 32 octets.
     pub fn from_z85(text: &str) -> Result<Self> {
         decode(text).map(|key| Self(crypto_box::SecretKey::from_bytes(*key)))
     }
