@@ -493,7 +493,11 @@ pub(super) fn check_growth(settings: &Settings, bytes_before: u64, turn: &Turn) 
 /// Stops a history that exceeds its number of events before its turn is written.
 fn check_length(settings: &Settings, events: u64) -> Result<(), TurnAbort> {
     let most = settings.history_events;
-    if events <= most { Ok(()) } else { Err(too_long(&format!("more than {most} events in one turn, and may have {most}"))) }
+    if events <= most {
+        Ok(())
+    } else {
+        Err(too_long(&format!("more than {most} events in one turn, and may have {most}")))
+    }
 }
 
 /// Returns the end of an orchestration whose history is too long.
