@@ -496,7 +496,7 @@ fn check_length(settings: &Settings, events: u64) -> Result<(), TurnAbort> {
     if events <= most {
         Ok(())
     } else {
-        Err(too_long(&format!("more than {most} events in one turn, and may have {most}")))
+        Err(too_long(&format!("more than {most} events, and may have {most}")))
     }
 }
 
