@@ -1,5 +1,7 @@
 //! Values that are too large or too many for orchestrations, on every store.
 
+use std::time::Duration;
+
 use onward::orchestration::OrchestrationContext;
 use onward::task::Dependencies;
 use onward::{EngineBuilder, NewTask, TaskId, TaskState};
@@ -14,6 +16,7 @@ on_every_store! {
     a_turn_submits_as_many_tasks_as_it_may_and_no_more,
     a_task_that_no_turn_may_submit_is_an_error_in_the_code,
     a_history_at_half_of_its_limit_is_logged_once_with_the_remedy,
+    a_loop_of_timers_that_are_due_ends_at_the_limit_of_the_history,
 }
 
 /// Shows: D9
@@ -98,4 +101,19 @@ async fn a_history_at_half_of_its_limit_is_logged_once_with_the_remedy(store: Te
     }
     let said = said_of_ten_steps(&store, |builder| builder).await;
     assert!(!said.contains("grows long"), "{said}");
+}
+
+/// Shows: D9
+async fn a_loop_of_timers_that_are_due_ends_at_the_limit_of_the_history(store: TestStore) {
+    let engine = store.builder().history_events(50).open().await.unwrap();
+    engine.orchestrate(|_: Work, context: OrchestrationContext| async move {
+        loop {
+            context.timer(Duration::ZERO).await;
+        }
+    });
+    let task = start(&engine).await;
+    engine.run_until_idle().await.unwrap();
+    assert_eq!(state(&store, task).await, TaskState::Dead);
+    let said = error(&store, task).await;
+    assert!(said.contains("events") && said.contains("may have 50"), "{said}");
 }

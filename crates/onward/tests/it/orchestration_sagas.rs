@@ -1,6 +1,6 @@
 //! Sagas: steps that are undone in reverse order.
 
-use onward::orchestration::{OrchestrationContext, Saga};
+use onward::orchestration::{OrchestrationContext, Saga, select};
 use onward::store::Durability;
 use onward::{Engine, Failure, Task, TaskFilter, TaskId, TaskState};
 use onward_store::StoreReads;
@@ -17,6 +17,11 @@ on_every_store! {
     a_compensation_that_fails_keeps_no_other_from_running,
     what_has_succeeded_and_what_continues_as_new_is_not_undone,
     an_interrupted_step_is_undone_where_its_compensation_was_registered_before,
+    a_cancellation_undoes_the_steps_of_a_saga_in_a_saga_too,
+    a_cancellation_does_not_stop_a_saga_in_a_saga_that_undoes_its_steps,
+    a_cancellation_does_not_stop_a_saga_in_a_compensation,
+    a_saga_that_was_dropped_is_undone_with_the_one_around_it,
+    a_saga_in_a_saga_that_continues_as_new_undoes_nothing,
 }
 
 /// A step of a trip; a negative one undoes it.
@@ -209,6 +214,125 @@ const SAGAS: usize = 30;
 /// The number of processes that are killed. It is below the number of lost leases that makes a task
 /// a dead letter.
 const KILLS: usize = 2;
+
+/// Makes the first stop in a saga and the second in a saga within it, which then waits.
+async fn nested(_: Work, context: OrchestrationContext) -> Answer {
+    context
+        .saga(|saga, context| async move {
+            stops(&saga, &context, &[1]).await?;
+            trip_of(&context, &[2, 3]).await?;
+            Ok("there".to_owned())
+        })
+        .await
+}
+
+/// Makes stops in a saga of their own, and one more when `go` names it.
+async fn trip_of(context: &OrchestrationContext, first: &'static [i32]) -> Result<(), Failure> {
+    context
+        .saga(|saga, context| async move {
+            stops(&saga, &context, first).await?;
+            let last: i32 = context.event("go")?.await?;
+            stops(&saga, &context, &[last]).await
+        })
+        .await
+}
+
+/// Shows: W5, D8
+async fn a_cancellation_undoes_the_steps_of_a_saga_in_a_saga_too(store: TestStore) {
+    let engine = store.engine().await;
+    let task = start(&engine).await;
+    run(&store, nested).await;
+    engine.cancel(task).await.unwrap();
+    run(&store, nested).await;
+    assert_eq!(made(&engine).await, [1, 2, 3, -3, -2, -1]);
+    assert_eq!(state(&store, task).await, TaskState::Cancelled);
+}
+
+/// Shows: W5, D8
+async fn a_cancellation_does_not_stop_a_saga_in_a_saga_that_undoes_its_steps(store: TestStore) {
+    let engine = store.engine().await;
+    let task = start(&engine).await;
+    run(&store, nested).await;
+    engine.signal(task, "go", &FAILS).await.unwrap();
+    // The last step is submitted and fails; then the first compensation is submitted.
+    forgetful(&store, nested).await.run_until_idle().await.unwrap();
+    let worker = store.engine().await;
+    worker.register(|_: Stop, _| async { Err(Failure::permanent("no room")) });
+    worker.run_until_idle().await.unwrap();
+    forgetful(&store, nested).await.run_until_idle().await.unwrap();
+    assert_eq!(made(&engine).await, [1, 2, 3, FAILS, -3]);
+    engine.cancel(task).await.unwrap();
+    run(&store, nested).await;
+    assert_eq!(made(&engine).await, [1, 2, 3, FAILS, -3, -2, -1]);
+    let undone = engine.tasks().kind(Stop::KIND).state(TaskState::Cancelled).count().await.unwrap();
+    assert_eq!(undone, 0, "a compensation was cancelled");
+}
+
+/// Shows: W5, D8
+async fn a_cancellation_does_not_stop_a_saga_in_a_compensation(store: TestStore) {
+    let code = |_: Work, context: OrchestrationContext| async move {
+        context
+            .saga(|saga, context| async move {
+                saga.compensate_with(|context| async move {
+                    context.saga(|saga, context| async move { stops(&saga, &context, &[7, 8]).await }).await
+                });
+                context.event::<()>("never")?.await?;
+                Ok(String::new())
+            })
+            .await
+    };
+    let engine = store.engine().await;
+    let task = start(&engine).await;
+    run(&store, code).await;
+    engine.cancel(task).await.unwrap();
+    run(&store, code).await;
+    assert_eq!(made(&engine).await, [7, 8]);
+    assert_eq!(state(&store, task).await, TaskState::Cancelled);
+}
+
+/// Shows: W5, D8
+async fn a_saga_that_was_dropped_is_undone_with_the_one_around_it(store: TestStore) {
+    let code = |_: Work, context: OrchestrationContext| async move {
+        context
+            .saga(|saga, context| async move {
+                stops(&saga, &context, &[1]).await?;
+                // The saga within loses, because nothing sends `go`.
+                let trip = Box::pin(trip_of(&context, &[2]));
+                select(trip, context.event::<()>("late")?).await;
+                stops(&saga, &context, &[FAILS]).await?;
+                Ok(String::new())
+            })
+            .await
+    };
+    let engine = store.engine().await;
+    let task = start(&engine).await;
+    run(&store, code).await;
+    engine.signal(task, "late", &()).await.unwrap();
+    run(&store, code).await;
+    assert_eq!(made(&engine).await, [1, 2, FAILS, -2, -1]);
+    assert_eq!(state(&store, task).await, TaskState::Failed);
+}
+
+/// Shows: W5, D4
+async fn a_saga_in_a_saga_that_continues_as_new_undoes_nothing(store: TestStore) {
+    let code = |work: Work, context: OrchestrationContext| async move {
+        context
+            .saga(|saga, context| async move {
+                stops(&saga, &context, &[work.0 as i32]).await?;
+                if work.0 == 2 {
+                    return Ok("there".to_owned());
+                }
+                let again = context.clone();
+                context.saga(|_, _| async move { Err::<String, _>(again.continue_as_new(&Work(2))) }).await
+            })
+            .await
+    };
+    let engine = store.engine().await;
+    let task = start(&engine).await;
+    run(&store, code).await;
+    assert_eq!(made(&engine).await, [1, 2]);
+    assert_eq!(state(&store, task).await, TaskState::Completed);
+}
 
 async fn engine_of_process(store: &str) -> Engine {
     Engine::builder().sqlite(store).durability(Durability::Normal).lease(SECOND).open().await.unwrap()

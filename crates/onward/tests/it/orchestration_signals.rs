@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use onward::orchestration::{OrchestrationContext, Signal};
+use onward::orchestration::{OrchestrationContext, Signal, select_all};
 use onward::{Engine, Failure, TaskId, TaskState};
 use onward_store::{Error, Outcome, Store, StoreDecorator, StoreFuture, StoreReads, Write};
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,8 @@ on_every_store! {
     a_signal_that_the_store_cannot_write_is_an_error_of_its_sender_and_ends_no_run,
     a_declared_signal_is_sent_and_taken_with_its_type,
     a_refused_signal_is_an_error_of_its_sender_while_the_engine_runs,
+    signals_offered_to_waits_that_are_dropped_keep_their_order,
+    a_signal_offered_to_a_dropped_wait_goes_to_the_next_one,
 }
 
 /// A store that records the other writes of each call with a signal, and fails such calls on
@@ -163,4 +165,43 @@ async fn a_declared_signal_is_sent_and_taken_with_its_type(store: TestStore) {
     PACKED.send_or_keep(&engine, ("work", "A-18"), crate::fixture::HOUR, &Parcel { number: 7 }).await.unwrap();
     let kept = engine.tasks().key("A-18").first().await.unwrap().unwrap();
     assert_eq!(store.instance(kept.id).await.unwrap().unwrap().waiting, 1);
+}
+
+/// Shows: D4
+async fn signals_offered_to_waits_that_are_dropped_keep_their_order(store: TestStore) {
+    let engine = store.engine().await;
+    engine.orchestrate(|_: Work, context: OrchestrationContext| async move {
+        let sent = context.queue::<u32>("sent")?;
+        let mut taken = Vec::new();
+        for _ in 0..3 {
+            // Three waits are offered signals. One takes its signal, and the others are dropped.
+            let (_, first) = select_all([sent.next(), sent.next(), sent.next()]).await;
+            taken.push(first?);
+        }
+        while let Some(next) = sent.try_next()? {
+            taken.push(next);
+        }
+        Ok(format!("{taken:?}"))
+    });
+    let task = start(&engine).await;
+    for number in 1..=5 {
+        engine.signal(task, "sent", &number).await.unwrap();
+    }
+    assert_eq!(finish(&engine, task).await.unwrap(), "[1, 2, 3, 4, 5]");
+}
+
+/// Shows: D4
+async fn a_signal_offered_to_a_dropped_wait_goes_to_the_next_one(store: TestStore) {
+    let engine = store.engine().await;
+    engine.orchestrate(|_: Work, context: OrchestrationContext| async move {
+        let sent = context.queue::<u32>("sent")?;
+        let (first, second, third) = (sent.next(), sent.next(), sent.next());
+        drop(first);
+        Ok(format!("{} {}", second.await?, third.await?))
+    });
+    let task = start(&engine).await;
+    for number in 1..=2 {
+        engine.signal(task, "sent", &number).await.unwrap();
+    }
+    assert_eq!(finish(&engine, task).await.unwrap(), "1 2");
 }

@@ -1,11 +1,17 @@
 //! Sagas: steps that are undone in reverse order when a later one fails, or when cancellation of
 //! the orchestration is requested.
+//!
+//! A saga within a saga leaves a request to cancel to the outermost one, which drops everything
+//! within it. A dropped saga passes its compensations to the one around it, so the outermost saga
+//! undoes all steps, the last one first.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::future::{IntoFuture, poll_fn};
 use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use super::context::OrchestrationContext;
 use crate::handlers::{AlternativeEnd, Failure};
@@ -21,6 +27,58 @@ type Undoing = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>>;
 pub struct Saga {
     context: OrchestrationContext,
     compensations: Arc<Mutex<Vec<Compensation>>>,
+    /// The saga in whose steps or compensations this one was begun.
+    outer: Option<Arc<Self>>,
+    /// The number of sagas that undo their steps, in this one and in all around it.
+    undoing: Arc<AtomicUsize>,
+}
+
+thread_local! {
+    /// The innermost saga whose code is polled on this thread.
+    static POLLED: RefCell<Option<Arc<Saga>>> = const { RefCell::new(None) };
+}
+
+/// Makes a saga the polled one for as long as it lives.
+struct Polled(Option<Arc<Saga>>);
+
+impl Polled {
+    fn enter(saga: &Arc<Saga>) -> Self {
+        Self(POLLED.replace(Some(Arc::clone(saga))))
+    }
+}
+
+impl Drop for Polled {
+    fn drop(&mut self) {
+        let _ended = POLLED.replace(self.0.take());
+    }
+}
+
+/// Counts a saga that undoes its steps for as long as it lives.
+struct Undoes<'a>(&'a AtomicUsize);
+
+impl<'a> Undoes<'a> {
+    fn begin(undoing: &'a AtomicUsize) -> Self {
+        undoing.fetch_add(1, Ordering::Relaxed);
+        Self(undoing)
+    }
+}
+
+impl Drop for Undoes<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Passes the compensations that are left at the end of a saga to the one around it.
+struct PassOn(Arc<Saga>);
+
+impl Drop for PassOn {
+    fn drop(&mut self) {
+        let left = std::mem::take(&mut *self.0.compensations());
+        if let Some(outer) = &self.0.outer {
+            outer.compensations().extend(left);
+        }
+    }
 }
 
 impl fmt::Debug for Saga {
@@ -30,6 +88,36 @@ impl fmt::Debug for Saga {
 }
 
 impl Saga {
+    /// Begins a saga within the one whose code is polled, if there is one.
+    fn begin(context: OrchestrationContext) -> Arc<Self> {
+        let outer = POLLED.with_borrow(Clone::clone);
+        let undoing = outer.as_ref().map_or_else(Arc::default, |outer| Arc::clone(&outer.undoing));
+        Arc::new(Self { context, compensations: Arc::default(), outer, undoing })
+    }
+
+    /// Returns true if a request to cancel does not stop the steps now: the outermost saga drops
+    /// them, and waits until the sagas in it have undone what failed.
+    fn leaves_cancellation(&self) -> bool {
+        self.outer.is_some() || self.undoing.load(Ordering::Relaxed) > 0
+    }
+
+    /// Polls the steps, or returns `None` if cancellation was requested and they are to be undone.
+    fn poll_steps<T>(
+        self: &Arc<Self>,
+        context: &mut Context<'_>,
+        steps: Pin<&mut impl Future<Output = T>>,
+        cancelled: Pin<&mut impl Future<Output = ()>>,
+    ) -> Poll<Option<T>> {
+        let polled = Polled::enter(self);
+        let ended = steps.poll(context);
+        drop(polled);
+        match ended {
+            Poll::Ready(ended) => Poll::Ready(Some(ended)),
+            Poll::Pending if self.leaves_cancellation() => Poll::Pending,
+            Poll::Pending => cancelled.poll(context).map(|()| None),
+        }
+    }
+
     fn compensations(&self) -> MutexGuard<'_, Vec<Compensation>> {
         self.compensations.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -75,14 +163,27 @@ impl Saga {
         self.compensations().push(Box::new(compensation));
     }
 
+    /// Drops the compensations of steps that stay.
+    fn forget(&self) {
+        // Dropped after the lock is released: they may own a handle of this saga.
+        let _stay = std::mem::take(&mut *self.compensations());
+    }
+
     /// Runs the compensations, the last one first, even if one of them fails. Returns the errors.
-    async fn compensate(&self) -> Vec<String> {
+    async fn compensate(self: &Arc<Self>) -> Vec<String> {
+        let _undoes = Undoes::begin(&self.undoing);
         let mut failed = Vec::new();
         loop {
             // The lock must be free while the compensation runs, because it may register others.
             let next = self.compensations().pop();
             let Some(compensation) = next else { return failed };
-            if let Err(failure) = compensation(self.context.clone()).await {
+            let mut undoing = compensation(self.context.clone());
+            let undone = poll_fn(|context| {
+                // A saga in a compensation is part of this one, so that no cancellation stops it.
+                let _polled = Polled::enter(self);
+                undoing.as_mut().poll(context)
+            });
+            if let Err(failure) = undone.await {
                 failed.push(failure.message().to_owned());
             }
         }
@@ -101,7 +202,13 @@ impl OrchestrationContext {
     ///
     /// A failed compensation does not stop the others; the orchestration then fails with their
     /// errors as well. A further request to cancel does not stop them. A
-    /// [`continue_as_new`](Self::continue_as_new) ends the saga without compensations. A panic
+    /// [`continue_as_new`](Self::continue_as_new) ends the saga without compensations.
+    ///
+    /// A saga may contain others. After a request to cancel, the outermost one undoes the steps of
+    /// all that have not ended. A saga that is dropped, for example because it lost a
+    /// [`select`](super::select), is undone with the one around it; the outermost one, dropped,
+    /// undoes nothing. The steps of a saga that has succeeded stay, unless it was a
+    /// [step](Saga::step) with a compensation itself. A panic
     /// makes the orchestration a dead letter, which continues where it was when its code is fixed
     /// and the task retried.
     ///
@@ -165,24 +272,24 @@ impl OrchestrationContext {
         // Kept to the end, because a request to cancel that comes while compensations run must not
         // stop them.
         let mut cancelled = pin!(self.cancelled());
-        let saga = Saga { context: self.clone(), compensations: Arc::default() };
+        let saga = Saga::begin(self.clone());
+        let _pass_on = PassOn(Arc::clone(&saga));
         let ended = {
-            let mut steps = pin!(code(saga.clone(), self.clone()));
-            poll_fn(|context| match steps.as_mut().poll(context) {
-                Poll::Ready(ended) => Poll::Ready(Some(ended)),
-                Poll::Pending => cancelled.as_mut().poll(context).map(|()| None),
-            })
-            .await
+            let mut steps = pin!(code(Saga::clone(&saga), self.clone()));
+            poll_fn(|context| saga.poll_steps(context, steps.as_mut(), cancelled.as_mut())).await
         };
-        let failure = match ended {
-            Some(Ok(output)) => return Ok(output),
-            Some(Err(failure)) if failure.alternative_end().is_some() => return Err(failure),
-            Some(Err(failure)) => failure,
-            None => {
-                Failure::with_alternative_end(AlternativeEnd::Cancelled, "it was cancelled, and its steps were undone")
+        let ended = ended.unwrap_or_else(|| {
+            Err(Failure::with_alternative_end(AlternativeEnd::Cancelled, "it was cancelled, and its steps were undone"))
+        });
+        match ended {
+            Err(failure) if !matches!(failure.alternative_end(), Some(AlternativeEnd::ContinueAsNew(_))) => {
+                Err(with_failed(failure, &saga.compensate().await))
             }
-        };
-        Err(with_failed(failure, &saga.compensate().await))
+            ended => {
+                saga.forget();
+                ended
+            }
+        }
     }
 }
 
@@ -191,7 +298,8 @@ fn with_failed(failure: Failure, failed: &[String]) -> Failure {
     if failed.is_empty() {
         return failure;
     }
-    let reason = if failure.alternative_end().is_some() { "it was cancelled" } else { failure.message() };
+    let is_cancelled = matches!(failure.alternative_end(), Some(AlternativeEnd::Cancelled));
+    let reason = if is_cancelled { "it was cancelled" } else { failure.message() };
     let (count, errors) = (failed.len(), failed.join("; "));
     Failure::permanent(format!("{reason}; {count} of its compensations failed: {errors}"))
 }

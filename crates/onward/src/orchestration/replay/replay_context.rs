@@ -77,6 +77,8 @@ pub(in crate::orchestration) enum OperationResult {
     Task(TaskEnd),
     Fired,
     Signal(Bytes),
+    /// A signal waits in the inbox.
+    Offered,
     Step(StepEnd),
 }
 
@@ -95,11 +97,62 @@ struct Operation {
     waker: Option<Waker>,
 }
 
-/// The signals of one name that were not taken, or the operations that wait for one.
+/// The signals of one name that were not taken, and the operations that wait for them.
+///
+/// The first signals are offered to operations, the earliest to the earliest. An operation gets its
+/// signal only when the code takes it, so that a dropped one leaves the order as it is.
 #[derive(Debug, Default)]
 struct Inbox {
-    waiting: VecDeque<Bytes>,
-    waiters: VecDeque<u64>,
+    /// In the order of their arrival.
+    signals: VecDeque<Bytes>,
+    /// The operations that can take a signal. All of them are earlier than those that wait.
+    offered: BTreeSet<u64>,
+    waiters: BTreeSet<u64>,
+}
+
+impl Inbox {
+    /// Adds a signal, and returns the operation that it completes.
+    fn receive(&mut self, payload: Bytes) -> Option<u64> {
+        self.signals.push_back(payload);
+        self.offer_next()
+    }
+
+    /// Adds an operation, and returns it if there is a signal for it.
+    fn wait(&mut self, operation: u64) -> Option<u64> {
+        self.waiters.insert(operation);
+        self.offer_next()
+    }
+
+    fn offer_next(&mut self) -> Option<u64> {
+        if self.signals.len() == self.offered.len() {
+            return None;
+        }
+        let next = self.waiters.pop_first()?;
+        self.offered.insert(next);
+        Some(next)
+    }
+
+    /// Takes the signal that is offered to an operation.
+    fn take(&mut self, operation: u64) -> Option<Bytes> {
+        let place = self.offered.iter().position(|offered| *offered == operation)?;
+        self.offered.remove(&operation);
+        self.signals.remove(place)
+    }
+
+    /// Takes the first signal that is offered to no operation.
+    fn take_free(&mut self) -> Option<Bytes> {
+        self.signals.remove(self.offered.len())
+    }
+
+    /// Removes an operation, and returns the one to which its signal is offered instead.
+    fn abandon(&mut self, operation: u64) -> Option<u64> {
+        self.waiters.remove(&operation);
+        if self.offered.remove(&operation) { self.offer_next() } else { None }
+    }
+
+    fn free(&self) -> usize {
+        self.signals.len() - self.offered.len()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -277,18 +330,15 @@ impl ReplayContext {
     pub(in crate::orchestration) fn await_signal(&self, name: &Name) -> u64 {
         let mut state = self.state();
         let operation = state.begin(OperationKind::Signal(name.clone()));
-        let inbox = state.inboxes.entry(name.clone()).or_default();
         // An earlier signal completes the operation before its first poll.
-        match inbox.waiting.pop_front() {
-            Some(payload) => state.complete(operation, OperationResult::Signal(payload)),
-            None => inbox.waiters.push_back(operation),
-        }
+        let offered = state.inboxes.entry(name.clone()).or_default().wait(operation);
+        state.offer(offered);
         operation
     }
 
     /// Takes a signal that has already arrived.
     pub(in crate::orchestration) fn take_signal(&self, name: &Name) -> Option<Bytes> {
-        self.state().inboxes.get_mut(name)?.waiting.pop_front()
+        self.state().inboxes.get_mut(name)?.take_free()
     }
 
     pub(in crate::orchestration) fn begin_step(&self, name: String, future: StepFuture) -> u64 {
@@ -393,7 +443,7 @@ impl ReplayContext {
             known.waker = Some(context.waker().clone());
             return Poll::Pending;
         }
-        let taken = state.operations.remove(&operation).and_then(|known| known.result);
+        let taken = state.take_result(operation);
         taken.map_or(Poll::Pending, Poll::Ready)
     }
 
@@ -434,12 +484,10 @@ impl State {
                 self.timers.remove(&(until, operation));
                 self.commands.push_back(Command::Cancel { operation });
             }
-            // The signal arrived, and the code dropped its future before taking it.
-            (OperationKind::Signal(name), Some(OperationResult::Signal(payload))) => self.return_signal(&name, payload),
+            // If its signal has arrived, the next operation is offered it.
             (OperationKind::Signal(name), _) => {
-                if let Some(inbox) = self.inboxes.get_mut(&name) {
-                    inbox.waiters.retain(|waiter| *waiter != operation);
-                }
+                let offered = self.inboxes.get_mut(&name).and_then(|inbox| inbox.abandon(operation));
+                self.offer(offered);
             }
             (OperationKind::Step(_), None) => {
                 // A step that runs already is aborted by the turn.
@@ -460,13 +508,18 @@ impl State {
         Some(self.steps.remove(index))
     }
 
-    /// Returns a signal that was delivered and not read. It goes to the next waiting operation, or
-    /// to the front of the queue.
-    fn return_signal(&mut self, name: &Name, payload: Bytes) {
-        let inbox = self.inboxes.entry(name.clone()).or_default();
-        match inbox.waiters.pop_front() {
-            Some(waiter) => self.complete(waiter, OperationResult::Signal(payload)),
-            None => inbox.waiting.push_front(payload),
+    /// Completes the operation to which a signal is offered, if there is one.
+    fn offer(&mut self, operation: Option<u64>) {
+        operation.into_iter().for_each(|operation| self.complete(operation, OperationResult::Offered));
+    }
+
+    /// Removes an operation and returns its result.
+    fn take_result(&mut self, operation: u64) -> Option<OperationResult> {
+        match self.operations.remove(&operation)? {
+            Operation { kind: OperationKind::Signal(name), .. } => {
+                self.inboxes.get_mut(&name)?.take(operation).map(OperationResult::Signal)
+            }
+            Operation { result, .. } => result,
         }
     }
 }
@@ -554,7 +607,10 @@ impl ReplayContext {
 
     pub(super) fn fire(&self, operation: u64) {
         let mut state = self.state();
-        state.timers.retain(|(_, timer)| *timer != operation);
+        if let Some(Operation { kind: OperationKind::Timer(until), .. }) = state.operations.get(&operation) {
+            let timer = (*until, operation);
+            state.timers.remove(&timer);
+        }
         state.complete(operation, OperationResult::Fired);
     }
 
@@ -569,11 +625,8 @@ impl ReplayContext {
 
     pub(super) fn receive(&self, name: &Name, payload: Bytes) {
         let mut state = self.state();
-        let inbox = state.inboxes.entry(name.clone()).or_default();
-        match inbox.waiters.pop_front() {
-            Some(waiter) => state.complete(waiter, OperationResult::Signal(payload)),
-            None => inbox.waiting.push_back(payload),
-        }
+        let offered = state.inboxes.entry(name.clone()).or_default().receive(payload);
+        state.offer(offered);
     }
 
     /// Notifies the code that cancellation was requested. Returns true if the code handles that.
@@ -631,7 +684,7 @@ impl ReplayContext {
         let (is_unobserved, replies) = (state.cancellation.is_unobserved(), state.replies);
         drop(state);
         let carried = |(name, inbox): (Name, Inbox)| {
-            inbox.waiting.into_iter().map(move |payload| HistoryEvent::SignalCarried {
+            inbox.signals.into_iter().skip(inbox.offered.len()).map(move |payload| HistoryEvent::SignalCarried {
                 name: name.to_string(),
                 payload: payload.to_vec().into(),
             })
@@ -644,12 +697,9 @@ impl ReplayContext {
     /// Returns the number of signals of each name that the code did not take.
     pub(in crate::orchestration) fn unread(&self) -> Vec<HistoryEvent> {
         let state = self.state();
-        let unread = state.inboxes.iter().filter(|(_, inbox)| !inbox.waiting.is_empty());
+        let unread = state.inboxes.iter().filter(|(_, inbox)| inbox.free() > 0);
         unread
-            .map(|(name, inbox)| HistoryEvent::SignalsUnread {
-                name: name.to_string(),
-                count: inbox.waiting.len() as u64,
-            })
+            .map(|(name, inbox)| HistoryEvent::SignalsUnread { name: name.to_string(), count: inbox.free() as u64 })
             .collect()
     }
 

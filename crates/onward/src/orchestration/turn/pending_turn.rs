@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use onward_store::{AfterTurn, ChildTask, Lease, Message, MessageBody, NewTask, TaskState, Turn};
+use rustc_hash::FxHashMap;
 
 use crate::error::Result;
 use crate::orchestration::replay::{Command, HistoryEvent, TaskEnd, encode};
@@ -13,7 +14,10 @@ pub(super) struct PendingTurn {
     pub(super) consumed: u64,
     /// The point from which the code can be offered more, if the last arrival makes it end.
     pub(super) cut: CutPoint,
-    submits: Vec<NewTask>,
+    /// `None` for a task that was cancelled before it was submitted.
+    submits: Vec<Option<NewTask>>,
+    /// The index of the submit of each operation.
+    positions: FxHashMap<u64, usize>,
     /// The operations of the submits; `None` for tasks that the code does not wait for.
     pub(super) operations: Vec<Option<u64>>,
     /// The operations whose tasks are to be cancelled.
@@ -76,19 +80,28 @@ impl PendingTurn {
     }
 
     fn submit(&mut self, task: NewTask, operation: Option<u64>) {
-        self.submits.push(task);
+        if let Some(operation) = operation {
+            self.positions.insert(operation, self.submits.len());
+        }
+        self.submits.push(Some(task));
         self.operations.push(operation);
     }
 
     /// Cancels a task. If this write would submit the task, the submit is removed instead.
     fn cancel(&mut self, operation: u64) {
-        match self.operations.iter().position(|submitted| *submitted == Some(operation)) {
-            Some(index) => {
-                self.submits.remove(index);
-                self.operations.remove(index);
-            }
+        match self.positions.remove(&operation).and_then(|index| self.submits.get_mut(index)) {
+            Some(submit) => *submit = None,
             None => self.cancelled.push(operation),
         }
+    }
+
+    /// Takes the tasks to submit, and keeps their operations.
+    fn take_submits(&mut self) -> Vec<NewTask> {
+        self.positions.clear();
+        let submits = std::mem::take(&mut self.submits).into_iter().zip(std::mem::take(&mut self.operations));
+        let (tasks, operations) = submits.filter_map(|(task, operation)| Some((task?, operation))).unzip();
+        self.operations = operations;
+        tasks
     }
 
     fn change_tag(&mut self, key: String, before: Option<String>, now: Option<String>) {
@@ -112,7 +125,7 @@ impl PendingTurn {
             chunk,
             consumed: self.consumed,
             tags: tags.map(|changed| (changed.key, changed.now)).collect(),
-            submits: std::mem::take(&mut self.submits),
+            submits: self.take_submits(),
             cancels,
             ..Turn::new(lease, length, next)
         })

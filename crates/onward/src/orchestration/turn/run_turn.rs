@@ -210,7 +210,7 @@ impl<'a> TurnRun<'a> {
     async fn run(&mut self) -> Result<ClosedTurn, TurnAbort> {
         self.begin_turn();
         loop {
-            self.consume_arrivals();
+            self.consume_arrivals()?;
             self.steps.abort(&self.instance.machine.replay_context().take_abandoned_steps());
             self.instance.machine.replay_context().take_steps().into_iter().for_each(|step| self.steps.begin(step));
             if self.steps.is_empty() || self.instance.machine.outcome().is_some() {
@@ -279,7 +279,7 @@ impl<'a> TurnRun<'a> {
 
     /// Feeds messages and due timers. Messages behind the one that made the code end are left for
     /// [`offer_late_messages`](Self::offer_late_messages).
-    fn consume_arrivals(&mut self) {
+    fn consume_arrivals(&mut self) -> Result<(), TurnAbort> {
         let mut messages = std::mem::take(&mut self.messages).into_iter();
         while self.instance.machine.outcome().is_none()
             && let Some(message) = messages.next()
@@ -294,9 +294,12 @@ impl<'a> TurnRun<'a> {
         while self.instance.machine.outcome().is_none()
             && let Some(operation) = self.instance.machine.replay_context().due_timer(self.now)
         {
+            // Code that starts timers that are due would otherwise never end its turn.
+            check_length(&self.run.inner.settings, self.written + self.pending.events.len() as u64)?;
             self.pending.cut(self.pending.consumed, false);
             self.feed(HistoryEvent::TimerFired { operation });
         }
+        Ok(())
     }
 
     /// Feeds a message if the code waits for it.
@@ -469,11 +472,8 @@ pub(super) fn check_growth(settings: &Settings, bytes_before: u64, turn: &Turn) 
     let (before, after) = (turn.length, turn.length + turn.events);
     let bytes = bytes_before + turn.chunk.len() as u64;
     if after > settings.history_events || bytes > settings.history_bytes {
-        return Err(TurnAbort::Dead(format!(
-            "its history would have {after} events and {bytes} bytes, and may have {} and {}; have its code continue as new before, or \
-             raise `history_events` and `history_bytes`, then retry the task",
-            settings.history_events, settings.history_bytes
-        )));
+        let (most, most_bytes) = (settings.history_events, settings.history_bytes);
+        return Err(too_long(&format!("{after} events and {bytes} bytes, and may have {most} and {most_bytes}")));
     }
     let is_long = |events, bytes| events > settings.history_events / 2 || bytes > settings.history_bytes / 2;
     if is_long(after, bytes) && !is_long(before, bytes_before) {
@@ -488,6 +488,24 @@ pub(super) fn check_growth(settings: &Settings, bytes_before: u64, turn: &Turn) 
         );
     }
     Ok(())
+}
+
+/// Stops a history that exceeds its number of events before its turn is written.
+fn check_length(settings: &Settings, events: u64) -> Result<(), TurnAbort> {
+    let most = settings.history_events;
+    if events <= most {
+        Ok(())
+    } else {
+        Err(too_long(&format!("more than {most} events, and may have {most}")))
+    }
+}
+
+/// Returns the end of an orchestration whose history is too long.
+fn too_long(lengths: &str) -> TurnAbort {
+    TurnAbort::Dead(format!(
+        "its history would have {lengths}; have its code continue as new before, or raise `history_events` and \
+         `history_bytes`, then retry the task"
+    ))
 }
 
 pub(super) async fn load(run: &Run, task: &ClaimedTask) -> Result<(Box<Instance>, PendingTurn), TurnAbort> {
