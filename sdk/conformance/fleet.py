@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -74,27 +75,40 @@ class Member:
         return self._process.poll() is not None
 
 
+def free_port() -> int:
+    """Returns a port of loopback that no program uses now."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
 class Fleet:
-    """A store in a folder of its own, and the processes that work on it."""
+    """A store in a folder of its own, and the processes that work on it.
+
+    Workers reach their gateway over ipc, or over HTTP, where the gateway is in `onward serve`.
+    """
 
     GATEWAYS = 2
     RUNNERS = 2
 
-    def __init__(self, commands: list[list[str]]) -> None:
+    def __init__(self, commands: list[list[str]], carrier: str) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="onward-kills-")
         self.folder = Path(self._folder.name)
         self._commands = commands
         self._environment = {**os.environ, "ONWARD_STORE": str(self.folder / "onward.db")}
+        self._ports = [free_port() for _ in range(self.GATEWAYS)] if carrier == "http" else []
         self.gateways: list[Member] = []
         self.runners: list[Member] = []
         self.workers: list[Member] = []
 
     def start(self) -> None:
         """Starts every process; a language with one worker could not go on while that one is away."""
+        if self._ports:
+            key = json.loads(self.onward("key", "create", "workers", "--role", "operator", "--json"))
+            self._environment["ONWARD_KEY"] = key["key"]
         for number in range(self.GATEWAYS):
-            self.gateways.append(self._onward(f"gateway {number}", "--listen", self._address(number)))
+            self.gateways.append(self._gateway(number))
         for number in range(self.RUNNERS):
-            self.runners.append(self._onward(f"runner {number}", "--workflows"))
+            self.runners.append(self._work(f"runner {number}", "--workflows"))
         self.workers = self.new_workers("1")
 
     def new_workers(self, version: str) -> list[Member]:
@@ -146,8 +160,18 @@ class Fleet:
         return self.folder / "log"
 
     def _address(self, number: int) -> str:
+        if self._ports:
+            return f"http://127.0.0.1:{self._ports[number]}"
         return f"ipc://{self.folder}/gateway-{number}"
 
-    def _onward(self, name: str, *options: str) -> Member:
+    def _gateway(self, number: int) -> Member:
+        name = f"gateway {number}"
+        if not self._ports:
+            return self._work(name, "--listen", self._address(number))
+        address = f"127.0.0.1:{self._ports[number]}"
+        command = [str(program()), "serve", "--stop-within", "1s", "--listen", address]
+        return Member(name, command, self._environment, self._log)
+
+    def _work(self, name: str, *options: str) -> Member:
         command = [str(program()), "work", "--lease", f"{LEASE_SECONDS:.0f}s", *options]
         return Member(name, command, self._environment, self._log)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs workflows whose steps are in workers of several languages, while processes are killed.
 
-    python3 kills.py [--rounds N] [--faults N] [--seed N] --worker "python steps_worker.py" --worker "node …"
+    python3 kills.py [--rounds N] [--faults N] [--carrier http] --worker "python steps_worker.py" --worker "node …"
     cargo xtask soak languages-kill
 
 Each round has a store, two gateways, two runners of workflows, and two workers of each `--worker`.
@@ -110,8 +110,8 @@ class Starter:
 class Round:
     """One round: a store, its processes, and their faults."""
 
-    def __init__(self, commands: list[list[str]], chance: random.Random, faults: int) -> None:
-        self._fleet = Fleet(commands)
+    def __init__(self, fleet: Fleet, chance: random.Random, faults: int) -> None:
+        self._fleet = fleet
         self._chance = chance
         self._faults = faults
 
@@ -221,7 +221,7 @@ def main() -> int:
     for number in range(arguments.rounds):
         seed = arguments.seed + number
         try:
-            counts = Round(commands, random.Random(seed), arguments.faults).play()
+            counts = Round(Fleet(commands, arguments.carrier), random.Random(seed), arguments.faults).play()
         except Failed as error:
             print(f"FAIL round={number + 1} seed={seed}: {error}")
             return 1
@@ -239,6 +239,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--faults", type=int, default=9, help="the number of faults of a round")
     seed = int(os.environ.get("ONWARD_SEED") or random.SystemRandom().randrange(2**32))
     parser.add_argument("--seed", type=int, default=seed, help="chooses the faults (ONWARD_SEED)")
+    parser.add_argument("--carrier", choices=["ipc", "http"], default="ipc", help="how workers reach a gateway")
     parser.add_argument("--worker", action="append", required=True, help="a command that starts a worker of steps")
     return parser.parse_args()
 

@@ -21,7 +21,7 @@ fi
     npm run --silent compile
 )
 export PYTHONPATH=sdk/python/src
-exec python3 sdk/conformance/kills.py "$@" \
+exec python3 -u sdk/conformance/kills.py "$@" \
     --worker "python3 sdk/python/tests/steps_worker.py" \
     --worker "node sdk/typescript/build/tests/steps-worker.js" \
     --worker "ruby sdk/ruby/test/steps_worker.rb"
