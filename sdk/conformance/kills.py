@@ -139,12 +139,14 @@ class Round:
         """Lets the faults happen, each after some tasks more have completed, and the deploy half-way."""
         kinds = [self._kill, self._kill, self._pause, self._stop, self._poison]
         for number in range(self._faults):
-            goal = self._completed() + self._chance.randint(5, 25)
-            wait_for(lambda goal=goal: self._completed() >= goal, f"{goal} tasks complete")  # type: ignore[misc]
+            self._wait_for_completed(self._completed() + self._chance.randint(5, 25))
             if number == self._faults // 2:
                 self._deploy(starter)
             else:
                 self._chance.choice(kinds)()
+
+    def _wait_for_completed(self, goal: int) -> None:
+        wait_for(lambda: self._completed() >= goal, f"{goal} tasks complete")
 
     def _completed(self) -> int:
         return self._fleet.count("--state", "completed")
