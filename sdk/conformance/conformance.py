@@ -39,7 +39,7 @@ def carriers_of(script: dict[str, Any], only: str | None) -> list[str]:
     """Returns the carriers on which a script runs."""
     carriers: list[str] = script["carriers"]
     if only == "http":
-        return ["http"] if "ipc" in carriers and script.get("http", True) else []
+        return ["http"] if {"ipc", "http"} & set(carriers) and script.get("http", True) else []
     return [carrier for carrier in carriers if only in (None, carrier)]
 
 

@@ -75,14 +75,18 @@ class Stream:
         """Does the handshake of ZMTP 3.1 as a ROUTER."""
         ready = b"\x05READY" + b"\x0bSocket-Type" + struct.pack(">I", 6) + b"ROUTER"
         self.link.sendall(GREETING + frame(ready, COMMAND))
+        self.read_greeting(b"DEALER")
+
+    def read_greeting(self, peer: bytes) -> None:
+        """Reads the greeting and the READY of a peer with this type of socket."""
         self._fill(64)
         greeting = bytes(self._buffer[self._start : self._start + 64])
         self._start += 64
         if greeting[0] != 0xFF or greeting[10] != 3 or greeting[12:16] != b"NULL":
             raise AssertionError(f"the greeting is {greeting.hex()}")
         flags, body = self.frame()
-        if flags != COMMAND or not body.startswith(b"\x05READY") or b"DEALER" not in body:
-            raise AssertionError(f"the worker's READY is {body!r}")
+        if flags != COMMAND or not body.startswith(b"\x05READY") or peer not in body:
+            raise AssertionError(f"the READY of the peer is {body!r}")
 
 
 class Messages:

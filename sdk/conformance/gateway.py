@@ -86,7 +86,7 @@ class Gateway:
             self._listener.bind(path)
             environment["ONWARD_GATEWAY"] = f"ipc://{path}"
         elif self._carrier == "http":
-            self._http = HttpCarrier()
+            self._http = HttpCarrier(self._script.get("refusals", 0))
             environment["ONWARD_GATEWAY"] = self._http.url
         else:
             self._listener = socket.create_server(("127.0.0.1", 0))
@@ -296,6 +296,14 @@ class Gateway:
             raise Failed("the worker still runs") from None
         if code not in (found, "$any"):
             raise Failed(f"the worker exited with {found}, not {code}")
+
+    def _do_logged(self, text: str, step: dict[str, Any]) -> None:
+        """Waits until the worker has written a text to standard output or standard error."""
+        until = time.monotonic() + step.get("within", SECONDS)
+        while text not in self._log_path.read_text(errors="replace"):
+            if time.monotonic() > until:
+                raise Failed(f"the worker has not written `{text}`")
+            time.sleep(0.02)
 
     def _do_running(self, _: Any, __: dict[str, Any]) -> None:
         """Checks that the worker's process lives."""

@@ -57,9 +57,13 @@ class Carried:
 
 
 class HttpCarrier:
-    """A server on a free port of loopback. `accept` returns the connections that workers open."""
+    """A server on a free port of loopback. `accept` returns the connections that workers open.
 
-    def __init__(self) -> None:
+    It refuses the first `refusals` of them, as a server refuses a wrong key.
+    """
+
+    def __init__(self, refusals: int) -> None:
+        self.refusals = refusals
         self.connections: dict[str, Carried] = {}
         self.accepted: queue.Queue[socket.socket] = queue.Queue()
         self.responses = 0
@@ -132,11 +136,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self._end(urlsplit(self.path).path.strip("/").split("/")[2], 204)
 
     def _open(self) -> None:
+        if self._carrier.refusals > 0:
+            self._carrier.refusals -= 1
+            return self._reply(401, b'{"code": "credential_invalid", "detail": "the key is not known"}')
         ours, theirs = socket.socketpair()
         name = str(len(self._carrier.connections) + 1)
         self._carrier.connections[name] = Carried(ours)
         self._carrier.accepted.put(theirs)
-        self._reply(201, json.dumps({"connection": name}).encode())
+        return self._reply(201, json.dumps({"connection": name}).encode())
 
     def _end(self, name: str, status: int = 404) -> None:
         carried = self._carrier.connections.pop(name, None)

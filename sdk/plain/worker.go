@@ -2,96 +2,67 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"io"
 	"os"
-	"sync"
 	"syscall"
 	"time"
 )
 
-type task struct {
-	Task, Fence, Kind string
-	Payload           *int
-}
-type header struct {
-	T     string
-	Beat  time.Duration `json:"heartbeat_ms"`
-	Tasks []task
-}
 type fields = map[string]any
 
-var link, sending = os.NewFile(3, "gateway"), sync.Mutex{}
+var link = os.NewFile(3, "gateway") // a write is whole, also beside those of other goroutines
 var handlers = map[string]func([]byte) []byte{"upper": bytes.ToUpper}
 
-func send(head fields, payloads ...[]byte) {
-	head["payloads"] = len(payloads)
-	first, _ := json.Marshal(head)
-	message := []byte{}
-	for at, body := range append([][]byte{first}, payloads...) {
-		flags := byte(2) // the length has 8 bytes
-		if at < len(payloads) {
-			flags |= 1 // another frame follows
+func frame(more byte, body []byte) []byte {
+	return append(binary.BigEndian.AppendUint64([]byte{2 | more}, uint64(len(body))), body...)
+}
+
+func send(header fields, payload ...[]byte) { // at most one
+	header["payloads"] = len(payload)
+	first, _ := json.Marshal(header)
+	link.Write(append(frame(byte(len(payload)), first), bytes.Join(payload, nil)...)) // a loss shows in the next read
+}
+
+func receive() (header fields, frames [][]byte) {
+	for flags := []byte{1}; flags[0]&1 != 0; {
+		if _, err := io.ReadFull(link, flags); err != nil {
+			os.Exit(0) // the gateway is gone; a task that runs starts again elsewhere
 		}
-		message = append(binary.BigEndian.AppendUint64(append(message, flags), uint64(len(body))), body...)
+		size := make([]byte, 8)
+		io.ReadFull(link, size[7-7*(flags[0]>>1&1):])
+		frames = append(frames, make([]byte, binary.BigEndian.Uint64(size)))
+		io.ReadFull(link, frames[len(frames)-1])
 	}
-	sending.Lock()
-	defer sending.Unlock()
-	link.Write(message) // a lost connection shows in the next read
-}
-
-func read(from io.Reader, size uint64) []byte {
-	data := make([]byte, size)
-	if _, err := io.ReadFull(from, data); err != nil {
-		os.Exit(0) // the gateway is gone; a task that runs starts again elsewhere
-	}
-	return data
-}
-
-func receive(from io.Reader) (head header, payloads [][]byte) {
-	for flags := byte(1); flags&1 != 0; {
-		flags = read(from, 1)[0]
-		size := append(make([]byte, 7), read(from, uint64(1+7*(flags>>1&1)))...)
-		payloads = append(payloads, read(from, binary.BigEndian.Uint64(size[len(size)-8:])))
-	}
-	json.Unmarshal(payloads[0], &head)
-	return head, payloads[1:]
-}
-
-func run(one task, payloads [][]byte) {
-	var payload []byte
-	if one.Payload != nil {
-		payload = payloads[*one.Payload]
-	}
-	end := fields{"task": one.Task, "fence": one.Fence, "outcome": "ok", "payload": 0}
-	send(fields{"t": "end", "ends": []fields{end}}, handlers[one.Kind](payload))
+	json.Unmarshal(frames[0], &header)
+	return header, frames[1:]
 }
 
 func main() {
 	syscall.CloseOnExec(3)
-	from := bufio.NewReader(link)
 	send(fields{"t": "hello", "protocol": []int{1}, "kinds": fields{"upper": fields{}}})
-	welcome, _ := receive(from)
+	welcome, _ := receive()
 	go func() { // a busy handler must not cost the lease
 		for n := 0; ; n++ {
-			time.Sleep(welcome.Beat * time.Millisecond / 2)
+			time.Sleep(time.Duration(welcome["heartbeat_ms"].(float64)/2) * time.Millisecond)
 			send(fields{"t": "beat", "n": n})
 		}
 	}()
-	credit := 1
-	send(fields{"t": "grant", "credit": credit})
-	for {
-		head, payloads := receive(from)
-		for _, one := range head.Tasks {
-			run(one, payloads)
-			credit++
-			send(fields{"t": "grant", "credit": credit})
+	for credit, next := 1, "grant"; ; credit++ { // one task at a time needs no `alive`, `ack` and `stop`
+		send(fields{"t": next, "credit": credit})
+		header, payloads := receive()
+		for header["t"] != "tasks" && header["t"] != "drain" {
+			header, payloads = receive()
 		}
-		if head.T == "drain" {
-			send(fields{"t": "bye"})
+		if header["t"] == "drain" {
+			next = "bye"
+			continue
 		}
+		task := header["tasks"].([]any)[0].(fields) // the credit is for one, so `payloads` has at most its own
+		result := handlers[task["kind"].(string)](bytes.Join(payloads, nil))
+		end := fields{"task": task["task"], "fence": task["fence"], "outcome": "ok", "payload": 0}
+		send(fields{"t": "end", "ends": []fields{end}}, frame(0, result))
 	}
 }

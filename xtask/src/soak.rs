@@ -42,7 +42,7 @@ pub(crate) struct Options {
 struct Soak {
     name: &'static str,
     what: &'static str,
-    /// Packages, and the tests to run of each one's test program `it`.
+    /// Packages, and the tests to run of each one's test program `it`. Without any, a script is run.
     tests: &'static [(&'static str, &'static str)],
     rounds: u64,
     /// The variable that sets the number of rounds.
@@ -53,6 +53,11 @@ impl Soak {
     /// Returns whether the test needs a PostgreSQL server.
     fn needs_postgres(&self) -> bool {
         self.name.starts_with("postgres-") || self.name == "cluster"
+    }
+
+    /// Returns the script that is run instead of tests, because its programs are in other languages.
+    fn script(&self) -> Option<&'static str> {
+        self.tests.is_empty().then_some("sdk/conformance/kills.sh")
     }
 }
 
@@ -90,6 +95,13 @@ const SOAKS: &[Soak] = &[
         what: "an engine on a SQLite file killed with `kill -9` under load and started again: each task has one result, its own",
         tests: &[("onward", "kills::each_task")],
         rounds: 1_000,
+        variable: "ONWARD_ROUNDS",
+    },
+    Soak {
+        name: "languages-kill",
+        what: "workflows whose steps are in workers in Python, TypeScript and Ruby: gateways, runners and workers killed, paused, stopped, poisoned and deployed under load; needs these languages",
+        tests: &[],
+        rounds: 10,
         variable: "ONWARD_ROUNDS",
     },
     Soak {
@@ -287,17 +299,31 @@ fn add_up(output: impl BufRead) -> Result<Option<Summary>> {
 }
 
 fn test(soak: &Soak, options: &Options, run: u64) -> Command {
-    let rounds = options.rounds.unwrap_or(soak.rounds);
+    let mut test = match soak.script() {
+        Some(script) => script_command(script, options),
+        None => test_command(soak, options),
+    };
+    test.env(soak.variable, options.rounds.unwrap_or(soak.rounds).to_string());
+    if let Some(seed) = options.seed {
+        test.env("ONWARD_SEED", seed.wrapping_add(run).to_string());
+    }
+    test
+}
+
+/// Returns the command of a script, which builds the program `onward` first.
+fn script_command(script: &str, options: &Options) -> Command {
+    let mut command = Command::new("sh");
+    command.arg(script).env("ONWARD_PROFILE", if options.dev { "dev" } else { "release" });
+    command
+}
+
+fn test_command(soak: &Soak, options: &Options) -> Command {
     let mut test = command::cargo();
     test.args(["test", "--test", "it"]).args((!options.dev).then_some("--release"));
     test.args(soak.tests.iter().flat_map(|(package, _)| ["-p", package]));
     let postgres = |(package, _): &(&str, &str)| format!("--features={package}/postgres");
     test.args(soak.tests.iter().filter(|_| soak.needs_postgres()).map(postgres));
     test.args(["--", "--nocapture"]).args(soak.tests.iter().map(|(_, filter)| filter));
-    test.env(soak.variable, rounds.to_string());
-    if let Some(seed) = options.seed {
-        test.env("ONWARD_SEED", seed.wrapping_add(run).to_string());
-    }
     test
 }
 
@@ -439,6 +465,16 @@ mod tests {
                 .map(|file| project.read(file).unwrap())
                 .any(|source| source.contains(&format!("number(\"{variable}\")")));
             assert!(read, "{name}: no test reads {variable}");
+        }
+    }
+
+    #[test]
+    fn every_script_reads_its_variable() {
+        let project = Project::open().unwrap();
+        for (script, soak) in SOAKS.iter().filter_map(|soak| Some((soak.script()?, soak))) {
+            let reader = script.replace(".sh", ".py");
+            assert!(project.read(script).unwrap().contains(reader.rsplit('/').next().unwrap()), "{script}");
+            assert!(project.read(&reader).unwrap().contains(soak.variable), "{reader}");
         }
     }
 

@@ -10,9 +10,17 @@ class ConformanceTest < Minitest::Test
   Dir.glob("scripts/*.json", base: FOLDER).sort.each do |path|
     name = File.basename(path, ".json")
     define_method("test_#{name}") do
-      worker = [RbConfig.ruby, "-w", File.join(__dir__, "conformance_worker.rb")]
-      out, status = Open3.capture2e("python3", "#{FOLDER}/conformance.py", "--only", name, "--", *worker)
-      assert_predicate status, :success?, out
+      run_suite("--only", name)
     end
+  end
+
+  def test_every_script_over_http = run_suite("--carrier", "http")
+
+  private
+
+  def run_suite(*options)
+    worker = [RbConfig.ruby, "-w", File.join(__dir__, "conformance_worker.rb")]
+    out, status = Open3.capture2e("python3", "#{FOLDER}/conformance.py", *options, "--", *worker)
+    assert_predicate status, :success?, out
   end
 end

@@ -43,8 +43,11 @@ class WorkerTest < Minitest::Test
   end
 
   def test_addresses
-    { "child" => "child", "ipc:///run/o.sock" => "ipc:///run/o.sock", "tcp://127.0.0.1:5555" => "tcp://127.0.0.1:5555",
-      "tcp://[::1]:5555" => "tcp://[::1]:5555", "tcp://localhost:1" => "tcp://localhost:1" }.each do |text, address|
+    { "child" => "child", "ipc:///run/o.sock" => "ipc:///run/o.sock",
+      "tcp://127.0.0.1:5555" => "tcp://127.0.0.1:5555",
+      "tcp://[::1]:5555" => "tcp://[::1]:5555", "tcp://localhost:1" => "tcp://localhost:1",
+      "http://[::1]:7070" => "http://[::1]:7070",
+      "https://a.example/o/" => "https://a.example/o" }.each do |text, address|
       assert_equal address, Address.parse(text, {}).to_s
       assert_equal address, Address.parse(nil, { "ONWARD_GATEWAY" => text }).to_s
     end
@@ -52,7 +55,8 @@ class WorkerTest < Minitest::Test
   end
 
   def test_a_wrong_address_names_the_remedy
-    { nil => "onward work --app", "http://localhost" => "child, ipc://PATH or tcp://HOST:PORT",
+    { nil => "onward work --app", "ftp://localhost" => "child, ipc://PATH, tcp://HOST:PORT or https",
+      "http://a.example" => "use https://", "https://a.example?key=1" => "https://HOST",
       "tcp://127.0.0.1" => "tcp://HOST:PORT", "tcp://127.0.0.1:0" => "tcp://HOST:PORT", "tcp://10.0.0.1:5" => "SSH",
       "tcp://127.0.0.1.example.org:5" => "SSH", "ipc://" => "ipc://PATH" }.each do |text, remedy|
       assert_includes assert_raises(ArgumentError, text.inspect) { Address.parse(text, {}) }.message, remedy

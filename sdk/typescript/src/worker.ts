@@ -28,7 +28,7 @@ const DEFAULT_GRACE_MS = 30_000;
 
 /** Options of a worker. */
 export interface WorkerOptions<State> {
-  /** `child`, `ipc://PATH` or `tcp://HOST:PORT`; by default ONWARD_GATEWAY. */
+  /** `child`, `ipc://PATH`, `tcp://HOST:PORT` or `https://HOST`; by default ONWARD_GATEWAY. */
   gateway?: string;
   /** The name in logs and lists. */
   name?: string;

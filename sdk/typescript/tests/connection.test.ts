@@ -155,7 +155,9 @@ for (const [address, rule] of [
   ["tcp://10.0.0.1:7000", /not on loopback/],
   ["tcp://127.0.0.1", /tcp:\/\/HOST:PORT/],
   ["tcp://127.0.0.1:70000", /tcp:\/\/HOST:PORT/],
-  ["http://localhost", /not an address/],
+  ["http://gateway.example", /not on loopback/],
+  ["https://gateway.example?key=1", /not an address/],
+  ["ftp://localhost", /not an address/],
   ["ipc://", /not an address/],
 ] as const) {
   test(`refuses the address ${address}`, () => {
@@ -168,6 +170,8 @@ for (const [address, expected] of [
   ["ipc:///run/onward.sock", { scheme: "ipc", path: "/run/onward.sock" }],
   ["tcp://[::1]:7000", { scheme: "tcp", host: "::1", port: 7000 }],
   ["tcp://localhost:7000", { scheme: "tcp", host: "localhost", port: 7000 }],
+  ["http://[::1]:7070", { scheme: "http", url: "http://[::1]:7070" }],
+  ["https://gateway.example/onward/", { scheme: "http", url: "https://gateway.example/onward" }],
 ] as const) {
   test(`reads the address ${address}`, () => {
     assert.deepEqual(parseAddress(address, {}), expected);

@@ -11,7 +11,8 @@ import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { PROJECT } from "./project.js";
 
-const PROGRAM = process.env.ONWARD_BIN ?? fileURLToPath(new URL("target/debug/onward", PROJECT));
+/** The program `onward`. */
+export const PROGRAM = process.env.ONWARD_BIN ?? fileURLToPath(new URL("target/debug/onward", PROJECT));
 
 const isMissing = !existsSync(PROGRAM) && process.env.ONWARD_REQUIRE_BACKENDS === undefined;
 /** Options of a test that needs the program. */

@@ -244,6 +244,9 @@ class Link(threading.Thread):
         elif isinstance(incoming, Drain):
             self._listener.on_drain(incoming)
         elif isinstance(incoming, Refusal):
+            if incoming.fatal:
+                # The gateway has no session of this connection any more; another one resumes it.
+                raise ConnectionAbortedError(f"the gateway ended the session: {incoming}")
             log.error("the gateway reports %s", incoming)
         else:
             raise ProtocolError("unexpected", "a second `welcome` came")

@@ -335,14 +335,26 @@ class _Signals:
     def __enter__(self) -> None:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
-                self._previous[number] = signal.signal(number, self._on_signal)
+                self._previous[number] = signal.getsignal(number)
+                self._handle(number)
 
-    def _on_signal(self, number: int, _: object) -> None:
-        log.info("%s: the worker drains", signal.Signals(number).name)
-        self._loop.call_soon_threadsafe(self._stop)
+    def _handle(self, number: signal.Signals) -> None:
+        try:
+            # It wakes a loop that waits, also if another thread got the signal.
+            self._loop.add_signal_handler(number, self._on_signal, number)
+        except NotImplementedError:  # on Windows
+            signal.signal(number, lambda *_: self._loop.call_soon_threadsafe(self._on_signal, number))
+
+    def _on_signal(self, number: signal.Signals) -> None:
+        log.info("%s: the worker drains", number.name)
+        self._stop()
 
     def __exit__(self, *_: object) -> None:
         for number, previous in self._previous.items():
+            try:
+                self._loop.remove_signal_handler(number)
+            except NotImplementedError:  # on Windows
+                pass
             signal.signal(number, previous)
 
 

@@ -6,7 +6,8 @@ import { isIP } from "node:net";
 export type Address =
   | { scheme: "child"; descriptor: number }
   | { scheme: "ipc"; path: string }
-  | { scheme: "tcp"; host: string; port: number };
+  | { scheme: "tcp"; host: string; port: number }
+  | { scheme: "http"; url: string };
 
 /** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -22,6 +23,7 @@ export function canReconnect(address: Address): boolean {
 export function formatAddress(address: Address): string {
   if (address.scheme === "child") return "child";
   if (address.scheme === "ipc") return `ipc://${address.path}`;
+  if (address.scheme === "http") return address.url;
   const host = address.host.includes(":") ? `[${address.host}]` : address.host;
   return `tcp://${host}:${address.port}`;
 }
@@ -42,8 +44,9 @@ export function parseAddress(text: string | undefined, environment: Environment)
   if (found === "child") return child(environment.ONWARD_FD ?? CHILD_DESCRIPTOR);
   if (found.startsWith("ipc://") && found.length > 6) return { scheme: "ipc", path: found.slice(6) };
   if (found.startsWith("tcp://")) return tcp(found);
+  if (/^https?:\/\//.test(found)) return http(found);
   throw new RangeError(
-    `the gateway \`${found}\` is not an address; use child, ipc://PATH or tcp://HOST:PORT`,
+    `the gateway \`${found}\` is not an address; use child, ipc://PATH, tcp://HOST:PORT or https://HOST:PORT`,
   );
 }
 
@@ -68,6 +71,21 @@ function tcp(text: string): Address {
     );
   }
   return { scheme: "tcp", host, port };
+}
+
+function http(text: string): Address {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || url.search !== "" || url.hash !== "") {
+    throw new RangeError(
+      `the gateway \`${text}\` is not an address; use http://127.0.0.1:PORT or https://HOST`,
+    );
+  }
+  if (url.protocol === "http:" && !isLoopback(url.hostname.replace(/^\[|\]$/g, ""))) {
+    throw new RangeError(
+      `the gateway \`${text}\` is not on loopback; payloads and the key need encryption: use https://`,
+    );
+  }
+  return { scheme: "http", url: url.href.replace(/\/$/, "") };
 }
 
 function isLoopback(host: string): boolean {

@@ -10,10 +10,15 @@ import type { Address } from "./address.js";
 import { encode, ProtocolError } from "./frames.js";
 import type { BeatEntry, FromConnection, ToConnection } from "./port.js";
 import { beatHeader, now } from "./port.js";
+import { Tunnel } from "./tunnel.js";
 import { GREETING, READY, Zmtp } from "./zmtp.js";
 
 /** The longest time for the connection and its handshake. */
 const HANDSHAKE_MS = 10_000;
+
+/** The time in which a closed connection may write what waits; a request of HTTP may be repeated. */
+const CLOSE_MS = 200;
+const CLOSE_HTTP_MS = 2_000;
 
 const port = (workerData as { port: MessagePort }).port;
 
@@ -28,7 +33,7 @@ function post(message: FromConnection, transfer: ArrayBuffer[] = []): void {
 /** One connection to a gateway, and the timer of its beats. */
 class Connection {
   readonly number: number;
-  readonly #socket: Socket;
+  readonly #socket: Socket | Tunnel;
   readonly #zmtp: Zmtp | null;
   readonly #handshake: NodeJS.Timeout;
   #timer: NodeJS.Timeout | undefined;
@@ -36,10 +41,10 @@ class Connection {
 
   constructor(number: number, address: Address) {
     this.number = number;
-    this.#zmtp = address.scheme === "child" ? null : new Zmtp();
+    this.#zmtp = address.scheme === "ipc" || address.scheme === "tcp" ? new Zmtp() : null;
     this.#handshake = setTimeout(() => this.#fail("no handshake within 10 s"), HANDSHAKE_MS);
     this.#socket = open(address);
-    this.#socket.on("data", (chunk) => this.#receive(chunk));
+    this.#socket.on("data", (chunk: Buffer) => this.#receive(chunk));
     this.#socket.on("error", (error) => {
       this.#error ??= error.message;
     });
@@ -75,7 +80,8 @@ class Connection {
   /** Closes the connection after everything was written, or at once if the peer does not read. */
   close(): void {
     this.#socket.destroySoon();
-    setTimeout(() => this.#socket.destroy(), 200).unref();
+    const limit = this.#socket instanceof Tunnel ? CLOSE_HTTP_MS : CLOSE_MS;
+    setTimeout(() => this.#socket.destroy(), limit).unref();
   }
 
   #opened(): void {
@@ -118,9 +124,10 @@ class Connection {
   }
 }
 
-function open(address: Address): Socket {
+function open(address: Address): Socket | Tunnel {
   if (address.scheme === "child")
     return new Socket({ fd: address.descriptor, readable: true, writable: true });
+  if (address.scheme === "http") return new Tunnel(address.url, process.env.ONWARD_KEY);
   if (address.scheme === "ipc") return connect({ path: address.path });
   return connect({ host: address.host, port: address.port, noDelay: true });
 }

@@ -230,13 +230,18 @@ export class Link implements ConnectionListener {
         this.#listener.onDrain(incoming.why, incoming.withinMs);
         break;
       case "error":
-        this.#logger.error(
-          `the gateway reports ${new Refused(incoming.code, incoming.text, incoming.remedy).message}`,
-        );
+        this.#reported(incoming);
         return;
       case "welcome":
         throw new ProtocolError("unexpected", "a second `welcome` came");
     }
+  }
+
+  /** After a fatal error the gateway has no session of this connection; another one resumes it. */
+  #reported({ code, text, remedy, fatal }: Problem): void {
+    const { message } = new Refused(code, text, remedy);
+    if (fatal) this.#fail(new Unavailable(`the gateway ended the session: ${message}`));
+    else this.#logger.error(`the gateway reports ${message}`);
   }
 
   // The lease.

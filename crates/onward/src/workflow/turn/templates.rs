@@ -35,7 +35,10 @@ struct Known {
 impl Default for Templates {
     fn default() -> Self {
         let cached = NonZeroUsize::new(CACHED).unwrap_or(NonZeroUsize::MIN);
-        let (read, programs) = (LruCache::new(cached), LruCache::new(cached));
+        // `LruCache::new` would reserve memory for the full capacity in each engine.
+        let (mut read, mut programs) = (LruCache::unbounded(), LruCache::unbounded());
+        read.resize(cached);
+        programs.resize(cached);
         Self(Mutex::new(Known {
             registered: BTreeMap::new(),
             files: HashMap::new(),

@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
 require "ipaddr"
+require "uri"
 
 module Onward
   module Protocol
-    # The address of a gateway: `child`, `ipc://PATH` or `tcp://HOST:PORT`.
+    # The address of a gateway: `child`, `ipc://PATH`, `tcp://HOST:PORT` or `https://HOST`.
     class Address
       CHILD_DESCRIPTOR = 3
       TCP = %r{\Atcp://(?:\[(?<six>[^\]]+)\]|(?<host>[^:/\[\]]+)):(?<port>\d{1,5})\z}
@@ -26,7 +27,9 @@ module Onward
         when "child" then child(environment["ONWARD_FD"] || CHILD_DESCRIPTOR.to_s)
         when %r{\Aipc://.} then new(:ipc, text.delete_prefix("ipc://"))
         when %r{\Atcp://} then tcp(text)
-        else raise ArgumentError, "the gateway `#{text}` is not an address; use child, ipc://PATH or tcp://HOST:PORT"
+        when %r{\Ahttps?://} then http(text)
+        else raise ArgumentError, "the gateway `#{text}` is not an address; " \
+                                  "use child, ipc://PATH, tcp://HOST:PORT or https://HOST:PORT"
         end
       end
 
@@ -50,13 +53,23 @@ module Onward
         TEXT
       end
 
+      def self.http(text)
+        url = URI.parse(text)
+        raise URI::InvalidURIError unless url.host && !url.query && !url.fragment
+        return new(url.scheme.to_sym, text.delete_suffix("/")) if url.scheme == "https" || loopback?(url.hostname)
+
+        raise ArgumentError, "the gateway `#{text}` is not on loopback; payloads and the key need encryption: use https://"
+      rescue URI::InvalidURIError
+        raise ArgumentError, "the gateway `#{text}` is not an address; use http://127.0.0.1:PORT or https://HOST"
+      end
+
       def self.loopback?(host)
         host == "localhost" || IPAddr.new(host).loopback?
       rescue IPAddr::Error
         false
       end
 
-      private_class_method :child, :tcp, :loopback?
+      private_class_method :child, :tcp, :http, :loopback?
 
       def initialize(scheme, place, port = nil)
         @scheme = scheme
@@ -67,8 +80,12 @@ module Onward
       # Returns whether the worker may connect again: a child has one connection in its life.
       def reconnects? = @scheme != :child
 
+      # Returns whether the bytes of the connection travel in requests.
+      def http? = %i[http https].include?(@scheme)
+
       def to_s
         case @scheme
+        when :http, :https then @place
         when :child then "child"
         when :ipc then "ipc://#{@place}"
         else "tcp://#{@place.include?(':') ? "[#{@place}]" : @place}:#{@port}"

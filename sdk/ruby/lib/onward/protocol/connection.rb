@@ -4,11 +4,12 @@ require "io/wait"
 require "socket"
 require_relative "address"
 require_relative "decoder"
+require_relative "tunnel"
 
 module Onward
   module Protocol
-    # A connected socket and the decoder of what it receives. Child, ipc and tcp differ only in how
-    # it begins; ipc and tcp shake hands as ZMTP 3.1 with NULL.
+    # A connected socket and the decoder of what it receives. The carriers differ only in how it
+    # begins; ipc and tcp shake hands as ZMTP 3.1 with NULL.
     class Connection
       # The longest time for the connection and its handshake, in seconds.
       HANDSHAKE_SECONDS = 10.0
@@ -28,6 +29,7 @@ module Onward
       # gateway.
       def self.open(address)
         return new(adopt(address.place), Decoder.new(commands: false)) if address.scheme == :child
+        return through_http(address) if address.http?
 
         connection = new(dial(address), Decoder.new(commands: true))
         begin
@@ -66,11 +68,17 @@ module Onward
         raise
       end
 
-      private_class_method :adopt, :dial
+      def self.through_http(address)
+        tunnel = Tunnel.new(address.to_s, ENV.fetch("ONWARD_KEY", nil))
+        new(tunnel.open, Decoder.new(commands: false), tunnel)
+      end
 
-      def initialize(socket, decoder)
+      private_class_method :adopt, :dial, :through_http
+
+      def initialize(socket, decoder, tunnel = nil)
         @socket = socket
         @decoder = decoder
+        @tunnel = tunnel
         @early = []
         @received = String.new(capacity: RECEIVE_BYTES)
       end
@@ -107,8 +115,10 @@ module Onward
         nil # it has ended already
       end
 
+      # Closes the connection. What was written still reaches a gateway behind HTTP.
       def close
         @socket.close
+        @tunnel&.finish
       rescue SystemCallError, IOError
         nil
       end

@@ -212,13 +212,21 @@ module Onward
         when Protocol::Stop then @listener.stop_attempt(incoming)
         when Protocol::Reply then @outbox.reply(incoming)
         when Protocol::Drain then @listener.drained(incoming)
-        when Protocol::Refusal then @logger.error("onward: the gateway reports #{incoming}")
+        when Protocol::Refusal then reported(incoming)
         else raise ProtocolError.new("unexpected", "a second `welcome` came")
         end
       rescue ProtocolError => e
         raise unless e.code == "unsupported"
 
         @outbox.send_raw(Protocol::Frames.encode({ t: "error", code: e.code, text: e.text, fatal: false }))
+      end
+
+      # After a fatal error the gateway has no session of this connection any more; another connection
+      # resumes it.
+      def reported(error)
+        raise Errno::ECONNABORTED, "the gateway ended the session: #{error}" if error.fatal
+
+        @logger.error("onward: the gateway reports #{error}")
       end
 
       def alive(alive)
