@@ -134,6 +134,9 @@ fn flowing(text: &str) -> String {
 /// The commands that run another program, which is given after `--`.
 const WITH_A_COMMAND: [&str; 2] = ["each", "work"];
 
+/// The commands that take a payload without an option.
+const WITH_A_PAYLOAD: [&str; 3] = ["submit", "schedule", "orchestration"];
+
 /// Completes an error of argument parsing. Adds a hint where the `--` before a command may be
 /// missing, and escapes control characters in what the user typed.
 pub(crate) fn explained(error: clap::Error) -> clap::Error {
@@ -156,7 +159,8 @@ fn with_explanation(mut error: clap::Error, typed: impl Iterator<Item = String>)
         && is_negative_number(&unknown)
     {
         let payload = format!("; as a payload it goes after `--`: -- {unknown}");
-        let hint = format!("no option takes a negative number{}", if has_command { "" } else { &payload });
+        let has_payload = WITH_A_PAYLOAD.iter().any(|command| typed.iter().any(|argument| argument == command));
+        let hint = format!("no option takes a negative number{}", if has_payload { &payload } else { "" });
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
     }
     if let Some(hint) = hint_for_work(&error, &typed) {
@@ -214,6 +218,9 @@ mod tests {
     #[test]
     fn paragraphs_flow_and_examples_stay_lines() {
         let text = "One sentence that\ngoes on.\n\nExamples:\n  onward one\n  onward two\nThe end\nof it.";
-        assert_eq!(flowing(text), "One sentence that goes on.\n\nExamples:\n  onward one\n  onward two\nThe end of it.");
+        assert_eq!(
+            flowing(text),
+            "One sentence that goes on.\n\nExamples:\n  onward one\n  onward two\nThe end of it."
+        );
     }
 }

@@ -59,7 +59,11 @@ fn an_output_that_is_the_input_is_refused_and_the_input_stays_as_it_is(sandbox: 
     for options in [["--failures", "list"], ["--results", "./list"], ["--job-log", "link"]] {
         let ran = each_of_list(&sandbox, &options);
         let named = [options[0], "this file is the input (--input)", "name another file"];
-        assert!(ran.code == Some(2) && named.iter().all(|part| ran.stderr.contains(part)), "{options:?}: {}", ran.stderr);
+        assert!(
+            ran.code == Some(2) && named.iter().all(|part| ran.stderr.contains(part)),
+            "{options:?}: {}",
+            ran.stderr
+        );
     }
     assert_eq!(sandbox.read("list"), "a\nb\n");
 }

@@ -57,8 +57,11 @@ pub(super) fn check(options: &GlobalOptions, arguments: &Arguments) -> anyhow::R
     }
     used.add_stream(io::stdout(), "also standard output");
     let results = arguments.results.as_deref().filter(|path| !is_stdout(path));
-    let outputs =
-        [("--results", results), ("--failures", arguments.failures.as_deref()), ("--job-log", arguments.job_log.as_deref())];
+    let outputs = [
+        ("--results", results),
+        ("--failures", arguments.failures.as_deref()),
+        ("--job-log", arguments.job_log.as_deref()),
+    ];
     outputs.into_iter().try_for_each(|(flag, path)| path.map_or(Ok(()), |path| used.add_output(flag, path)))
 }
 
