@@ -120,6 +120,16 @@ fn the_address_of_a_server_with_a_mistake_makes_no_file() {
     refused(&["--store", "sqlite::memory:", "submit", "--kind", "k"], 2, &["gone when this command ends"]);
 }
 
+/// Shows: D5, B11
+#[test]
+fn an_export_to_the_file_of_the_store_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.onward(&["orchestration", "start", "order"]);
+    let ran = sandbox.onward(&["orchestration", "export", "1", "--output", "onward.db"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("this file is the store onward.db"), "{}", ran.stderr);
+    assert_eq!(sandbox.json(&["task", "list"]).len(), 1);
+}
+
 /// Shows: B11
 #[test]
 fn a_device_or_a_pipe_is_refused_as_a_store() {
