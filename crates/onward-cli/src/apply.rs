@@ -136,7 +136,7 @@ impl StuckReport {
     }
 }
 
-/// Returns true if a reason lasts until somebody acts, or for so long that a user would take the
+/// Returns true if a reason lasts until the user acts, or for so long that a user would take the
 /// command for hung.
 fn needs_action(reason: &WaitReason) -> bool {
     match reason {
