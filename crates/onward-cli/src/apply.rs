@@ -55,14 +55,14 @@ pub(crate) fn unexpected(outcome: impl std::fmt::Debug) -> anyhow::Error {
     anyhow::anyhow!("the store returned an unexpected outcome ({outcome:?}); report this as a fault of Onward")
 }
 
-/// Waits until a task has ended, in any process, and returns its record. Prints the reason once if
-/// the task waits because no worker serves it.
+/// Waits until a task has ended, in any process, and returns its record. Prints once the reasons
+/// that need an action of the user: no worker serves the task, a pause, a slow rate.
 ///
 /// Dropping the future stops only the waiting.
 pub(crate) async fn wait_for_end(store: &dyn Store, task: TaskId) -> anyhow::Result<TaskRecord> {
     // Subscribed before the first read, so that a change right after it is not missed.
     let mut changes = store.changes();
-    let mut missing_worker = MissingWorkerReport::new();
+    let mut stuck = StuckReport::new();
     loop {
         let record = store.task(task).await?.ok_or(Refusal::TaskNotFound(task))?;
         if record.state.is_ended() {
@@ -70,7 +70,7 @@ pub(crate) async fn wait_for_end(store: &dyn Store, task: TaskId) -> anyhow::Res
         }
         tokio::select! {
             changed = next_change(store, &mut changes, &record) => changed?,
-            () = missing_worker.due() => missing_worker.report(store, task).await?,
+            () = stuck.due() => stuck.print(store, task).await?,
         }
     }
 }
@@ -85,27 +85,30 @@ pub(crate) async fn next_change(store: &dyn Store, changes: &mut Changes, record
     Ok(())
 }
 
-/// The time that a worker has to start before a command that waits for a task reports that none
-/// serves it. A user may start the worker next.
+/// The time that a worker has to start before a command that waits for a task reports that it is
+/// stuck. A user may start the worker next.
 const WORKER_GRACE: Duration = Duration::from_secs(2);
 
-/// The interval at which the reasons are read until a worker serves the task.
+/// The interval at which the reasons are read until the task is stuck.
 const WORKER_LOOK: Duration = Duration::from_secs(5);
 
-/// A report, made once, that a task waits because no worker serves it.
+/// The time until a rate allows another start, from which on it is reported.
+const SLOW_RATE: Duration = Duration::from_secs(5);
+
+/// A report, made once, that a task waits for something that does not come by itself.
 #[derive(Debug)]
-pub(crate) struct MissingWorkerReport {
+pub(crate) struct StuckReport {
     /// The time of the next look; `None` after the report.
     at: Option<Instant>,
 }
 
-impl MissingWorkerReport {
+impl StuckReport {
     /// Begins to count the time that a worker has to start.
     pub(crate) fn new() -> Self {
         Self { at: Some(Instant::now() + WORKER_GRACE) }
     }
 
-    /// Waits until the next check is due. Never completes after the report.
+    /// Waits until the next look is due. Never completes after the report.
     pub(crate) async fn due(&self) {
         match self.at {
             Some(at) => tokio::time::sleep_until(at).await,
@@ -113,24 +116,36 @@ impl MissingWorkerReport {
         }
     }
 
-    /// Prints the reason if the task waits because no worker serves it. Otherwise looks again
-    /// later, because the task may wait for that after other reasons.
-    pub(crate) async fn report(&mut self, store: &dyn Store, task: TaskId) -> anyhow::Result<()> {
-        let is_missing = report_missing_worker(store, task).await?;
-        self.at = (!is_missing).then(|| Instant::now() + WORKER_LOOK);
+    /// Prints the reasons why a task is stuck, if it is.
+    pub(crate) async fn print(&mut self, store: &dyn Store, task: TaskId) -> anyhow::Result<()> {
+        let reasons = self.look(store, Some(task)).await?;
+        reasons.iter().for_each(|reason| remark(format_args!("task {task} waits: {reason}")));
         Ok(())
+    }
+
+    /// Returns the reasons why a task is stuck, once. Returns none if it is not stuck, and looks
+    /// again later.
+    pub(crate) async fn look(&mut self, store: &dyn Store, task: Option<TaskId>) -> anyhow::Result<Vec<WaitReason>> {
+        let mut reasons = match task {
+            Some(task) => store.why(task).await?.unwrap_or_default(),
+            None => Vec::new(),
+        };
+        reasons.retain(needs_action);
+        self.at = reasons.is_empty().then(|| Instant::now() + WORKER_LOOK);
+        Ok(reasons)
     }
 }
 
-/// Prints the reason if a task waits because no worker serves it. Returns true in that case.
-async fn report_missing_worker(store: &dyn Store, task: TaskId) -> anyhow::Result<bool> {
-    let reasons = store.why(task).await?.unwrap_or_default();
-    let is_missing = |reason: &&WaitReason| {
-        matches!(reason, WaitReason::NoWorker | WaitReason::NotServed { .. } | WaitReason::NoCode { .. })
-    };
-    let missing = reasons.iter().find(is_missing);
-    missing.into_iter().for_each(|reason| remark(format_args!("task {task} waits: {reason}")));
-    Ok(missing.is_some())
+/// Returns true if a reason lasts until the user acts, or for so long that a user would take the
+/// command for hung.
+fn needs_action(reason: &WaitReason) -> bool {
+    match reason {
+        WaitReason::NoWorker | WaitReason::NotServed { .. } | WaitReason::NoCode { .. } | WaitReason::Paused { .. } => {
+            true
+        }
+        WaitReason::Rate { next, .. } => *next >= SLOW_RATE,
+        _ => false,
+    }
 }
 
 /// Completes when a waiting task may have expired. Never completes if the task does not expire or

@@ -1,7 +1,7 @@
 //! The command line: its commands and the errors of reading them.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 #[cfg(feature = "top")]
 use crate::commands::top;
@@ -100,8 +100,42 @@ pub(crate) enum Command {
     Generate(generate::Command),
 }
 
+/// Returns the definition of the command line. Texts after the options flow: clap wraps them at
+/// the width of the terminal, so their own line ends within a paragraph are removed.
+pub(crate) fn program() -> clap::Command {
+    with_flowing_texts(Arguments::command())
+}
+
+fn with_flowing_texts(command: clap::Command) -> clap::Command {
+    let text = command.get_after_help().map(|text| flowing(&text.to_string()));
+    let command = command.mut_subcommands(with_flowing_texts);
+    match text {
+        Some(text) => command.after_help(text),
+        None => command,
+    }
+}
+
+/// Joins the lines of each paragraph. Indented lines, and what a colon announces, stay lines.
+fn flowing(text: &str) -> String {
+    let is_fixed = |line: &str| line.is_empty() || line.starts_with(' ');
+    let mut joined = String::with_capacity(text.len());
+    let mut before: Option<&str> = None;
+    for line in text.lines() {
+        if let Some(before) = before {
+            let flows = !is_fixed(before) && !is_fixed(line) && !before.ends_with(':');
+            joined.push(if flows { ' ' } else { '\n' });
+        }
+        joined.push_str(line);
+        before = Some(line);
+    }
+    joined
+}
+
 /// The commands that run another program, which is given after `--`.
 const WITH_A_COMMAND: [&str; 2] = ["each", "work"];
+
+/// The commands that take a payload without an option.
+const WITH_A_PAYLOAD: [&str; 3] = ["submit", "schedule", "orchestration"];
 
 /// Completes an error of argument parsing. Adds a hint where the `--` before a command may be
 /// missing, and escapes control characters in what the user typed.
@@ -120,11 +154,25 @@ fn with_explanation(mut error: clap::Error, typed: impl Iterator<Item = String>)
         let hint = format!("the command goes after `--`: -- {unknown} …");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
     }
+    if let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg).cloned()
+        && error.kind() == ErrorKind::UnknownArgument
+        && is_negative_number(&unknown)
+    {
+        let payload = format!("; as a payload it goes after `--`: -- {unknown}");
+        let has_payload = WITH_A_PAYLOAD.iter().any(|command| typed.iter().any(|argument| argument == command));
+        let hint = format!("no option takes a negative number{}", if has_payload { &payload } else { "" });
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
+    }
     if let Some(hint) = hint_for_work(&error, &typed) {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
     }
     clean(&mut error);
     error
+}
+
+/// Returns true if an argument is a number with a minus, which clap takes for an option.
+fn is_negative_number(argument: &str) -> bool {
+    argument.strip_prefix('-').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
 }
 
 /// Returns the hint for an `onward work` that names no program, or a program without quotes.
@@ -160,12 +208,19 @@ fn clean(error: &mut clap::Error) {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_definitions_agree_with_each_other() {
-        Arguments::command().debug_assert();
+        program().debug_assert();
+    }
+
+    #[test]
+    fn paragraphs_flow_and_examples_stay_lines() {
+        let text = "One sentence that\ngoes on.\n\nExamples:\n  onward one\n  onward two\nThe end\nof it.";
+        assert_eq!(
+            flowing(text),
+            "One sentence that goes on.\n\nExamples:\n  onward one\n  onward two\nThe end of it."
+        );
     }
 }

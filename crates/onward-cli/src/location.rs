@@ -37,16 +37,21 @@ impl Location {
     }
 }
 
+/// The error for a store in memory.
+const IN_MEMORY: &str = "a store in memory would be gone when this command ends; give a file, such as onward.db";
+
+/// The schemes of servers. A name of a file that begins like a URL is a URL with a mistake.
+const SCHEMES: [&str; 4] = ["postgres", "postgresql", "http", "https"];
+
 impl FromStr for Location {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let path = match text.split_once(':') {
             Some(("memory", _)) => {
-                return Err(
-                    "a store in memory would be gone when this command ends; give a file, such as onward.db".into()
-                );
+                return Err(IN_MEMORY.into());
             }
+            Some(("sqlite", ":memory:")) => return Err(IN_MEMORY.into()),
             Some(("sqlite", path)) => path.strip_prefix("//").unwrap_or(path),
             Some(("postgres" | "postgresql", rest)) if cfg!(feature = "postgres") && rest.starts_with("//") => {
                 return Ok(Self::Server(text.to_owned()));
@@ -59,9 +64,18 @@ impl FromStr for Location {
                     "this build has no store for `{scheme}:`; give a file, such as onward.db or sqlite:PATH"
                 ));
             }
+            // Such a file would take the place of a server, without a word.
+            Some((scheme, _)) if SCHEMES.contains(&scheme.to_ascii_lowercase().as_str()) => {
+                return Err(format!(
+                    "`{scheme}:` begins the address of a server, and `//` is missing behind it; write {scheme}://…, or ./{scheme}:… for a file"
+                ));
+            }
+            Some((scheme, _)) if scheme.eq_ignore_ascii_case("file") => {
+                return Err("a file is named by its path; write PATH or sqlite:PATH without `file:`".into());
+            }
             _ => text,
         };
-        if path.is_empty() {
+        if path.trim().is_empty() {
             return Err("the path is empty; give a file, such as onward.db".into());
         }
         Ok(Self::File(path.into()))
@@ -77,9 +91,14 @@ impl fmt::Display for Location {
     }
 }
 
-/// Returns a URL without its password and its parameters, one of which may be a password.
+/// Returns a URL without its password and its parameters, one of which may be a password. Returns
+/// only the scheme if an unescaped character in a password may have ended it too early.
 fn without_secrets(url: &str) -> String {
     let (scheme, rest) = url.split_once("//").unwrap_or(("", url));
+    let behind_host = rest.find(['/', '?', '#']).map_or("", |end| &rest[end..]);
+    if behind_host.contains('@') {
+        return format!("{scheme}//…");
+    }
     let (rest, schema) =
         rest.split_once('#').map_or((rest, String::new()), |(rest, schema)| (rest, format!("#{schema}")));
     let rest = rest.split_once('?').map_or(rest, |(rest, _)| rest);
@@ -109,6 +128,21 @@ mod tests {
     }
 
     #[test]
+    fn the_address_of_a_server_without_its_slashes_is_no_file() {
+        for typed in ["postgres:", "postgres:me@host/work", "Postgresql:work", "http:localhost:7070", "https:/host"] {
+            assert!(typed.parse::<Location>().unwrap_err().contains("`//` is missing"), "{typed}");
+        }
+        assert_eq!("./postgres:x".parse(), Ok(Location::File("./postgres:x".into())));
+    }
+
+    #[test]
+    fn a_path_that_is_meant_otherwise_is_no_file() {
+        for typed in ["sqlite::memory:", "file:x.db", " "] {
+            assert!(typed.parse::<Location>().is_err(), "{typed}");
+        }
+    }
+
+    #[test]
     fn another_database_is_refused_by_name() {
         assert!("mysql://host/db".parse::<Location>().unwrap_err().contains("no store for `mysql:`"));
     }
@@ -120,6 +154,9 @@ mod tests {
         assert_eq!(shown("postgres://me:secret@host:5432/work#one"), "postgres://me@host:5432/work#one");
         assert_eq!(shown("postgres://me:s@cret@host/work?password=secret"), "postgres://me@host/work");
         assert_eq!(shown("postgres://host/work"), "postgres://host/work");
+        for ended_early in ["me:se#cret@host/work", "me:se?cret@host/work", "me:s@e/cret@host/work"] {
+            assert_eq!(shown(&format!("postgres://{ended_early}")), "postgres://…");
+        }
     }
 
     #[cfg(feature = "postgres")]

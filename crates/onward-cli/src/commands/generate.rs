@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use onward::workflow::template::template_schema;
 
 use super::{completions, man};
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, program};
 use crate::exit_code::ExitCode;
 use crate::output::reference;
 
@@ -43,7 +43,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
             write(&directory, "openapi.json", onward_server::http::openapi_json().as_bytes())?;
             write(&directory, "workflow.schema.json", format!("{:#}\n", template_schema()).as_bytes())?;
         }
-        Command::Man { directory } => write_pages(&directory, Arguments::command(), "onward")?,
+        Command::Man { directory } => write_pages(&directory, program(), "onward")?,
         Command::Completions { directory } => {
             for (shell, name) in [(Shell::Bash, "onward.bash"), (Shell::Zsh, "_onward"), (Shell::Fish, "onward.fish")] {
                 write(&directory, name, &completions::script(shell))?;

@@ -1,13 +1,11 @@
 //! `onward man`
 
-use clap::CommandFactory;
-
 use crate::exit_code::ExitCode;
 use crate::output::print_raw;
 
 /// Prints the manual page of the program.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
-    print_raw(&page(crate::arguments::Arguments::command())?)?;
+    print_raw(&page(crate::arguments::program())?)?;
     Ok(ExitCode::Done)
 }
 

@@ -9,6 +9,7 @@ mod record;
 mod reference;
 mod table;
 mod text;
+mod written_files;
 
 pub(crate) use cleaning::cleaned;
 pub(crate) use instance::{add_instance_fields, kept_values, orchestration_json, show_instance, written_value};
@@ -19,3 +20,4 @@ pub(crate) use record::{indented, progress, show_task, size_text};
 pub(crate) use reference::reference;
 pub(crate) use table::{Align, Table, print_table};
 pub(crate) use text::{colored_state, counted, duration_text, moment, moment_in, one_line, optional};
+pub(crate) use written_files::UsedFiles;

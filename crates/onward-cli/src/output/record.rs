@@ -1,6 +1,7 @@
 //! All facts of one task, for people.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use bytes::Bytes;
 use onward::observe::Forecast;
@@ -70,7 +71,7 @@ fn optional_facts(task: &TaskRecord) -> Vec<(&'static str, String)> {
         ("deadline", task.deadline.map(moment)),
         ("retention", task.retention.map(duration_text)),
         ("retries", task.retry.map(retries)),
-        ("key reserved", Some(task.keep_key_for).filter(|time| !time.is_zero()).map(duration_text)),
+        ("key reserved", Some(task.keep_key_for).filter(|time| !time.is_zero()).map(reserved_text)),
         ("started", task.started_at.map(moment)),
         ("finished", task.finished_at.map(moment)),
         ("took", took),
@@ -95,6 +96,14 @@ fn time_to_live(ttl: Ttl) -> String {
         TtlFrom::FirstAttempt => "its first attempt",
     };
     format!("{} from {from}", duration_text(ttl.duration))
+}
+
+/// The time from which on a reservation is shown as one without end.
+const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// Returns the time for which a key stays reserved after the end.
+fn reserved_text(time: Duration) -> String {
+    if time >= FOR_EVER { "for ever".to_owned() } else { duration_text(time) }
 }
 
 /// Returns a retry policy in the form in which users type it.

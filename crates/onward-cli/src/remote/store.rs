@@ -1,8 +1,10 @@
 //! A store whose reads and writes a server carries out.
 
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use onward_client::{Client, Request};
+use onward_client::{Client, Request, Response};
 use onward_store::{
     Changes, Clock, Durability, Error, NotificationReceiver, Outcome, Read, ReadReply, Store, StoreFuture, StoreInfo,
     SystemClock, Write, bounds,
@@ -12,6 +14,7 @@ use tokio::task::AbortHandle;
 
 use super::changes::Hints;
 use super::errors::store_error;
+use crate::output::remark;
 
 /// The version of this program, which a server has to have. Writes and reads travel as the types of
 /// `onward-store`, which promise no compatibility between versions.
@@ -57,6 +60,20 @@ struct ApplyReplyBody {
     outcomes: Vec<Outcome>,
 }
 
+/// The time after which a user is told that the server does not respond. The client repeats a
+/// request for longer, because a server may be restarting.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// Returns the description that a server gives of its store. Reports if it does not respond soon.
+async fn first_reply(client: &Client) -> onward_client::Result<Response> {
+    let mut sent = pin!(client.send(Request::get("/v1/store")));
+    if let Ok(reply) = tokio::time::timeout(SILENCE, &mut sent).await {
+        return reply;
+    }
+    remark(format_args!("{} does not respond yet; the request is repeated for up to half a minute", client.url()));
+    sent.await
+}
+
 impl RemoteStore {
     /// Asks a server for its store.
     ///
@@ -65,7 +82,7 @@ impl RemoteStore {
     /// it has another version.
     pub(crate) async fn open(url: &str) -> Result<Self, Error> {
         let client = Client::builder().url(url).build().map_err(store_error)?;
-        let reply = client.send(Request::get("/v1/store")).await.map_err(store_error)?;
+        let reply = first_reply(&client).await.map_err(store_error)?;
         let described: Described = reply.json().map_err(store_error)?;
         if described.version != VERSION {
             return Err(Error::version(format!(

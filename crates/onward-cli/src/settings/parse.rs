@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _};
+use clap::{ArgMatches, Command, FromArgMatches as _};
 
 use super::file::FileSettings;
 use super::table::{SETTINGS, Setting};
-use crate::arguments::{Arguments, explained};
+use crate::arguments::{Arguments, explained, program};
 use crate::exit_code::wrong_usage;
 
 /// The command line, and where each of its values comes from.
@@ -56,7 +56,7 @@ fn parsed(matches: ArgMatches, file: FileSettings) -> anyhow::Result<Parsed> {
 /// Returns the definition of the command line, with the values of the file as its defaults.
 fn with_file() -> anyhow::Result<(Command, FileSettings)> {
     let file = FileSettings::read(named_file().as_deref())?;
-    let mut commands = Arguments::command();
+    let mut commands = program();
     for setting in SETTINGS {
         if let Some(values) = file.get(setting.key) {
             check(setting, &commands, values, &file)?;
@@ -69,7 +69,7 @@ fn with_file() -> anyhow::Result<(Command, FileSettings)> {
 /// Returns the file that the command line or the environment names.
 fn named_file() -> Option<PathBuf> {
     // A command line that is wrong elsewhere is refused later.
-    let matches = Arguments::command().ignore_errors(true).try_get_matches().ok()?;
+    let matches = program().ignore_errors(true).try_get_matches().ok()?;
     matches.get_one::<PathBuf>("config").cloned()
 }
 

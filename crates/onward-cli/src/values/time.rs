@@ -64,8 +64,9 @@ fn distance(text: &str, now: &Zoned, side: Side) -> Option<Zoned> {
         _ if text == "now" => return Some(now.clone()),
         (Some(duration), _) => (duration, Side::Future),
         (None, Some(duration)) => (duration, Side::Past),
-        // A bare number could be a year, an hour or seconds.
-        (None, None) if text.bytes().all(|byte| byte.is_ascii_digit()) => return None,
+        // A bare number could be a year, an hour or seconds, and `12:00:30` is a time of day. As a
+        // duration it would be half a day from now.
+        (None, None) if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b':') => return None,
         (None, None) => (text, side),
     };
     let duration = parse_duration(duration.trim()).ok()?;
@@ -151,8 +152,8 @@ mod tests {
     #[test]
     fn a_time_of_day_is_the_next_one_or_the_last_one() {
         assert_eq!(
-            ["12:00", "9:00"].map(|text| read(text, Side::Future)),
-            ["2026-11-27T11:00:00Z", "2026-11-28T08:00:00Z"]
+            ["12:00", "9:00", "12:00:30", "9:00:30"].map(|text| read(text, Side::Future)),
+            ["2026-11-27T11:00:00Z", "2026-11-28T08:00:00Z", "2026-11-27T11:00:30Z", "2026-11-28T08:00:30Z"]
         );
         assert_eq!(
             ["12:00", "9:00"].map(|text| read(text, Side::Past)),
@@ -171,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_text_that_is_not_a_time_is_refused_with_examples() {
-        for text in ["", "10", "2026", "soon", "25:00", "tomorrow noon", "2026-13-01 10:00"] {
+        for text in ["", "10", "2026", "soon", "25:00", "25:00:00", "12:00:61", "tomorrow noon", "2026-13-01 10:00"] {
             assert!(time(text, &now(), Side::Future).unwrap_err().contains("tomorrow 9:00"), "{text}");
         }
     }

@@ -41,6 +41,60 @@ on_every_store! {
     a_rate_spaces_the_starts,
     retries_and_their_delays_are_those_that_were_asked_for,
     a_terminal_is_shown_how_many_lines_are_done_how_fast_and_how_long_the_rest_will_take,
+    an_output_that_is_the_input_is_refused_and_the_input_stays_as_it_is,
+    two_outputs_to_one_file_are_refused,
+    an_output_that_is_the_store_is_refused_and_the_store_stays_as_it_is not on postgres,
+    a_pause_that_holds_the_lines_back_is_reported,
+}
+
+/// Returns the outcome of `each` on the file `list`, with further options.
+fn each_of_list(sandbox: &Sandbox, options: &[&str]) -> crate::harness::CommandResult {
+    sandbox.onward(&[&["each", "--input", "list"], options, &["--", "false"]].concat())
+}
+
+/// Shows: B9
+fn an_output_that_is_the_input_is_refused_and_the_input_stays_as_it_is(sandbox: Sandbox) {
+    sandbox.write("list", "a\nb\n");
+    std::os::unix::fs::symlink("list", sandbox.path("link")).unwrap();
+    for options in [["--failures", "list"], ["--results", "./list"], ["--job-log", "link"]] {
+        let ran = each_of_list(&sandbox, &options);
+        let named = [options[0], "this file is the input (--input)", "name another file"];
+        assert!(
+            ran.code == Some(2) && named.iter().all(|part| ran.stderr.contains(part)),
+            "{options:?}: {}",
+            ran.stderr
+        );
+    }
+    assert_eq!(sandbox.read("list"), "a\nb\n");
+}
+
+/// Shows: B9
+fn two_outputs_to_one_file_are_refused(sandbox: Sandbox) {
+    sandbox.write("list", "a\n");
+    let ran = each_of_list(&sandbox, &["--failures", "out", "--results", "./out"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--failures out") && ran.stderr.contains("--results"), "{}", ran.stderr);
+}
+
+/// Shows: B9
+fn an_output_that_is_the_store_is_refused_and_the_store_stays_as_it_is(sandbox: Sandbox) {
+    sandbox.write("list", "a\n");
+    sandbox.onward(&["submit", "--kind", "k"]);
+    for file in ["onward.db", "./onward.db", "onward.db-wal"] {
+        let ran = each_of_list(&sandbox, &["--results", file]);
+        assert!(ran.code == Some(2) && ran.stderr.contains("the store onward.db"), "{file}: {}", ran.stderr);
+    }
+    assert_eq!(sandbox.json(&["task", "list"]).len(), 1);
+}
+
+/// Shows: B6, B9
+fn a_pause_that_holds_the_lines_back_is_reported(sandbox: Sandbox) {
+    sandbox.onward(&["queue", "pause", "--all"]);
+    let mut each = sandbox.start(&["each", "--", "echo"], "a\n");
+    each.await_said("line 1 waits: everything is paused until it is resumed");
+    sandbox.onward(&["queue", "resume", "--all"]);
+    let ran = each.wait();
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "a\n"));
 }
 
 /// Shows: B9

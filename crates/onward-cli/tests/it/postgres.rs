@@ -48,6 +48,9 @@ fn an_error_about_a_url_shows_no_part_of_its_password() {
         "postgres://me:se@cret@h/d",
         "postgres://me:se/cret@h/d",
         "postgres://me:se#cret@h/d",
+        "postgres://me:s@e/x?y#%cret@h/d",
+        "postgres://me:p@cret?cret=1@h/d",
+        "postgres://me@h/d?password=se@cret",
         "postgres://me:se:cret@h:x/d",
     ] {
         let refused = sandbox.onward(&["--store", url, "task", "list"]);

@@ -23,6 +23,17 @@ on_every_store! {
     the_history_shows_how_tasks_ended_today,
     a_queue_is_shown_with_how_long_its_oldest_task_has_waited,
     the_wait_for_affinity_is_set_and_shown,
+    a_resume_without_a_pause_says_so,
+}
+
+/// Shows: Q1
+fn a_resume_without_a_pause_says_so(sandbox: Sandbox) {
+    let sandbox = with_tasks(sandbox);
+    sandbox.onward(&["queue", "pause", "mail"]);
+    let of_another = sandbox.onward(&["queue", "resume", "mial"]);
+    assert_eq!(of_another.stdout, "queue mial is not paused; onward stats lists the pauses\n");
+    assert_eq!(sandbox.onward(&["queue", "resume", "mail"]).stdout, "resumed queue mail\n");
+    assert_eq!(sandbox.json(&["queue", "resume", "mail"])[0]["was_paused"], false);
 }
 
 fn with_tasks(sandbox: Sandbox) -> Sandbox {

@@ -443,3 +443,12 @@ fn the_rust_client_passes_the_suite_of_clients() {
     let ran = python.output().unwrap();
     assert!(ran.status.success(), "{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
 }
+
+/// Shows: W8
+#[test]
+fn a_server_that_does_not_respond_is_reported_soon() {
+    let mut asking = Sandbox::new().start(&["--store", "http://127.0.0.1:1", "task", "count"], "");
+    asking.await_said("http://127.0.0.1:1 does not respond yet");
+    asking.signal(rustix::process::Signal::KILL);
+    asking.wait();
+}

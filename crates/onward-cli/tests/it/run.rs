@@ -23,6 +23,28 @@ on_every_store! {
     a_check_refuses_an_input_that_does_not_fit,
     a_run_names_the_kinds_that_it_leaves_to_other_processes,
     a_held_run_goes_on_with_the_option_retry,
+    a_pause_that_holds_the_run_back_is_reported,
+    a_run_that_completed_after_a_retry_ends_without_an_error_in_json,
+}
+
+/// Shows: B6, W1
+fn a_pause_that_holds_the_run_back_is_reported(sandbox: Sandbox) {
+    sandbox.write("flow.yaml", "- echo done\n");
+    sandbox.onward(&["queue", "pause", "--all"]);
+    let mut running = sandbox.start(&["run", "flow.yaml"], "");
+    running.await_said("run 1 waits: everything is paused until it is resumed");
+    sandbox.onward(&["queue", "resume", "--all"]);
+    let ran = running.wait();
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "done\n"));
+}
+
+/// Shows: B11, W1
+fn a_run_that_completed_after_a_retry_ends_without_an_error_in_json(sandbox: Sandbox) {
+    sandbox.write("flow.yaml", "- test -e there\n- echo done\n");
+    run(&sandbox, "flow.yaml");
+    sandbox.write("there", "");
+    let ended = sandbox.json(&["run", "flow.yaml", "--retry"]).pop().unwrap();
+    assert_eq!((&ended["event"], &ended["state"], &ended["error"]), (&"ended".into(), &"completed".into(), &().into()));
 }
 
 /// Three steps. The second waits until it is killed or stopped, unless the file `second` exists.

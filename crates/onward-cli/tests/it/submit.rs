@@ -11,6 +11,8 @@ on_every_store! {
     every_flag_reaches_the_task,
     a_submit_waits_for_the_result_where_asked,
     a_submit_that_waits_reports_that_no_worker_serves_its_kind,
+    a_submit_that_waits_reports_a_pause,
+    a_time_of_day_with_seconds_is_the_next_one,
     a_submit_that_waits_ends_when_the_deadline_passes_without_a_worker,
     a_submit_that_waits_gives_up_after_its_time,
     times_are_written_as_people_write_them,
@@ -181,6 +183,15 @@ fn a_submit_that_waits_reports_that_no_worker_serves_its_kind(sandbox: Sandbox) 
     assert_eq!(submitted.wait().code, Some(1));
 }
 
+/// Shows: B6, Q6
+fn a_submit_that_waits_reports_a_pause(sandbox: Sandbox) {
+    sandbox.onward(&["queue", "pause", "default"]);
+    let mut submitted = sandbox.start(&["submit", "--kind", "shout", "--wait", "hello"], "");
+    submitted.await_said("task 1 waits: the queue `default` is paused until it is resumed");
+    sandbox.onward(&["task", "cancel", "1"]);
+    assert_eq!(submitted.wait().code, Some(1));
+}
+
 /// Shows: T6, Q6
 fn a_submit_that_waits_ends_when_the_deadline_passes_without_a_worker(sandbox: Sandbox) {
     let past = sandbox.onward(&["submit", "--kind", "late", "--wait", "--deadline", "2020-01-01T00:00:00Z"]);
@@ -243,4 +254,14 @@ fn a_payload_that_is_too_large_is_wrong_usage(sandbox: Sandbox) {
     let ran = sandbox.onward(&["submit", "--kind", "k", "--payload-file", "large"]);
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("1048576"), "{}", ran.stderr);
+}
+
+/// Shows: Q6, T6
+fn a_time_of_day_with_seconds_is_the_next_one(sandbox: Sandbox) {
+    let utc = [("TZ", "UTC".to_owned())];
+    for (typed, shown) in [("12:00:30", "12:00:30Z"), ("0:00:01", "00:00:01Z")] {
+        sandbox.onward_as(&utc, &["submit", "--kind", "k", "--at", typed]);
+        let newest = sandbox.json(&["task", "list", "--limit", "1"]).remove(0);
+        assert!(newest["run_at"].as_str().is_some_and(|at| at.ends_with(shown)), "{typed}: {newest}");
+    }
 }

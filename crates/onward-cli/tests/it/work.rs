@@ -36,10 +36,19 @@ on_every_store! {
     output_of_a_worker_is_json_on_request,
     what_a_command_that_succeeds_writes_to_standard_error_is_shown_and_marked_where_it_was_cut,
     the_output_of_each_attempt_may_go_to_files,
+    a_move_to_the_queue_of_the_task_is_a_failed_attempt,
 }
 
 fn work(sandbox: &Sandbox, script: &str) -> crate::harness::CommandResult {
     sandbox.onward(&["work", "--kind", "k", "--until-idle", "--", "sh", "-c", script])
+}
+
+/// Shows: T17
+fn a_move_to_the_queue_of_the_task_is_a_failed_attempt(sandbox: Sandbox) {
+    sandbox.onward(&["submit", "--kind", "k", "--retries", "0"]);
+    let ran = work(&sandbox, "echo move slow >> $ONWARD_REPORT; echo moved >> runs");
+    assert!(ran.stderr.contains("moves to the queue `slow`, in which it is already"), "{}", ran.stderr);
+    assert_eq!(sandbox.read("runs"), "moved\nmoved\n");
 }
 
 /// Shows: T17, T20

@@ -90,6 +90,57 @@ fn a_command_without_two_dashes_is_an_error_that_names_them() {
     assert!(!ran.stderr.contains("stands behind"), "{}", ran.stderr);
 }
 
+/// Shows: B11
+#[test]
+fn a_negative_value_is_refused_as_such() {
+    for typed in [&["submit", "--kind", "k", "--priority", "-1"][..], &["each", "--timeout", "-5s", "--", "true"]] {
+        refused(typed, 2, &["no option takes a negative number"]);
+    }
+    refused(&["submit", "--kind", "k", "-1"], 2, &["as a payload it goes after `--`: -- -1"]);
+}
+
+/// Shows: Q6
+#[test]
+fn the_texts_of_a_help_are_wrapped_once() {
+    for command in ["each", "work", "run"] {
+        let help = Sandbox::new().onward(&[command, "--help"]).stdout;
+        let lines: Vec<&str> = help.lines().collect();
+        for pair in lines.windows(2).filter(|pair| pair.iter().all(|line| line.starts_with(char::is_alphabetic))) {
+            let word = pair[1].split(' ').next().unwrap_or_default();
+            let has_room = pair[0].chars().count() + 1 + word.chars().count() <= 100;
+            assert!(!has_room || pair[0].ends_with(':'), "{command}: `{}` is followed by `{word}`", pair[0]);
+        }
+    }
+}
+
+/// Shows: B11
+#[test]
+fn the_address_of_a_server_with_a_mistake_makes_no_file() {
+    refused(&["--store", "postgres:work", "submit", "--kind", "k"], 2, &["`//` is missing"]);
+    refused(&["--store", "sqlite::memory:", "submit", "--kind", "k"], 2, &["gone when this command ends"]);
+}
+
+/// Shows: D5, B11
+#[test]
+fn an_export_to_the_file_of_the_store_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.onward(&["orchestration", "start", "order"]);
+    let ran = sandbox.onward(&["orchestration", "export", "1", "--output", "onward.db"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("this file is the store onward.db"), "{}", ran.stderr);
+    assert_eq!(sandbox.json(&["task", "list"]).len(), 1);
+}
+
+/// Shows: B11
+#[test]
+fn a_device_or_a_pipe_is_refused_as_a_store() {
+    let sandbox = Sandbox::new();
+    sandbox.pipe("pipe");
+    for store in ["/dev/null", "pipe"] {
+        let ran = sandbox.onward(&["--store", store, "submit", "--kind", "k"]);
+        assert!(ran.code == Some(2) && ran.stderr.contains("a device or a pipe"), "{store}: {}", ran.stderr);
+    }
+}
+
 /// Shows: B9
 #[test]
 fn a_file_that_cannot_be_read_is_named_with_its_own_flag() {

@@ -1,5 +1,7 @@
 //! Reports of ended lines: output, remarks about failures, and the tally.
 
+use onward_store::TaskState;
+
 use super::arguments::Arguments;
 use super::record::LineResult;
 use super::sinks::Sinks;
@@ -115,9 +117,13 @@ fn show_failure(result: &LineResult, count: u64) {
     }
     let input = input_text(result);
     let why = result.error.as_deref().unwrap_or("failed");
-    let state = result.state.map_or("pruned", |state| state.as_str());
+    let state = match result.state {
+        Some(TaskState::Failed) => "failed permanently".to_owned(),
+        Some(state) => format!("is {state}"),
+        None => "is pruned".to_owned(),
+    };
     let attempts = counted(result.attempts.into(), "attempt");
-    remark(format_args!("line {} ({input}) is {state} after {attempts}: {why}", result.line));
+    remark(format_args!("line {} ({input}) {state} after {attempts}: {why}", result.line));
     let stderr = String::from_utf8_lossy(&result.stderr.bytes);
     let last: Vec<&str> = stderr.lines().rev().take(STDERR_LINES).collect();
     last.iter().rev().for_each(|line| remark(format_args!("    {}", one_line(line, SHOWN_COLUMNS))));

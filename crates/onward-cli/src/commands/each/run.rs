@@ -25,7 +25,9 @@ use super::pacer::Pacer;
 use super::record::{HEADER_BYTES, LineResult};
 use super::report::Report;
 use super::runs;
+use super::sinks;
 use super::template::Template;
+use crate::apply::StuckReport;
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
 use crate::output::{is_output_closed, remark};
@@ -74,6 +76,7 @@ async fn run_lines(options: &GlobalOptions, arguments: Arguments) -> anyhow::Res
     if arguments.dry_run {
         return dry_run::run(options, &arguments, &template);
     }
+    sinks::check(options, &arguments)?;
     let arguments = Arc::new(arguments);
     let limit = arguments.capture.saturating_mul(2).saturating_add(HEADER_BYTES);
     let mut opened = open_run::open(&arguments)?;
@@ -191,6 +194,7 @@ struct Lines {
     end_order: EndOrder,
     count: u64,
     report: Report,
+    stuck: StuckReport,
     halt: Option<Halt>,
 }
 
@@ -206,7 +210,8 @@ impl Lines {
         let end_order = EndOrder::new(arguments.order, &*store);
         let feed = Feed::new(Arc::clone(&store), arguments, opened);
         let unfinished = FuturesUnordered::new();
-        Self { engine, store, feed, unfinished, pending, ended, end_order, count: 0, report, halt }
+        let stuck = StuckReport::new();
+        Self { engine, store, feed, unfinished, pending, ended, end_order, count: 0, report, stuck, halt }
     }
 
     /// Works until every line has ended and is reported, until an interrupt, or until enough lines
@@ -265,11 +270,24 @@ impl Lines {
                 Some(submitted) = self.unfinished.next() => self.take_ended(submitted?).await?,
                 () = interrupts.next() => return Ok(RunEnd::Interrupted),
                 () = work.failures.reached() => return Ok(RunEnd::Halted),
+                () = self.stuck.due() => self.report_stuck().await?,
                 why = work.runner.given_up() => anyhow::bail!("{why}; {RESUME_REMEDY}"),
                 () = stopped.cancelled() => anyhow::bail!("the engine stopped; run the same command again to continue"),
             }
         }
         Ok(RunEnd::Finished)
+    }
+
+    /// Reports once why the first line that has not ended waits, if it waits for an action of the
+    /// user.
+    async fn report_stuck(&mut self) -> anyhow::Result<()> {
+        let first = self.pending.first_key_value().map(|(_, submitted)| *submitted);
+        let reasons = self.stuck.look(&*self.store, first.map(|submitted| submitted.task)).await?;
+        if let Some(submitted) = first {
+            let notice = self.report.notices();
+            reasons.iter().for_each(|reason| notice(&format!("line {} waits: {reason}", submitted.line)));
+        }
+        Ok(())
     }
 
     fn is_done(&self) -> bool {

@@ -11,7 +11,8 @@ use super::job_log;
 use super::record::LineResult;
 use super::template::Template;
 use crate::exit_code::wrong_usage;
-use crate::output::{pass_on, print_json, print_raw};
+use crate::options::GlobalOptions;
+use crate::output::{UsedFiles, pass_on, print_json, print_raw};
 
 /// The destinations that the user selected.
 #[derive(Debug)]
@@ -43,11 +44,37 @@ enum Stdout {
     Nothing,
 }
 
+/// Checks that no destination is the store, the input, or another destination. Nothing is opened
+/// or changed.
+///
+/// # Errors
+/// Wrong usage, which names both.
+pub(super) fn check(options: &GlobalOptions, arguments: &Arguments) -> anyhow::Result<()> {
+    let mut used = UsedFiles::of_store(&options.store);
+    match &arguments.input {
+        Some(input) => used.add(input, "the input (--input)"),
+        None => used.add_stream(io::stdin(), "the input (standard input)"),
+    }
+    used.add_stream(io::stdout(), "also standard output");
+    let results = arguments.results.as_deref().filter(|path| !is_stdout(path));
+    let outputs = [
+        ("--results", results),
+        ("--failures", arguments.failures.as_deref()),
+        ("--job-log", arguments.job_log.as_deref()),
+    ];
+    outputs.into_iter().try_for_each(|(flag, path)| path.map_or(Ok(()), |path| used.add_output(flag, path)))
+}
+
+/// Returns true if the user selected standard output as a file.
+fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
 impl Sinks {
     /// Opens the destinations. Files are truncated, because a continued run reports its lines from
     /// the first.
     pub(super) fn open(arguments: &Arguments, template: &Template, json: bool) -> anyhow::Result<Self> {
-        let results_to_stdout = arguments.results.as_deref() == Some(Path::new("-"));
+        let results_to_stdout = arguments.results.as_deref().is_some_and(is_stdout);
         let stdout = match &arguments.results {
             None if json => Stdout::Results,
             None if arguments.output_dir.is_none() => Stdout::Output,

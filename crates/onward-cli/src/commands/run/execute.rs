@@ -19,6 +19,7 @@ use super::input::read_input;
 use super::script::ScriptWork;
 use super::start::begin;
 use super::view::View;
+use crate::apply::StuckReport;
 use crate::commands::workflow::read_valid;
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
@@ -144,8 +145,10 @@ impl Execution {
     async fn run(mut self, mut interrupts: Interrupts, id: TaskId) -> anyhow::Result<Option<Ended>> {
         let engine = self.engine.clone();
         let mut running = tokio::spawn(async move { engine.run().await });
+        let (store, view) = (Arc::clone(&self.store), Arc::clone(&self.view));
         let ended = tokio::select! {
             ended = self.show() => ended.map(Some),
+            failed = report_stuck(&*store, &view, id) => failed.map(|()| None),
             () = interrupts.next() => Ok(None),
             ended = &mut running => {
                 ended?.context(RESUME_REMEDY)?;
@@ -174,6 +177,17 @@ impl Execution {
     }
 }
 
+/// Reports once why a run waits, if it waits for an action of the user. Then never completes.
+async fn report_stuck(store: &dyn Store, view: &View, run: TaskId) -> anyhow::Result<()> {
+    let mut stuck = StuckReport::new();
+    loop {
+        stuck.due().await;
+        for reason in stuck.look(store, Some(run)).await? {
+            view.remark(&format!("run {run} waits: {reason}"));
+        }
+    }
+}
+
 /// A run that has ended.
 struct Ended {
     record: TaskRecord,
@@ -185,7 +199,9 @@ struct Ended {
 fn conclude(options: &GlobalOptions, ended: &Ended) -> anyhow::Result<ExitCode> {
     let Ended { record, has_undone } = ended;
     let result = record.result.bytes().map(|bytes| serde_json::from_slice::<Value>(bytes)).transpose()?;
-    let error = record.errors.last().map(|error| error.message.clone());
+    // A run that completed after a retry keeps the error of before.
+    let failed = record.state != TaskState::Completed;
+    let error = record.errors.last().filter(|_| failed).map(|error| error.message.clone());
     if options.json {
         print_json(&json!({
             "event": "ended", "run": record.id, "state": record.state, "result": result, "error": error

@@ -7,10 +7,11 @@ use onward_store::{CatchUp, Name, NewSchedule, Recurrence, Timestamp};
 use serde_json::json;
 
 use super::command::{OverlapPolicy, on};
+use super::list::at;
 use crate::commands::submit::TaskOptions;
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
-use crate::output::{moment, print_json, print_line};
+use crate::output::{print_json, print_line};
 use crate::store_file;
 use crate::values::{coming_time_in, parse_duration, parse_positive_duration};
 
@@ -91,11 +92,11 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let name = schedule.name.clone();
     let engine = on(store_file::open_to_edit(options, true).await?).await?;
     let set = engine.set_schedule(schedule).await?;
-    let next = engine.find_schedule(&name).await?.next;
+    let record = engine.find_schedule(&name).await?;
     if options.json {
-        print_json(&json!({ "schedule": name, "set": set, "next": next }))?;
+        print_json(&json!({ "schedule": name, "set": set, "next": record.next }))?;
     } else {
-        let next = next.map(|next| format!("; next at {}", moment(next.at))).unwrap_or_default();
+        let next = record.next.map(|next| format!("; next at {}", at(&record, next.at))).unwrap_or_default();
         print_line(format_args!("schedule {name} {set}{next}"))?;
     }
     Ok(ExitCode::Done)

@@ -7,7 +7,7 @@ use onward_store::{OutputStream, Refusal, Store, StoreReads, TaskId, TaskRecord,
 use serde_json::json;
 
 use super::stored_output::{Part, READ_BYTES, gap_text, offset_of_last_lines, part_json, parts};
-use crate::apply::{MissingWorkerReport, next_change};
+use crate::apply::{StuckReport, next_change};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{pass_on, print_json, print_raw, remark};
@@ -68,7 +68,7 @@ impl Follower<'_> {
     async fn follow(&mut self) -> anyhow::Result<TaskRecord> {
         // Subscribed before the first read, so that a change right after it is not missed.
         let mut changes = self.store.changes();
-        let mut missing_worker = MissingWorkerReport::new();
+        let mut stuck = StuckReport::new();
         loop {
             // Read before the output: all output of an ended task is there.
             let record = self.store.task(self.task).await?.ok_or(Refusal::TaskNotFound(self.task))?;
@@ -82,7 +82,7 @@ impl Follower<'_> {
             tokio::select! {
                 changed = change => changed?,
                 () = tokio::time::sleep(LOOK), if record.state == TaskState::Running => {}
-                () = missing_worker.due() => missing_worker.report(self.store, self.task).await?,
+                () = stuck.due() => stuck.print(self.store, self.task).await?,
             }
         }
     }

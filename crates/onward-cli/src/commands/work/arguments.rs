@@ -122,9 +122,11 @@ the number of tasks by outcome; with --json as lines of JSON, with --quiet nothi
 
 ONWARD_REPORT is a pipe to which the command may write lines while it runs:
   progress 0.42 halfway there    the completed fraction, and what the command does
-  heartbeat                      the command is alive (onward submit --heartbeat-timeout); progress counts as one
+  heartbeat                      the command is alive (onward submit --heartbeat-timeout)
   retry-after 30s                if it fails, retry after this long
-  fail no such account           failed permanently, regardless of the exit code; a retry cannot help
+  complete-later 3d              if it exits with 0, the task awaits onward task complete
+  move slow                      if it exits with 0, the task continues in this queue, uncounted
+  fail no such account           failed permanently, regardless of the exit code
 
 With --app the program is a worker in any language: it speaks the worker protocol, says which kinds it handles, and
 runs many tasks. It is started again when it ends, and its output goes to stderr. Ctrl-C and SIGTERM let running tasks

@@ -166,6 +166,12 @@ fn take(context: &Context, reported: &mut Reported, line: &str) {
         Ok(Report::Fail(message)) => reported.fail = Some(message),
         Ok(Report::CompleteLater(None)) => reported.instead = Some(Failure::await_completion()),
         Ok(Report::CompleteLater(Some(within))) => reported.instead = Some(Failure::await_completion_within(within)),
+        // The task would be claimed again at once and without end, since a move counts no attempt.
+        Ok(Report::Move(queue)) if queue == *context.queue() => {
+            reported.instead = Some(Failure::retryable(format!(
+                "it moves to the queue `{queue}`, in which it is already; move it only if ONWARD_QUEUE is another one"
+            )));
+        }
         Ok(Report::Move(queue)) => reported.instead = Some(Failure::move_to(queue.as_str())),
         Err(wrong) => tracing::warn!(task = %context.id(), "the command sent an invalid report: {wrong}"),
     }

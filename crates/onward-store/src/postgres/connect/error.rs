@@ -9,9 +9,10 @@ use crate::postgres::connect::encryption;
 /// transient.
 pub(in crate::postgres) fn classified(error: tokio_postgres::Error) -> Error {
     let Some(database) = error.as_db_error() else {
-        let remedy = encryption::remedy(&error).unwrap_or(CHECK);
-        return Error::io(format!("the connection to PostgreSQL failed: {}; {remedy}", with_causes(&error)))
-            .caused_by(error);
+        let causes = with_causes(&error);
+        let other = if causes.ends_with(NO_PASSWORD) { GIVE_PASSWORD } else { CHECK };
+        let remedy = encryption::remedy(&error).unwrap_or(other);
+        return Error::io(format!("the connection to PostgreSQL failed: {causes}; {remedy}")).caused_by(error);
     };
     let code = database.code().code();
     let message = format!("PostgreSQL: {} ({code}){}", database.message(), remedy(code));
@@ -34,6 +35,13 @@ pub(in crate::postgres) fn classified(error: tokio_postgres::Error) -> Error {
 
 /// The remedy for a connection that failed for no known reason.
 const CHECK: &str = "check that it runs, and that it is reached from here at this address";
+
+/// The end of the driver's error for a server that asks for a password where there is none. The
+/// driver has no type for it.
+const NO_PASSWORD: &str = "password missing";
+
+/// The remedy for a missing password.
+const GIVE_PASSWORD: &str = "the server asks for one: put it into PGPASSWORD, ~/.pgpass or the URL";
 
 /// The error for a reply without a row to a statement that always returns one.
 #[cold]

@@ -210,11 +210,10 @@ fn check_url(url: &str) -> Result<()> {
     // Text before an `@` that is not the first, or after a character that ends the host, would be
     // taken for a host or a schema, and shown.
     let authority = rest.find(['/', '?', '#']).map_or(rest, |end| &rest[..end]);
-    let path = rest[authority.len()..].split('?').next().unwrap_or_default();
-    if authority.matches('@').count() > 1 || path.contains('@') {
+    if authority.matches('@').count() > 1 || rest[authority.len()..].contains('@') {
         return Err(Error::invalid(
-            "the user name or password in the PostgreSQL URL has a character that ends it; write %40 for @, %3A for :, \
-             %2F for /, %3F for ?, %23 for # and %25 for %, or set PGPASSWORD",
+            "the user name, the password or a parameter in the PostgreSQL URL has a character that ends it; write %40 for @, \
+             %3A for :, %2F for /, %3F for ?, %23 for # and %25 for %, or set PGPASSWORD",
         ));
     }
     Ok(())

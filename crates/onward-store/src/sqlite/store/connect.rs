@@ -174,6 +174,9 @@ pub(super) fn check_there(path: &Path, create: bool) -> Result<()> {
     if path.is_dir() {
         return Err(Error::invalid("a directory cannot be a store; name a file in it, such as onward.db"));
     }
+    if path.exists() && !path.is_file() {
+        return Err(Error::invalid("a device or a pipe cannot be a store; name a file, such as onward.db"));
+    }
     if !create && !path.exists() {
         return Err(Error::not_found(
             "there is no store; commands that add or set something make one, such as `onward submit`",

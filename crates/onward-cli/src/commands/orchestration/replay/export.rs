@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::commands::orchestration::selection::OneOrchestration;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{counted, print_json, print_line};
+use crate::output::{UsedFiles, counted, print_json, print_line};
 use crate::store_file;
 
 /// Arguments of `onward orchestration export`.
@@ -28,6 +28,7 @@ pub(crate) struct Arguments {
 
 /// Writes the history of an orchestration to a file, for tests of new code.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    UsedFiles::of_store(&options.store).add_output("--output", &arguments.output)?;
     let store = store_file::open_to_read(options).await?;
     let Arguments { orchestration, output } = arguments;
     let id = orchestration.record(&*store).await?.id;
