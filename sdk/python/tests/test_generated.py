@@ -59,7 +59,7 @@ if __name__ == "__main__":
 """
 
 HOSTILE = """
-from hostile import ImportHandlers, ImportInput, register
+from hostile import ImportHandlers, ImportInput, N1st, N1stResult, StringResult, StringType, register
 from onward import Worker
 
 GIVEN: ImportInput = {
@@ -72,16 +72,26 @@ GIVEN: ImportInput = {
     "__private": 1.5,
     "constructor": 'a"b',
     "items": {"keys": "k"},
+    "types": {"str": "s", "list": ["l"], "text": "t"},
     "union": ["x", "y"],
     "const": "only",
 }
 
+
+def string(task: StringType) -> StringResult:
+    return {"None": task["input"]}
+
+
+def route(task: N1st) -> N1stResult:
+    return "left"
+
+
 handlers: ImportHandlers = {
-    "String": lambda task: {"None": task["input"]},
+    "String": string,
     "__proto__": lambda task: 7 if isinstance(task, str) else None,
-    'a"b\\\\c*/\\u202e': lambda task: task["Any"],
+    'a"b\\\\c*/': lambda task: task["Any"],
     "Worker": lambda task: task["x"].get("keys", ""),
-    "1st": lambda task: ["left"],
+    "1st": route,
     "Record": lambda task: ["a", None],
     "äöü": lambda task: 1,
 }

@@ -1,5 +1,6 @@
 //! A file of Python for a template.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use onward::workflow::template::TemplateFile;
@@ -37,11 +38,15 @@ const KEYWORDS: [&str; 35] = [
     "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
 ];
 
+/// The types of Python that generated code uses.
+const TYPES: [&str; 6] = ["bool", "dict", "float", "int", "list", "str"];
+
 /// Returns the code for a template: typed dictionaries, the type of the handlers, a function that
 /// registers them, and two that start a run.
 pub(super) fn python_file(file: &TemplateFile) -> anyhow::Result<String> {
     let contents = Contents::read(file, &TAKEN)?;
-    let mut body: String = contents.types.declared.iter().map(declaration).collect();
+    let types: BTreeSet<&str> = contents.types.declared.iter().map(|one| one.name.as_str()).collect();
+    let mut body: String = contents.types.declared.iter().map(|one| declaration(one, &types)).collect();
     if !contents.handlers.is_empty() {
         body.push_str(&handlers(&contents));
         body.push_str(&register(&contents));
@@ -71,13 +76,18 @@ fn head(contents: &Contents, body: &str) -> String {
     head
 }
 
-fn declaration(declaration: &Declaration) -> String {
+fn declaration(declaration: &Declaration, types: &BTreeSet<&str>) -> String {
     let Declaration { name, doc, body } = declaration;
     match body {
         Body::Alias(kind) => {
-            format!("\n{name}: TypeAlias = {}\n{}", written(kind), docstring("", doc))
+            format!("\n\n{name}: TypeAlias = {}\n{}", written(kind), docstring("", doc))
         }
-        Body::Fields(fields) if fields.iter().all(|field| is_name(&field.name)) => class(name, doc, fields),
+        // A field with the name of a type would hide it from the fields below.
+        Body::Fields(fields)
+            if fields.iter().all(|field| is_name(&field.name) && !types.contains(field.name.as_str())) =>
+        {
+            class(name, doc, fields)
+        }
         Body::Fields(fields) => functional(name, doc, fields),
     }
 }
@@ -171,10 +181,11 @@ fn literal(value: &Value) -> String {
 fn is_name(name: &str) -> bool {
     let is_ascii_name = name.chars().all(|one| one.is_ascii_alphanumeric() || one == '_');
     let begins_well = name.starts_with(|first: char| first.is_ascii_alphabetic());
-    is_ascii_name && begins_well && !KEYWORDS.contains(&name)
+    is_ascii_name && begins_well && ![&KEYWORDS[..], &TYPES, &TAKEN].concat().contains(&name)
 }
 
 const HANDLES: &str = "
+
 _P = TypeVar(\"_P\")
 _R = TypeVar(\"_R\")
 _Handles: TypeAlias = Union[
