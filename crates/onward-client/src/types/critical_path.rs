@@ -24,7 +24,7 @@ pub struct CriticalPath {
     pub steps: Vec<CriticalStep>,
     /// The time behind the last step, in seconds.
     pub rest: f64,
-    /// The other steps that started, those with the least slack first.
+    /// The other steps that ran, those with the least slack first.
     pub others: Vec<SlackStep>,
 }
 

@@ -81,7 +81,7 @@ test('the path of a live run ends with the step that is open', async () => {
   const table = window.page.getByRole('region', { name: 'Critical path', exact: true });
   await table.waitFor();
   assert.deepEqual(await table.locator('tbody tr td:first-child').allTextContents(), ['read', 'ask']);
-  await window.page.getByText('so far').waitFor();
+  await window.page.getByText('The run has taken').waitFor();
 });
 
 test('a path that cannot be read names the cause, and is read again', async () => {

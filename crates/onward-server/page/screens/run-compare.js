@@ -2,7 +2,7 @@
 
 import { html, useState } from '../lib/html.js';
 import { get, may, segment } from '../lib/api.js';
-import { counted, duration, quote, relative } from '../lib/format.js';
+import { counted, precise, quote, relative } from '../lib/format.js';
 import { now, usePath, useSettled } from '../lib/live.js';
 import { Empty, Shown, State, Table, Text } from '../lib/parts.js';
 import { to } from '../lib/route.js';
@@ -67,7 +67,7 @@ function Sides({ data }) {
         key: run.id,
         cells: [html`<a href=${to(['runs', run.id])}>${run.id}</a>`, html`<${State} state=${run.phase} />`, time(run.took), html`<code>${run.template.slice(0, 12)}</code>`, value(run.input), value(run.result)],
       }))} />
-    <h3>Steps</h3>
+    <h2>Steps</h2>
     <label class="check"><input type="checkbox" checked=${isAll} onChange=${() => setAll(!isAll)} /> also those that do not differ</label>
     ${shown.length === 0 ? html`<p class="quiet">None.</p>` : html`<${Table} label="Differences by step" columns=${[{ title: 'step' }, { title: `run ${one.id}` }, { title: `run ${other.id}` }, { title: `took in ${one.id}`, class: 'number' }, { title: `in ${other.id}`, class: 'number' }, { title: 'input' }, { title: 'result' }]}
       rows=${shown.map((/** @type {any} */ step) => ({ key: step.name, chosen: step.name === chosen, cells: cells(step, () => setChosen(step.name)) }))} />`}
@@ -86,7 +86,7 @@ function cells(step, choose) {
 }
 
 /** @param {number | undefined} seconds */
-const time = (seconds) => (seconds === undefined ? html`<span class="quiet">–</span>` : duration(seconds * 1000));
+const time = (seconds) => (seconds === undefined ? html`<span class="quiet">–</span>` : precise(seconds * 1000));
 
 /** @param {any} value */
 const value = (value) => (value === undefined ? html`<span class="quiet">–</span>` : html`<${Text} text=${JSON.stringify(value)} limit=${120} />`);

@@ -2,7 +2,7 @@
 
 import { html } from '../lib/html.js';
 import { get, segment } from '../lib/api.js';
-import { counted, duration } from '../lib/format.js';
+import { counted, precise } from '../lib/format.js';
 import { now, useSettled } from '../lib/live.js';
 import { Shown, State, Table, shape } from '../lib/parts.js';
 
@@ -51,23 +51,23 @@ export function CriticalPath({ loaded, steps, choose }) {
 /** @param {{ path: any, steps: any[], choose: (name: string) => void }} props */
 function Path({ path, steps, choose }) {
   if (path.steps.length === 0) return html`<p class="quiet">No step has started, so there is no path yet.</p>`;
-  const longest = path.steps.reduce((/** @type {any} */ one, /** @type {any} */ other) => (other.share > one.share ? other : one));
-  const live = path.ended_at ? '' : ' so far';
-  return html`<p>These ${counted(path.steps.length, 'step')} determined the ${duration(path.took * 1000)}${live}: each was ready when the one before it ended.
-      <button class="link" onClick=${() => choose(longest.name)}><bdi class="name">${longest.name}</bdi></button> has the largest part, ${percent(longest.share)}.</p>
+  const parts = path.steps.flatMap((/** @type {any} */ step) => [[step.took, step.name, ''], [step.waited, step.name, 'the wait before ']]);
+  const [seconds, name, before] = parts.reduce((/** @type {any[]} */ one, /** @type {any[]} */ other) => (other[0] > one[0] ? other : one));
+  return html`<p>${path.ended_at ? 'The run took' : 'The run has taken'} ${precise(path.took * 1000)}. ${counted(path.steps.length, 'step')} determined that: each was ready when the one before it ended.${' '}
+      ${path.took > 0 && html`The largest part is ${before}<button class="link" onClick=${() => choose(name)}><bdi class="name">${name}</bdi></button>, with ${percent(seconds / path.took)}.`}</p>
     <${Bar} path=${path} />
     <${Table} label="Critical path" columns=${[{ title: 'step' }, { title: 'is' }, { title: 'state' }, { title: 'attempts', class: 'number' }, { title: 'waited', class: 'number' }, { title: 'took', class: 'number' }, { title: 'part', class: 'number' }]}
       rows=${path.steps.map((/** @type {any} */ step) => ({
         key: step.name,
-        cells: [pick(step.name, choose), step.kind, html`<${State} state=${step.state} />`, step.attempts || '', step.waited ? duration(step.waited * 1000) : '', duration(took(step, steps)), html`<span>${percent(step.share)}</span>`],
+        cells: [pick(step.name, choose), step.kind, html`<${State} state=${step.state} />`, step.attempts || '', step.waited ? precise(step.waited * 1000) : '', precise(took(step, steps)), html`<span>${percent(step.share)}</span>`],
       }))} />
-    ${path.rest >= 0.001 && html`<p class="quiet">${duration(path.rest * 1000)} behind the last step, such as undos and pauses.</p>`}
-    ${path.others.length > 0 && html`<h3>Beside the path</h3>
+    ${path.rest >= 0.001 && html`<p class="quiet">${precise(path.rest * 1000)} behind the last step, such as undos and pauses.</p>`}
+    ${path.others.length > 0 && html`<h2>Beside the path</h2>
       <p class="quiet">The slack is the most by which a step could have ended later without a later end of the run.</p>
       <${Table} label="Steps beside the path" columns=${[{ title: 'step' }, { title: 'is' }, { title: 'state' }, { title: 'took', class: 'number' }, { title: 'slack', class: 'number' }]}
         rows=${path.others.slice(0, OTHERS).map((/** @type {any} */ step) => ({
           key: step.name,
-          cells: [pick(step.name, choose), step.kind, html`<${State} state=${step.state} />`, duration(took(step, steps)), duration(step.slack * 1000)],
+          cells: [pick(step.name, choose), step.kind, html`<${State} state=${step.state} />`, precise(took(step, steps)), precise(step.slack * 1000)],
         }))} />
       ${path.others.length > OTHERS && html`<p class="quiet">The ${OTHERS} with the least slack, of ${counted(path.others.length, 'step')}.</p>`}`}`;
 }

@@ -1,6 +1,6 @@
 // A run: its graph, and the step that is chosen.
 
-import { html, useState } from '../lib/html.js';
+import { html, useEffect, useState } from '../lib/html.js';
 import { get, segment } from '../lib/api.js';
 import { actOnRun, forkRun, holdInstance, RUN_ACTIONS, sendSignal } from '../lib/actions.js';
 import { count, duration } from '../lib/format.js';
@@ -58,7 +58,9 @@ const TABS = /** @type {[string, string][]} */ ([['timeline', 'Timeline'], ['pat
  */
 function useTabs(id) {
   const { tab = '', with: other = '' } = route.value.query;
-  const [chosen, setChosen] = useState({ tab: TABS.some(([one]) => one === tab) ? tab : 'timeline', other });
+  const inAddress = { tab: TABS.some(([one]) => one === tab) ? tab : 'timeline', other };
+  const [chosen, setChosen] = useState(inAddress);
+  useEffect(() => setChosen(inAddress), [route.value]);
   const choose = (/** @type {{ tab: string, other: string }} */ next) => {
     setChosen(next);
     // The address changes without a move to the head of the screen.

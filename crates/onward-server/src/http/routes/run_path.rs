@@ -48,7 +48,7 @@ struct CriticalPathBody {
     steps: Vec<CriticalStepBody>,
     /// The time behind the last step, such as that of undos, in seconds.
     rest: f64,
-    /// The other steps that started, those with the least slack first.
+    /// The other steps that ran, those with the least slack first.
     others: Vec<SlackStepBody>,
 }
 

@@ -39,7 +39,7 @@ pub struct CriticalPath {
     /// The time behind the last step, such as that of undos, in seconds when serialized.
     #[serde(serialize_with = "seconds")]
     pub rest: Duration,
-    /// The other steps that started, those with the least slack first.
+    /// The other steps that ran, those with the least slack first.
     pub others: Vec<SlackStep>,
 }
 
@@ -124,6 +124,7 @@ fn timed(view: &RunView) -> Vec<TimedStep> {
     let time = |at: Option<Timestamp>| at.map(Timestamp::as_microseconds);
     let timed = |step: &StepView| TimedStep {
         depends_on: step.depends_on.iter().filter_map(|name| numbers.get(name.as_str()).copied()).collect(),
+        did_run: did_run(step),
         started: time(step.started_at),
         ended: time(step.ended_at),
     };
@@ -143,15 +144,26 @@ fn links(view: &RunView, path: &Path, total: Duration, kind: impl Fn(&StepView) 
 
 fn others(view: &RunView, path: &Path, end: Timestamp, kind: impl Fn(&StepView) -> &'static str) -> Vec<SlackStep> {
     let critical: HashSet<usize> = path.links.iter().map(|link| link.step).collect();
-    let steps = view.steps.iter().zip(&path.slack).enumerate().filter(|(number, _)| !critical.contains(number));
+    let steps = view.steps.iter().zip(&path.slack).enumerate();
+    let steps = steps.filter(|(number, (step, _))| did_run(step) && !critical.contains(number));
     let other = |(_, (step, slack)): (usize, (&StepView, &Option<i64>))| {
-        let took = step.ended_at.unwrap_or(end) - step.started_at?;
-        let slack = microseconds((*slack)?);
+        let (took, slack) = (took(step, end), microseconds((*slack)?));
         Some(SlackStep { name: step.name.clone(), kind: kind(step), state: step.state, took, slack })
     };
     let mut others: Vec<SlackStep> = steps.filter_map(other).collect();
     others.sort_by_key(|step| step.slack);
     others
+}
+
+/// Returns true if a step was neither skipped nor left out.
+fn did_run(step: &StepView) -> bool {
+    let is_left_out = matches!(step.state, StepState::Pending | StepState::Skipped | StepState::Unreached);
+    !is_left_out && (step.started_at.is_some() || step.state != StepState::Cancelled)
+}
+
+/// Returns the duration of a step that ran. One without a task and without a wait has none.
+fn took(step: &StepView, end: Timestamp) -> Duration {
+    step.started_at.map_or(Duration::ZERO, |started| step.ended_at.unwrap_or(end) - started)
 }
 
 fn microseconds(time: i64) -> Duration {

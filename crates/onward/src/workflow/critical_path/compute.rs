@@ -5,7 +5,9 @@
 pub(in crate::workflow) struct TimedStep {
     /// The numbers of the steps that it depends on; each is below its own.
     pub(in crate::workflow) depends_on: Vec<usize>,
-    /// The start; none of a step that never started.
+    /// True if the step ran, though for no time. Without, it was skipped, or not decided yet.
+    pub(in crate::workflow) did_run: bool,
+    /// The start; none of a step without a task and without a wait.
     pub(in crate::workflow) started: Option<i64>,
     /// The end; none of a step that has not ended.
     pub(in crate::workflow) ended: Option<i64>,
@@ -69,7 +71,7 @@ fn spans(steps: &[TimedStep], began: i64, now: i64) -> Vec<Option<Span>> {
     let mut spans: Vec<Option<Span>> = Vec::with_capacity(steps.len());
     for step in steps {
         let span = step.started.or(step.ended).map(|start| {
-            let cause = cause(step, &spans);
+            let cause = cause(steps, step, &spans);
             let ready = cause.and_then(|cause| spans[cause]).map_or(began, |span| span.end);
             let start = start.max(ready);
             Span { ready, start, end: step.ended.unwrap_or(now).max(start), cause }
@@ -79,13 +81,16 @@ fn spans(steps: &[TimedStep], began: i64, now: i64) -> Vec<Option<Span>> {
     spans
 }
 
-/// Returns the dependency that ended last before a step began; of several, one that ran.
-fn cause(step: &TimedStep, spans: &[Option<Span>]) -> Option<usize> {
+/// Returns the dependency that ended last before a step began.
+fn cause(steps: &[TimedStep], step: &TimedStep, spans: &[Option<Span>]) -> Option<usize> {
     let waited_for = step.depends_on.iter().copied().filter(|before| counts(step, *before, spans));
-    waited_for.max_by_key(|before| {
-        let span = spans[*before];
-        (span.map(|span| span.end), span.is_some_and(|span| span.end > span.ready), span.map(|span| span.start))
-    })
+    waited_for.max_by_key(|before| rank(steps, spans, *before))
+}
+
+/// Ranks steps by their ends. Of several with one end, one that ran counts more than a skipped one,
+/// and then the one that depends on others.
+fn rank(steps: &[TimedStep], spans: &[Option<Span>], step: usize) -> (Option<i64>, bool, usize) {
+    (spans[step].map(|span| span.end), steps[step].did_run, step)
 }
 
 /// Returns true if a step waited for another one. A step may be skipped, by its conditions or by
@@ -102,11 +107,7 @@ fn last(steps: &[TimedStep], spans: &[Option<Span>]) -> Option<usize> {
     let open = (0..steps.len()).rev().filter(is_open);
     let open = open.max_by_key(|step| (behind[*step], spans[*step].map(|span| -span.start)));
     let ended = (0..steps.len()).filter(|step| spans[*step].is_some());
-    let ended = ended.max_by_key(|step| {
-        let span = spans[*step];
-        (span.map(|span| span.end), span.is_some_and(|span| span.end > span.ready), span.map(|span| span.start))
-    });
-    open.or(ended)
+    open.or_else(|| ended.max_by_key(|step| rank(steps, spans, *step)))
 }
 
 /// Returns the number of steps on the longest chain of steps without an end behind each step.

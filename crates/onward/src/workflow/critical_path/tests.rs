@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::compute::{Link, TimedStep, critical_path};
 
 fn step(depends_on: &[usize], started: i64, ended: i64) -> TimedStep {
-    TimedStep { depends_on: depends_on.to_vec(), started: Some(started), ended: Some(ended) }
+    TimedStep { depends_on: depends_on.to_vec(), did_run: true, started: Some(started), ended: Some(ended) }
 }
 
 fn open(depends_on: &[usize], started: i64) -> TimedStep {
@@ -37,7 +37,7 @@ fn a_run_without_a_started_step_has_no_path() {
 
 #[test]
 fn a_step_that_was_skipped_early_did_not_wait_for_the_rest() {
-    let skipped = TimedStep { depends_on: vec![0, 1], started: None, ended: Some(3) };
+    let skipped = TimedStep { depends_on: vec![0, 1], did_run: false, started: None, ended: Some(3) };
     let steps = [step(&[], 0, 3), step(&[], 0, 9), skipped, step(&[2], 3, 12)];
     assert_eq!(chain(&steps, 99), [0, 2, 3]);
 }
@@ -48,6 +48,13 @@ fn the_path_of_a_live_run_ends_with_the_open_step_that_has_most_behind_it() {
     let path = critical_path(&steps, 0, 10);
     assert_eq!((path.links.last().map(|link| (link.step, link.took)), path.end), (Some((2, 7)), 10));
     assert_eq!(path.slack[1], Some(0), "{path:?}");
+}
+
+#[test]
+fn a_last_step_without_a_duration_is_on_the_path_and_a_skipped_one_is_not() {
+    let last = TimedStep { started: None, ..step(&[0], 0, 5) };
+    let skipped = TimedStep { did_run: false, ..last.clone() };
+    assert_eq!(chain(&[step(&[], 0, 5), last, skipped], 99), [0, 1]);
 }
 
 #[test]
@@ -83,7 +90,7 @@ fn played(run: &[Drawn], began: i64, late: Option<(usize, i64)>) -> Vec<TimedSte
         let extra = late.filter(|(step, _)| *step == number).map_or(0, |(_, extra)| extra);
         let started = took.map(|_| ready + gap);
         let ended = Some(started.unwrap_or(ready) + took.unwrap_or(0) + extra);
-        steps.push(TimedStep { depends_on: depends_on.clone(), started, ended });
+        steps.push(TimedStep { depends_on: depends_on.clone(), did_run: took.is_some(), started, ended });
     }
     steps
 }
