@@ -61,7 +61,7 @@ function Path({ path, steps, choose }) {
         key: step.name,
         cells: [pick(step.name, choose), step.kind, html`<${State} state=${step.state} />`, step.attempts || '', step.waited ? precise(step.waited * 1000) : '', precise(took(step, steps)), html`<span>${percent(step.share)}</span>`],
       }))} />
-    ${path.rest >= 0.001 && html`<p class="quiet">${precise(path.rest * 1000)} behind the last step, such as undos and pauses.</p>`}
+    ${path.rest >= path.took / 100 && path.rest > 0 && html`<p class="quiet">${precise(path.rest * 1000)} behind the last step, such as undos and pauses.</p>`}
     ${path.others.length > 0 && html`<h2>Beside the path</h2>
       <p class="quiet">The slack is the most by which a step could have ended later without a later end of the run.</p>
       <${Table} label="Steps beside the path" columns=${[{ title: 'step' }, { title: 'is' }, { title: 'state' }, { title: 'took', class: 'number' }, { title: 'slack', class: 'number' }]}
