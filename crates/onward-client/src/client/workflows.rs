@@ -31,7 +31,8 @@ impl Client {
         self.get(format!("/v1/runs/{}", encoded(run))).await
     }
 
-    /// Returns the chain of steps that determined the duration of a run, and the slack of the others.
+    /// Returns the chain of steps that determined the duration of a run, and the slack of the
+    /// others.
     ///
     /// # Errors
     /// As [`send`](Self::send).

@@ -25,8 +25,8 @@ pub(super) fn table() -> Vec<Route> {
     ]
 }
 
-/// The critical path of a run. Each step of it was ready when the one before it ended. In a run that
-/// has not ended it ends with an open step, and times last until now.
+/// The critical path of a run. Each step of it was ready when the one before it ended. In a run
+/// that has not ended it ends with an open step, and times last until now.
 #[derive(Debug, Serialize, ToSchema)]
 struct CriticalPathBody {
     /// The id of the run.
