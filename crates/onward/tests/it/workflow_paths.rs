@@ -47,7 +47,7 @@ async fn a_wait_for_a_person_and_a_timer_count_by_their_times(store: TestStore) 
 /// Shows: W7
 async fn a_retry_counts_with_the_delay_before_it(store: TestStore) {
     let text = "steps:
-  flaky: {task: flaky, retry: {attempts: 2, backoff: constant, first: 30s, jitter: false}}
+  flaky: {task: flaky, retry: {attempts: 2, backoff: constant, first: 30s}}
   last: {value: 1, depends_on: [flaky]}";
     let (engine, _) = engine(&store, text).await;
     let attempts = AtomicU32::new(0);
