@@ -47,6 +47,8 @@ mod page {
                 file.content = replace(&file.content, &[(MODULES, modules.trim_end()), (VERSION, &version)]);
             } else if file.path.starts_with("vendor/") {
                 file.content = replace(&file.content, &PACKAGES);
+            } else if file.path.ends_with(".js") {
+                file.content = without_comments(&String::from_utf8_lossy(&file.content)).into_bytes();
             }
         }
         write_table(&files, &version)
@@ -82,6 +84,23 @@ mod page {
             text = text.replace(from, to);
         }
         text.into_bytes()
+    }
+
+    /// Empties the lines of a module that are comments. The others keep their numbers, so that an
+    /// error in the browser names the line of the source.
+    fn without_comments(text: &str) -> String {
+        let mut is_in_comment = false;
+        let mut code = String::with_capacity(text.len());
+        for line in text.lines() {
+            let trimmed = line.trim();
+            let begins = trimmed.starts_with("/**") && (!trimmed.contains("*/") || trimmed.ends_with("*/"));
+            if !(is_in_comment || begins || trimmed.starts_with("//")) {
+                code.push_str(line);
+            }
+            is_in_comment = (is_in_comment || begins) && !trimmed.ends_with("*/");
+            code.push('\n');
+        }
+        code
     }
 
     /// Returns a link to each module, so that the browser need not read one to know the next.

@@ -65,7 +65,7 @@ pub use client::{Client, ClientBuilder, Pages, Watch};
 pub use error::{Error, Problem, Result};
 pub use http::{EventMessage, MessageStream, Request, Response};
 pub use types::{
-    Attempt, Backoff, Cancellation, Content, DurationText, Event, Limit, LimitChange, NewTask, OnDuplicate,
-    Orchestration, Progress, Queue, Rate, Reason, RetryPolicy, Run, Schedule, StartRun, Step, Submitted, Tagged, Task,
-    TaskOutcome, Template, Why, is_ended,
+    Attempt, Backoff, Cancellation, Content, CriticalPath, CriticalStep, DurationText, Event, Limit, LimitChange,
+    NewTask, OnDuplicate, Orchestration, Progress, Queue, Rate, Reason, RetryPolicy, Run, Schedule, SlackStep,
+    StartRun, Step, Submitted, Tagged, Task, TaskOutcome, Template, Why, is_ended,
 };

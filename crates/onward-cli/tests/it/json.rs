@@ -140,6 +140,7 @@ const ON_RUNS: &[&str] = &[
     "workflow history 1",
     "workflow fork 1 --from copy",
     "workflow compare 1 1",
+    "workflow critical-path 1",
     "workflow retry 1 --reason mended",
     "workflow reset 1 copy",
     "workflow resolve 1 copy",

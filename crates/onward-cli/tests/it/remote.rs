@@ -108,6 +108,7 @@ workflow resume 10
 ! work --workflows --until-idle
 workflow start hold
 workflow compare 10 11
+workflow critical-path 10
 workflow fork 10 --from go
 workflow reset 10 go
 workflow retry 10

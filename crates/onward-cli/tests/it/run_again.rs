@@ -16,6 +16,7 @@ on_every_store! {
     a_step_alone_needs_the_steps_before_it,
     a_fork_has_the_input_of_its_run_unless_another_is_given,
     two_runs_are_compared_step_by_step,
+    the_slow_branch_is_the_critical_path_and_the_other_has_slack,
     a_check_prints_what_each_step_of_a_graph_needs,
 }
 
@@ -147,6 +148,25 @@ fn two_runs_are_compared_step_by_step(sandbox: Sandbox) {
     assert_eq!((&compared["one"]["input"]["n"], differs), (&json!(1), vec![false, true]), "{compared}");
     let shown = ok(&sandbox, &["workflow", "compare", "1", "2"]);
     assert!(shown.contains("input: {\"n\":1} and {\"n\":2}") && shown.contains("differs"), "{shown}");
+}
+
+/// Shows: W7
+fn the_slow_branch_is_the_critical_path_and_the_other_has_slack(sandbox: Sandbox) {
+    let text = "steps:
+  a: {value: 1}
+  quick: {value: 2, depends_on: [a]}
+  slow: {wait: 300ms, depends_on: [a]}
+  last: {value: 3, depends_on: [quick, slow]}";
+    sandbox.write("flow.yaml", text);
+    run(&sandbox, &["flow.yaml"]);
+    let path = sandbox.json(&["workflow", "critical-path", "1"]).remove(0);
+    let names: Vec<_> = path["steps"].as_array().unwrap().iter().map(|step| step["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["a", "slow", "last"], "{path}");
+    assert!(path["steps"][1]["took"].as_f64().unwrap() >= 0.3 && path["steps"][1]["kind"] == "wait", "{path}");
+    let shown = ok(&sandbox, &["workflow", "critical-path", "1"]);
+    assert!(shown.starts_with("run 1 of flow is completed after ") && shown.contains("SHARE"), "{shown}");
+    let refused = sandbox.onward(&["workflow", "critical-path", "9"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("there is no run 9"), "{}", refused.stderr);
 }
 
 /// Shows: W13

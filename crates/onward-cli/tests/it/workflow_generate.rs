@@ -33,6 +33,21 @@ fn the_code_for_rust_is_that_of_the_example() {
     assert_eq!((&json[0]["name"], &json[0]["code"]), (&json!("shop/orders"), &json!(CODE)));
 }
 
+/// Shows: W13
+#[test]
+fn the_code_for_python_and_typescript_is_that_of_the_examples() {
+    let sandbox = Sandbox::new();
+    sandbox.write("orders.yaml", TEMPLATE);
+    for (language, code, file) in [
+        ("python", include_str!("generated_code/orders.py.txt"), "orders.py.txt"),
+        ("typescript", include_str!("generated_code/orders.ts.txt"), "orders.ts.txt"),
+    ] {
+        let ran = sandbox.onward(&["workflow", "generate", "orders.yaml", "--language", language]);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+        assert_eq!(ran.stdout, code, "write the new output to tests/it/generated_code/{file} if it is meant");
+    }
+}
+
 /// Handlers that keep what they got.
 #[derive(Debug, Clone, Default)]
 struct Shop(Arc<Mutex<Vec<StockReserve>>>);

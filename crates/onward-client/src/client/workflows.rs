@@ -6,7 +6,7 @@ use crate::client::tasks::with_query;
 use crate::client::{Client, Pages};
 use crate::error::Result;
 use crate::http::{Request, encoded};
-use crate::types::{Run, StartRun, Submitted, Task, Template};
+use crate::types::{CriticalPath, Run, StartRun, Submitted, Task, Template};
 
 #[derive(Deserialize)]
 struct StoredTemplate {
@@ -29,6 +29,15 @@ impl Client {
     /// Returns the errors of [`send`](Self::send).
     pub async fn run(&self, run: &str) -> Result<Run> {
         self.get(format!("/v1/runs/{}", encoded(run))).await
+    }
+
+    /// Returns the chain of steps that determined the duration of a run, and the slack of the
+    /// others.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn critical_path(&self, run: &str) -> Result<CriticalPath> {
+        self.get(format!("/v1/runs/{}/critical-path", encoded(run))).await
     }
 
     /// Lists the tasks of runs, the newest first. `query` is that of `GET /v1/runs`; empty for all.

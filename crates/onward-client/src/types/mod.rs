@@ -2,6 +2,7 @@
 
 mod content;
 mod control;
+mod critical_path;
 mod duration;
 mod event;
 mod new_task;
@@ -13,6 +14,7 @@ mod task;
 
 pub use content::Content;
 pub use control::{Limit, LimitChange, Queue, Rate, Schedule, Tagged};
+pub use critical_path::{CriticalPath, CriticalStep, SlackStep};
 pub use duration::DurationText;
 pub use event::Event;
 pub use new_task::{NewTask, OnDuplicate, Submitted};

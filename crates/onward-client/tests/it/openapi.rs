@@ -1,8 +1,8 @@
 //! The types have no field that the OpenAPI document does not know.
 
 use onward_client::{
-    Attempt, Content, DurationText, Event, Limit, LimitChange, NewTask, OnDuplicate, Orchestration, Progress, Queue,
-    Rate, Reason, Schedule, StartRun, Step, Submitted, Task, Template, Why,
+    Attempt, Content, CriticalPath, CriticalStep, DurationText, Event, Limit, LimitChange, NewTask, OnDuplicate,
+    Orchestration, Progress, Queue, Rate, Reason, Schedule, SlackStep, StartRun, Step, Submitted, Task, Template, Why,
 };
 use serde::de::value::Error;
 use serde::de::{Deserialize, Deserializer, Visitor};
@@ -67,6 +67,9 @@ fn responses_have_the_fields_of_the_document() {
     check("EventBody", read_fields::<Event>());
     check("RunBody", read_fields::<onward_client::Run>());
     check("StepBody", read_fields::<Step>());
+    check("CriticalPathBody", read_fields::<CriticalPath>());
+    check("CriticalStepBody", read_fields::<CriticalStep>());
+    check("SlackStepBody", read_fields::<SlackStep>());
     check("TemplateBody", read_fields::<Template>());
     check("OrchestrationBody", read_fields::<Orchestration>());
     check("QueueBody", read_fields::<Queue>());

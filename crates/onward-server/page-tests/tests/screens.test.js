@@ -89,6 +89,16 @@ for (const [name, options] of [
   });
 }
 
+test('the recorded ends of tasks are shown by day and queue', async () => {
+  const window = await Window.open(browser, server);
+  await window.show('');
+  const table = window.page.getByRole('region', { name: 'Tasks by day' });
+  const row = table.locator('tbody tr').filter({ hasText: 'default' });
+  await row.getByText('100.0 %').waitFor();
+  await row.getByRole('img', { name: /^completed on each day: 0(, \d+){13}$/ }).waitFor();
+  await window.close();
+});
+
 test('each deep link survives a reload', async () => {
   const window = await Window.open(browser, server);
   for (const [path, text] of screens(ids)) {

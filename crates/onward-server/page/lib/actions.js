@@ -3,6 +3,7 @@
 import { ask, json } from './sheet.js';
 import { change, segment } from './api.js';
 import { counted, quote } from './format.js';
+import { to } from './route.js';
 
 /**
  * @typedef {Record<string, string>} Filter
@@ -190,6 +191,30 @@ export function actOnRun(id, action, step) {
       return { method: 'POST', path: `v1/runs/${id}/actions`, body: { action: name, ...steps, ...value, ...(reason ? { reason } : {}) } };
     },
     done: () => 'the action is stored; it takes effect in the next turn of the run',
+  });
+}
+
+/**
+ * Starts a run with the results of another one, from a step on.
+ * @param {{ id: string, steps: any[] }} run
+ * @param {string} [step]
+ */
+export function forkRun({ id, steps }, step) {
+  const names = steps.map(({ name }) => name);
+  ask({
+    title: `Fork run ${id}`,
+    what: 'Another run starts with the template and the results of this one. The step runs again there, with all behind it and what did not complete. This run does not change.',
+    verb: 'Start the fork',
+    fields: [
+      { name: 'from', label: 'From the step', type: 'choice', value: step ?? names[0] ?? '', options: names },
+      { name: 'input', label: 'Other input', type: 'json', hint: 'JSON; empty for the input of this run' },
+    ],
+    command: ({ from, input }) => `onward workflow fork ${id} --from ${quote(from ?? '')}${input?.trim() ? ` --input ${quote(input)}` : ''}`,
+    request: ({ from, input }) => ({ method: 'POST', path: `v1/runs/${segment(id)}/fork`, body: { from: [from], ...(input?.trim() ? { input: json('The input', input) } : {}) } }),
+    done: (reply) => {
+      location.hash = to(['runs', reply.id]);
+      return `run ${reply.id} is started as a fork of run ${id}`;
+    },
   });
 }
 

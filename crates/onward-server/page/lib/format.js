@@ -33,6 +33,14 @@ export function duration(milliseconds) {
 }
 
 /**
+ * Writes a duration with a tenth of a second if it is short, for those that are compared.
+ * @param {number} milliseconds
+ */
+export function precise(milliseconds) {
+  return milliseconds >= 1000 && milliseconds < 60_000 ? `${(milliseconds / 1000).toFixed(1)} s` : duration(milliseconds);
+}
+
+/**
  * Writes a time relative to another one.
  * @param {string} at
  * @param {number} from

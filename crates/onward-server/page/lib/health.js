@@ -20,7 +20,8 @@ const LATE = 60_000;
  * @property {number | null} concurrency
  *
  * @typedef {{ scope: string, concurrency: number | null, running?: number, tokens?: number, rate: { tasks: number, per: string, burst: number | null } | null, weight: number | null, minimum: number | null }} Limit
- * @typedef {{ at: string, held_back: { queue: string, task: string, reasons: { reason: string, text: string }[] }[], queues: Queue[], limits: Limit[], workers: { id: string, name: string, opened_at: string, running: number }[], kinds: any[], store: string, durability: string, queue_mode: string }} Overview
+ * @typedef {{ at: string, held_back: { queue: string, task: string, reasons: { reason: string, text: string }[] }[], queues: Queue[], limits: Limit[], workers: { id: string, name: string, opened_at: string, running: number }[], kinds: any[], days: Day[], store: string, durability: string, queue_mode: string }} Overview
+ * @typedef {{ day: string, queue: string, ended: Record<'completed' | 'failed' | 'dead' | 'expired' | 'cancelled', number> }} Day
  * @typedef {{ tone: 'bad' | 'warn', text: string, href: string }} Cause
  */
 

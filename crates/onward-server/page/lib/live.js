@@ -1,6 +1,6 @@
 // Keeps what is shown up to date by one stream. Nothing is read while nothing changes or the page is hidden.
 
-import { signal, useEffect, useState } from './html.js';
+import { signal, useEffect, useRef, useState } from './html.js';
 import { get, loadMe, me, serverTime } from './api.js';
 
 /** The shortest time between two reads of one screen, in milliseconds. */
@@ -98,6 +98,24 @@ export function useLoaded(key, load) {
   }, [key, attempt]);
   const current = state.key === key ? state : { data: undefined, error: undefined };
   return { data: current.data, error: current.error, reload: () => setAttempt(attempt + 1) };
+}
+
+/**
+ * Loads data as `useLoaded` does, and not again once they can no longer change.
+ * @template T
+ * @param {string} key
+ * @param {(signal: AbortSignal) => Promise<T>} load
+ * @param {(data: T) => boolean} isFinal
+ * @returns {Loaded<T> & { reload: () => void }}
+ */
+export function useSettled(key, load, isFinal) {
+  const last = useRef(/** @type {{ key: string, data: T } | null} */ (null));
+  return useLoaded(key, async (signal) => {
+    if (last.current?.key === key && isFinal(last.current.data)) return last.current.data;
+    const data = await load(signal);
+    last.current = { key, data };
+    return data;
+  });
 }
 
 /**

@@ -177,6 +177,23 @@ export function Head({ title, sub, actions }) {
 }
 
 /**
+ * Parts of a screen of which one is shown. Arrows move between them.
+ * @param {{ label: string, tabs: [string, string][], chosen: string, choose: (tab: string) => void, children?: unknown }} props
+ */
+export function Tabs({ label, tabs, chosen, choose, children }) {
+  const move = (/** @type {KeyboardEvent} */ event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const place = (tabs.findIndex(([tab]) => tab === chosen) + step + tabs.length) % tabs.length;
+    choose(tabs[place]?.[0] ?? chosen);
+    /** @type {HTMLElement | undefined} */ (/** @type {HTMLElement} */ (event.currentTarget).querySelectorAll('button')[place])?.focus();
+  };
+  return html`<div class="tabs" role="tablist" aria-label=${label} onKeyDown=${move}>${tabs.map(([tab, title]) => html`<button key=${tab} role="tab" id=${`tab-${tab}`} aria-controls="tab-panel" aria-selected=${tab === chosen ? 'true' : 'false'} tabindex=${tab === chosen ? 0 : -1} onClick=${() => choose(tab)}>${title}</button>`)}</div>
+    <div role="tabpanel" id="tab-panel" aria-labelledby=${`tab-${chosen}`}>${children}</div>`;
+}
+
+/**
  * A button of an action. A user without the role does not see it.
  * @param {{ role?: string, onClick: () => void, children?: unknown, tone?: string, small?: boolean, label?: string }} props
  */

@@ -18,25 +18,25 @@ const [STEP_X, STEP_Y] = [NODE.width + NODE.across, NODE.height + NODE.down];
 const TONES = ['quiet', 'good', 'bad', 'warn', 'run', 'wait'];
 
 /**
- * @typedef {{ box: HTMLElement, canvas: HTMLCanvasElement, scale: number, graph: any, chosen?: string }} Scene
+ * @typedef {{ box: HTMLElement, canvas: HTMLCanvasElement, scale: number, graph: any, chosen?: string, critical: { nodes: Set<string>, edges: Set<string> } }} Scene
  * @typedef {{ left: number, top: number, right: number, bottom: number }} Sight
  */
 
-/** @param {{ graph: any, chosen?: string, choose: (name: string) => void }} props */
-export function Canvas({ graph, chosen, choose }) {
+/** @param {{ graph: any, chosen?: string, choose: (name: string) => void, critical: { nodes: Set<string>, edges: Set<string> } }} props */
+export function Canvas({ graph, chosen, choose, critical }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   const [scale, setScale] = useState(0);
   const [width, height] = [graph.columns * STEP_X, graph.rows * STEP_Y];
   const paint = useRef(() => {});
   paint.current = () => {
-    if (box.current && canvas.current) draw({ box: box.current, canvas: canvas.current, scale: scale || 1, graph, chosen });
+    if (box.current && canvas.current) draw({ box: box.current, canvas: canvas.current, scale: scale || 1, graph, chosen, critical });
   };
   useEffect(() => {
     const fits = SCALES.filter((one) => box.current && one * width <= box.current.clientWidth && one * height <= 2 * box.current.clientHeight);
     setScale(fits.at(-1) ?? /** @type {number} */ (SCALES[0]));
   }, []);
-  useEffect(() => paint.current(), [graph, chosen, scale]);
+  useEffect(() => paint.current(), [graph, chosen, scale, critical.edges.size]);
   useEffect(() => watch(/** @type {HTMLElement} */ (box.current), () => paint.current()), []);
   const place = SCALES.indexOf(scale);
   const zoom = (/** @type {number} */ by) => setScale(SCALES[Math.min(Math.max(place + by, 0), SCALES.length - 1)] ?? 1);
@@ -115,19 +115,22 @@ function draw(scene) {
   pen.setTransform(ratio * scale, 0, 0, ratio * scale, -x * ratio, -y * ratio);
   const sight = { left: x / scale, top: y / scale, right: (x + width) / scale, bottom: (y + height) / scale };
   const colour = colours(box);
-  drawEdges(pen, scene, sight, colour);
+  drawEdges(pen, scene, sight, colour, false);
+  drawEdges(pen, scene, sight, colour, true);
   drawNodes(pen, scene, sight, colour);
 }
 
-/** @param {CanvasRenderingContext2D} pen @param {Scene} scene @param {Sight} sight @param {Record<string, string>} colour */
-function drawEdges(pen, { graph, scale }, sight, colour) {
+/** @param {CanvasRenderingContext2D} pen @param {Scene} scene @param {Sight} sight @param {Record<string, string>} colour @param {boolean} isCritical */
+function drawEdges(pen, { graph, scale, critical }, sight, colour, isCritical) {
+  if (isCritical && critical.edges.size === 0) return;
   const places = new Map(graph.nodes.map((/** @type {any} */ node) => [node.step.name, node]));
-  pen.strokeStyle = colour.quiet ?? '';
-  pen.globalAlpha = 0.6;
-  pen.lineWidth = Math.max(1.2, 0.5 / scale);
+  pen.strokeStyle = (isCritical ? colour.text : colour.quiet) ?? '';
+  pen.globalAlpha = isCritical ? 1 : 0.6;
+  pen.lineWidth = isCritical ? Math.max(3, 2 / scale) : Math.max(1.2, 0.5 / scale);
   pen.beginPath();
   let drawn = 0;
   for (const { from, to, waypoints } of graph.edges) {
+    if (critical.edges.has(`${from}>${to}`) !== isCritical) continue;
     // The time to draw one path grows faster than its length.
     if (++drawn % EDGES_AT_ONCE === 0) {
       pen.stroke();
@@ -157,7 +160,7 @@ function drawEdges(pen, { graph, scale }, sight, colour) {
 }
 
 /** @param {CanvasRenderingContext2D} pen @param {Scene} scene @param {Sight} sight @param {Record<string, string>} colour */
-function drawNodes(pen, { graph, scale, chosen }, sight, colour) {
+function drawNodes(pen, { graph, scale, chosen, critical }, sight, colour) {
   pen.font = '12.5px system-ui, sans-serif';
   for (const node of graph.nodes) {
     const [x, y] = [node.x * STEP_X, node.y * STEP_Y];
@@ -165,15 +168,16 @@ function drawNodes(pen, { graph, scale, chosen }, sight, colour) {
     const [mark, tone] = look(node.step);
     const ink = colour[tone] ?? '';
     const isChosen = node.step.name === chosen || node.folded.some((/** @type {any} */ step) => step.name === chosen);
+    const isCritical = critical.nodes.has(node.step.name);
     if (scale < DETAILED) {
       pen.fillStyle = ink;
       pen.fillRect(x, y, NODE.width, NODE.height);
-      if (isChosen) strokeBox(pen, x, y, colour.text ?? '', 4 / scale);
+      if (isChosen || isCritical) strokeBox(pen, x, y, colour.text ?? '', (isChosen ? 4 : 2) / scale);
       continue;
     }
     pen.fillStyle = colour.back ?? '';
     pen.fillRect(x, y, NODE.width, NODE.height);
-    strokeBox(pen, x, y, ink, isChosen ? 3 : 1.2);
+    strokeBox(pen, x, y, ink, isChosen || isCritical ? 3 : 1.2);
     const [first, second] = lines(node);
     pen.fillStyle = ink;
     pen.fillText(mark, x + 14, y + 25);

@@ -13,23 +13,24 @@ const ELEMENTS = 500;
 /** The largest number of steps in the list beside a canvas. */
 const LISTED = 50;
 
-/** @param {{ graph: any, chosen?: string, choose: (name: string) => void }} props */
-export function Graph({ graph, chosen, choose }) {
+/** @param {{ graph: any, chosen?: string, choose: (name: string) => void, critical: { nodes: Set<string>, edges: Set<string> } }} props */
+export function Graph({ graph, chosen, choose, critical }) {
   if (graph.nodes.length > ELEMENTS) {
-    return html`<${Canvas} graph=${graph} chosen=${chosen} choose=${choose} />
+    return html`<${Canvas} graph=${graph} chosen=${chosen} choose=${choose} critical=${critical} />
       <${Finder} nodes=${graph.nodes} choose=${choose} />`;
   }
   const { places, edges, width, height } = layout(graph);
   return html`<div class="graph" role="region" aria-label="Graph of the steps" tabindex="0">
     <svg width=${width + 8} height=${height + 8} viewBox=${`-4 -4 ${width + 8} ${height + 8}`} role="group" aria-label=${`${graph.nodes.length} nodes`}>
-      ${edges.map((edge) => html`<path key=${edge.key} class="edge" d=${edge.path} />`)}
-      ${graph.nodes.map((/** @type {any} */ node) => html`<${Node} key=${node.step.name} node=${node} place=${places.get(node.step.name)} isChosen=${[node.step, ...node.folded].some((step) => step.name === chosen)} choose=${choose} />`)}
+      ${edges.map((edge) => html`<path key=${edge.key} class=${`edge ${critical.edges.has(edge.key) ? 'critical' : ''}`} d=${edge.path} />`)}
+      ${graph.nodes.map((/** @type {any} */ node) => html`<${Node} key=${node.step.name} node=${node} place=${places.get(node.step.name)} isChosen=${[node.step, ...node.folded].some((step) => step.name === chosen)} choose=${choose} isCritical=${critical.nodes.has(node.step.name)} />`)}
     </svg>
-  </div>`;
+  </div>
+  ${critical.nodes.size > 0 && html`<p class="quiet legend"><svg width="44" height="14" aria-hidden="true"><path class="edge critical" d="M0 7 H34" /><path class="flag" d="M36 2 l5 5 l-5 5 l-5 -5 z" /></svg> the critical path</p>`}`;
 }
 
-/** @param {{ node: any, place: any, isChosen: boolean, choose: (name: string) => void }} props */
-function Node({ node, place, isChosen, choose }) {
+/** @param {{ node: any, place: any, isChosen: boolean, isCritical: boolean, choose: (name: string) => void }} props */
+function Node({ node, place, isChosen, isCritical, choose }) {
   const { step, folded } = node;
   const [mark, tone] = look(step);
   const [first, second] = lines(node);
@@ -39,13 +40,14 @@ function Node({ node, place, isChosen, choose }) {
       choose(step.name);
     }
   };
-  return html`<g class=${`node ${tone} ${isChosen ? 'chosen' : ''}`} transform=${`translate(${place.x} ${place.y})`} role="button" tabindex="0" aria-pressed=${isChosen ? 'true' : 'false'} onClick=${pick} onKeyDown=${pick}>
-    ${first !== step.name && html`<title>${step.name}</title>`}
+  return html`<g class=${`node ${tone} ${isChosen ? 'chosen' : ''} ${isCritical ? 'critical' : ''}`} transform=${`translate(${place.x} ${place.y})`} role="button" tabindex="0" aria-pressed=${isChosen ? 'true' : 'false'} onClick=${pick} onKeyDown=${pick}>
+    ${(isCritical || first !== step.name) && html`<title>${isCritical ? `${step.name}, ${second}, on the critical path` : step.name}</title>`}
     ${folded.length > 0 && html`<rect class="behind" x="4" y="4" width=${NODE.width} height=${NODE.height} rx="8" />`}
     <rect width=${NODE.width} height=${NODE.height} rx="8" />
     <text x="14" y="25" class="mark" aria-hidden="true">${mark}</text>
     <text x="34" y="18">${first}</text>
     <text x="34" y="32" class="sub">${second}</text>
+    ${isCritical && html`<path class="flag" d=${`M${NODE.width - 10} -6 l7 7 l-7 7 l-7 -7 z`} />`}
   </g>`;
 }
 

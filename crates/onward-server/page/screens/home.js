@@ -13,6 +13,13 @@ const SAMPLES = 60;
 /** The time between two samples, in milliseconds. */
 const STEP = 5000;
 
+/** The days of which the overview has the ends, and the length of one in milliseconds. */
+const DAYS = 14;
+const DAY = 86_400_000;
+
+/** The largest number of queues in the list of days. */
+const QUEUES = 20;
+
 export function Home() {
   const loaded = usePath('v1/overview');
   return html`<${Shown} loaded=${loaded}>${(/** @type {import('../lib/health.js').Overview} */ overview) => html`<${Health} overview=${overview} />`}<//>`;
@@ -31,8 +38,40 @@ function Health({ overview }) {
     <${Rates} overview=${overview} />
     <h2>Queues</h2>
     ${overview.queues.length === 0 ? html`<${Empty} title="There are no tasks yet. Submit one:" command=${`onward submit --kind hello '{"name": "Ada"}'`} />` : html`<${QueueTable} queues=${overview.queues} />`}
+    ${overview.days.length > 0 && html`<h2>The last ${DAYS} days</h2><${Days} days=${overview.days} />`}
     <h2>Kinds</h2>
     ${overview.kinds.length === 0 ? html`<p class="quiet">No task has ended yet.</p>` : html`<${Kinds} kinds=${overview.kinds} />`}`;
+}
+
+/**
+ * The recorded ends of tasks by day, in UTC.
+ * @param {{ days: import('../lib/health.js').Day[] }} props
+ */
+function Days({ days }) {
+  const today = Math.floor(now.value / DAY);
+  const rows = new Map();
+  for (const { day, queue, ended } of days) {
+    const row = rows.get(queue) ?? { queue, completed: Array(DAYS).fill(0), bad: 0, all: 0 };
+    const place = DAYS - 1 - (today - Math.floor(Date.parse(day) / DAY));
+    const bad = ended.failed + ended.dead + ended.expired;
+    if (place in row.completed) row.completed[place] += ended.completed;
+    row.bad += bad;
+    row.all += ended.completed + bad;
+    rows.set(queue, row);
+  }
+  const busiest = [...rows.values()].sort((one, other) => other.all - one.all).slice(0, QUEUES);
+  return html`<${Table} label="Tasks by day" columns=${[{ title: 'queue' }, { title: 'completed by day' }, { title: 'today', class: 'number' }, { title: 'completed', class: 'number' }, { title: 'failed', class: 'number' }]}
+      rows=${busiest.map((row) => ({
+        key: row.queue,
+        cells: [
+          html`<${Name} text=${row.queue} href=${to(['queues', row.queue])} />`,
+          html`<${Spark} values=${row.completed} label=${`completed on each day: ${row.completed.join(', ')}`} />`,
+          html`<${Count} number=${row.completed.at(-1)} />`,
+          html`<${Count} number=${row.all - row.bad} />`,
+          row.all > 0 && row.bad > 0 ? html`<span class="bad">${((100 * row.bad) / row.all).toFixed(1)} %</span>` : html`<span class="quiet">0 %</span>`,
+        ],
+      }))} />
+    ${rows.size > QUEUES && html`<p class="quiet">The busiest ${QUEUES} of ${rows.size} queues; <code>onward queue history</code> shows all.</p>`}`;
 }
 
 /**

@@ -1,15 +1,17 @@
 // A run: its graph, and the step that is chosen.
 
-import { html, useState } from '../lib/html.js';
+import { html, useEffect, useState } from '../lib/html.js';
 import { get, segment } from '../lib/api.js';
-import { actOnRun, holdInstance, RUN_ACTIONS, sendSignal } from '../lib/actions.js';
+import { actOnRun, forkRun, holdInstance, RUN_ACTIONS, sendSignal } from '../lib/actions.js';
 import { count, duration } from '../lib/format.js';
 import { now, useLoaded } from '../lib/live.js';
-import { Action, Ago, Facts, Head, Shown, State, TaskLink, Text, shape } from '../lib/parts.js';
-import { to } from '../lib/route.js';
+import { Action, Ago, Facts, Head, Shown, State, Tabs, TaskLink, Text, shape } from '../lib/parts.js';
+import { route, to } from '../lib/route.js';
 import { saveRun } from '../lib/save.js';
 import { Graph } from './graph.js';
 import { answer } from './inbox.js';
+import { Compare } from './run-compare.js';
+import { CriticalPath, marks, useCriticalPath } from './run-path.js';
 
 /** The largest number of bars of the timeline. */
 const BARS = 100;
@@ -47,9 +49,34 @@ function sentence(run) {
   return run.is_ended ? `It has ended as ${run.phase}.` : 'Its first turn has not been taken; it needs a worker with `onward work --workflows`.';
 }
 
+/** The parts of the screen below the graph. */
+const TABS = /** @type {[string, string][]} */ ([['timeline', 'Timeline'], ['path', 'Critical path'], ['compare', 'Compare']]);
+
+/**
+ * The chosen part of the screen and the other run of a comparison, which are in the address.
+ * @param {string} id
+ */
+function useTabs(id) {
+  const { tab = '', with: other = '' } = route.value.query;
+  const inAddress = { tab: TABS.some(([one]) => one === tab) ? tab : 'timeline', other };
+  const [chosen, setChosen] = useState(inAddress);
+  useEffect(() => setChosen(inAddress), [route.value]);
+  const choose = (/** @type {{ tab: string, other: string }} */ next) => {
+    setChosen(next);
+    // The address changes without a move to the head of the screen.
+    history.replaceState(null, '', to(['runs', id], { tab: next.tab, with: next.other }));
+  };
+  return { ...chosen, choose };
+}
+
+/** A run of which nothing is under way. @param {any} run */
+const canFork = (run) => run.is_ended || run.phase === 'held';
+
 /** @param {{ run: any, isFolded: boolean, setFolded: (isFolded: boolean) => void }} props */
 function Details({ run, isFolded, setFolded }) {
   const [name, setName] = useState(/** @type {string | null} */ (null));
+  const { tab, other, choose } = useTabs(run.id);
+  const path = useCriticalPath(run.id, tab === 'path');
   const steps = run.steps;
   const first = steps.find((/** @type {any} */ step) => step.question) ?? steps.find((/** @type {any} */ step) => BAD.includes(step.state)) ?? steps.find((/** @type {any} */ step) => step.state === 'open') ?? steps.find((/** @type {any} */ step) => step.state === 'waiting');
   const chosen = steps.find((/** @type {any} */ step) => step.name === name) ?? first;
@@ -58,6 +85,7 @@ function Details({ run, isFolded, setFolded }) {
     ${!run.is_ended && html`<${Action} onClick=${() => sendSignal('runs', run.id)}>Signal…<//>`}
     ${!run.is_ended && html`<${Action} tone="danger" onClick=${() => actOnRun(run.id, /** @type {any} */ (RUN_ACTIONS.cancel))}>Cancel…<//>`}
     ${run.is_ended && run.phase !== 'completed' && html`<${Action} tone="danger" onClick=${() => actOnRun(run.id, /** @type {any} */ (RUN_ACTIONS.undo))}>Undo…<//>`}
+    ${canFork(run) && steps.length > 0 && html`<${Action} onClick=${() => forkRun(run, chosen?.name)}>Fork…<//>`}
     ${steps.length > 0 && html`<button onClick=${() => saveRun(run, sentence(run))}>Save as HTML</button>`}`;
   return html`<${Head}
       title=${html`Run ${run.id} <${State} state=${run.paused ? 'paused' : run.phase} />`}
@@ -65,10 +93,14 @@ function Details({ run, isFolded, setFolded }) {
       actions=${actions}
     />
     <p class="why" role="status"><${Text} text=${sentence(run)} /></p>
-    ${steps.length === 0 ? html`<p class="quiet">It has no steps yet.</p>` : html`<${Graph} graph=${run.graph} chosen=${chosen?.name} choose=${setName} />
+    ${steps.length === 0 ? html`<p class="quiet">It has no steps yet.</p>` : html`<${Graph} graph=${run.graph} chosen=${chosen?.name} choose=${setName} critical=${marks(run.graph, path.data)} />
       <${Folds} graph=${run.graph} isFolded=${isFolded} setFolded=${setFolded} chosen=${chosen?.name} choose=${setName} />`}
     ${chosen && html`<${Step} run=${run} step=${chosen} />`}
-    ${steps.length > 0 && html`<h2>Timeline</h2><${Gantt} steps=${steps} />`}`;
+    ${steps.length > 0 && html`<${Tabs} label="Parts of the run" tabs=${TABS} chosen=${tab} choose=${(/** @type {string} */ tab) => choose({ tab, other })}>
+      ${tab === 'timeline' && html`<${Gantt} steps=${steps} />`}
+      ${tab === 'path' && html`<${CriticalPath} loaded=${path} steps=${steps} choose=${setName} />`}
+      ${tab === 'compare' && html`<${Compare} run=${run} other=${other} choose=${(/** @type {string} */ other) => choose({ tab, other })} />`}
+    <//>`}`;
 }
 
 /**
@@ -111,6 +143,7 @@ function Step({ run, step }) {
       ['took', took && duration(took)],
       ['depends on', step.depends_on.join(', ')],
     ]} />
+    ${canFork(run) && html`<div class="actions"><${Action} small onClick=${() => forkRun(run, step.name)}>Fork from here…<//></div>`}
     ${!isOver && html`<div class="actions">${possible(step).map((name) => html`<${Action} key=${name} small onClick=${() => actOnRun(run.id, /** @type {any} */ (RUN_ACTIONS[name]), step.name)}>${RUN_ACTIONS[name]?.label}…<//>`)}</div>`}
   </section>`;
 }

@@ -86,6 +86,7 @@ viewer GET /v1/runs/{id}
 viewer GET /v1/runs/{id}/graph
 operator POST /v1/runs/{id}/fork
 operator GET /v1/runs/{id}/compare
+viewer GET /v1/runs/{id}/critical-path
 operator GET /v1/runs/{id}/published/{position}
 operator POST /v1/runs/{id}/actions
 operator POST /v1/runs/{id}/signals/{name}

@@ -14,6 +14,7 @@ on_every_store! {
     a_question_is_answered_by_those_whom_it_names,
     a_run_is_drawn,
     a_run_is_forked_and_compared_with_its_fork,
+    the_critical_path_of_a_run_names_its_steps_in_order,
     a_published_event_is_read_by_its_position_in_the_stream,
     unused_templates_are_pruned,
     a_question_is_in_the_inbox_until_its_reply,
@@ -86,8 +87,21 @@ async fn a_run_is_forked_and_compared_with_its_fork(api: Api) {
     let (a, b) = (&compared["steps"][0], &compared["steps"][1]);
     assert_eq!((&a["name"], &a["differs"], &a["other"]["result"]), (&json!("a"), &json!(false), &json!(1)));
     assert_eq!((&b["name"], &b["one"]["state"]), (&json!("b"), &json!("completed")));
+    let input = |run: &str| b[run]["input"]["input"].clone();
+    assert_eq!((input("one"), input("other")), (json!(1), json!(2)), "{b}");
     api.get(&format!("/v1/runs/{first}/compare?with=x")).await.expect_problem(422, "invalid");
     api.get(&format!("/v1/runs/{first}/compare?with=999")).await.expect_problem(404, "not_found");
+}
+
+/// Shows: W8
+async fn the_critical_path_of_a_run_names_its_steps_in_order(api: Api) {
+    let run = run_two(&api).await;
+    let path = api.get(&format!("/v1/runs/{run}/critical-path")).await.expect(200);
+    let steps: Vec<_> =
+        path["steps"].as_array().unwrap().iter().map(|step| (step["name"].clone(), step["kind"].clone())).collect();
+    assert_eq!(steps, [(json!("a"), json!("value")), (json!("b"), json!("task"))], "{path}");
+    assert_eq!((&path["id"], &path["phase"], &path["others"]), (&json!(run), &json!("completed"), &json!([])));
+    api.get("/v1/runs/999/critical-path").await.expect_problem(404, "not_found");
 }
 
 /// Shows: W8, W11

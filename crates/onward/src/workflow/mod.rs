@@ -1,6 +1,7 @@
 //! Workflows: graphs of steps that a template describes.
 
 mod client;
+mod critical_path;
 pub mod expression;
 pub mod layout;
 pub mod library;
@@ -12,9 +13,9 @@ mod turn;
 
 pub(crate) use client::LiveSender;
 pub use client::{
-    ComparedRun, ComparedStep, ItemCounts, LastRun, LiveEvents, PublishedEvent, PublishedEvents, RunAction,
-    RunComparison, RunFollower, RunHistory, RunHistoryEntry, RunPage, RunQuery, RunStart, RunSummary, RunView,
-    StartedRun, StepComparison, StepView, published_event,
+    ComparedRun, ComparedStep, CriticalPath, CriticalStep, ItemCounts, LastRun, LiveEvents, PublishedEvent,
+    PublishedEvents, RunAction, RunComparison, RunFollower, RunHistory, RunHistoryEntry, RunPage, RunQuery, RunStart,
+    RunSummary, RunView, SlackStep, StartedRun, StepComparison, StepView, published_event,
 };
 pub use onward_store::bounds::SCRIPT_KIND;
 pub(crate) use run::RUN_KIND_PREFIX;

@@ -173,6 +173,7 @@ mod workflow_events;
 mod workflow_forks;
 #[cfg(test)]
 mod workflow_limits;
+mod workflow_paths;
 #[cfg(test)]
 mod workflow_runs;
 #[cfg(test)]

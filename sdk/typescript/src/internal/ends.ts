@@ -36,6 +36,9 @@ export interface End {
 
 /** Another end of an attempt than a result. A context makes it, and a handler returns it. */
 export class Ending {
+  /** Keeps the type apart from all others: the declared class has no other member. */
+  protected readonly isEnding = true;
+
   /** @internal */
   constructor(
     /** @internal */

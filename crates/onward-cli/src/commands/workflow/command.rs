@@ -6,7 +6,7 @@ use clap::Subcommand;
 use onward::Engine;
 use onward_store::Store;
 
-use super::runs::{self, action, compare, events, fork, history, pause, signal, start, status};
+use super::runs::{self, action, compare, critical_path, events, fork, history, pause, signal, start, status};
 use super::{check, diff, generate, graph, import_tasker, list, prune, put, show, test};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
@@ -51,6 +51,8 @@ pub(crate) enum Command {
     Fork(fork::Arguments),
     /// Compare two runs: templates, inputs, and the states, results and times of steps
     Compare(compare::Arguments),
+    /// Show the chain of steps that determined the duration of a run, and the slack of the others
+    CriticalPath(critical_path::Arguments),
     /// Ask what runs to stop, and end the run when it has
     Cancel(action::Cancel),
     /// Run steps again that ended badly or were cancelled, with all behind them, or an undo that
@@ -93,6 +95,7 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
         Command::Signal(arguments) => signal::run(options, arguments).await,
         Command::Fork(arguments) => fork::run(options, arguments).await,
         Command::Compare(arguments) => compare::run(options, arguments).await,
+        Command::CriticalPath(arguments) => critical_path::run(options, arguments).await,
         Command::Cancel(arguments) => action::cancel(options, arguments).await,
         Command::Retry(arguments) => action::retry(options, arguments).await,
         Command::Reset(arguments) => action::reset(options, arguments).await,

@@ -21,6 +21,7 @@ mod overview;
 mod queues;
 mod route;
 mod run_graph;
+mod run_path;
 mod run_results;
 mod runs;
 mod schedules;

@@ -115,6 +115,9 @@ struct StepComparisonBody {
 struct ComparedStepBody {
     /// The state.
     state: &'static str,
+    /// The payload of its task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<Value>,
     /// The result.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Value>,
@@ -168,8 +171,8 @@ impl From<StepComparison> for StepComparisonBody {
 
 impl From<ComparedStep> for ComparedStepBody {
     fn from(step: ComparedStep) -> Self {
-        let ComparedStep { state, result, reason, took, .. } = step;
-        Self { state: state.as_str(), result, reason, took: took.map(|took| took.as_secs_f64()) }
+        let ComparedStep { state, input, result, reason, took, .. } = step;
+        Self { state: state.as_str(), input, result, reason, took: took.map(|took| took.as_secs_f64()) }
     }
 }
 

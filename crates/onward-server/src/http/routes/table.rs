@@ -3,8 +3,8 @@
 use super::route::{Route, RouteInfo};
 use super::{
     accounts, audit, bulk, changes, dead, events, groups, health, hooks, inbox, keys, limits, metrics, orchestrations,
-    overview, queues, run_graph, run_results, runs, schedules, sessions, sign_in, store, submit, task_actions, tasks,
-    templates, webhooks, work,
+    overview, queues, run_graph, run_path, run_results, runs, schedules, sessions, sign_in, store, submit,
+    task_actions, tasks, templates, webhooks, work,
 };
 
 /// Returns all routes.
@@ -25,6 +25,7 @@ pub(crate) fn all_routes() -> Vec<Route> {
         templates::table(),
         runs::table(),
         run_graph::table(),
+        run_path::table(),
         run_results::table(),
         inbox::table(),
         orchestrations::table(),

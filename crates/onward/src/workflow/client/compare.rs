@@ -70,6 +70,9 @@ pub struct StepComparison {
 pub struct ComparedStep {
     /// The state.
     pub state: StepState,
+    /// The payload of the step's task; `None` for a step without a task, and if the task was
+    /// deleted.
+    pub input: Option<Value>,
     /// The result; `None` if there is none.
     pub result: Option<Value>,
     /// The error of a bad end, or the reason why the step did not run.
@@ -143,7 +146,11 @@ impl Engine {
                 Some(Value::Array(results))
             }
         };
-        Ok(ComparedStep { state: step.state, result, reason: step.reason.clone(), took })
+        let input = match step.task {
+            Some(task) => self.store().task(task).await?.and_then(|record| record.payload).map(|bytes| json(&bytes)),
+            None => None,
+        };
+        Ok(ComparedStep { state: step.state, input, result, reason: step.reason.clone(), took })
     }
 
     async fn result_of_task(&self, task: TaskId) -> Result<Option<Value>> {

@@ -131,6 +131,11 @@ impl RunFollower {
         Ok(self)
     }
 
+    /// Reads the history up to now, and returns the state.
+    pub(super) async fn view(&mut self) -> Result<RunView> {
+        self.read().await
+    }
+
     /// Returns the phase, as far as the history was read.
     pub(super) fn phase(&self) -> Phase {
         self.state.phase()

@@ -2,6 +2,7 @@
 
 mod action;
 mod compare;
+mod critical_path;
 mod follow;
 mod fork;
 mod history;
@@ -13,6 +14,7 @@ mod view;
 pub use action::RunAction;
 pub(crate) use action::{ACTION_SIGNAL, decode_action};
 pub use compare::{ComparedRun, ComparedStep, RunComparison, StepComparison};
+pub use critical_path::{CriticalPath, CriticalStep, SlackStep};
 pub use follow::RunFollower;
 pub use fork::LastRun;
 pub use history::{RunHistory, RunHistoryEntry};

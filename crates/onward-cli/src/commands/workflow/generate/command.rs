@@ -3,7 +3,9 @@
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
+use super::python::python_file;
 use super::rust_file::rust_file;
+use super::typescript::typescript_file;
 use crate::commands::workflow::files::read_file_or_stored;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
@@ -26,21 +28,29 @@ pub(crate) struct Arguments {
 enum Language {
     /// Rust: types, a trait with a function for each kind of task, and its registration
     Rust,
+    /// Python: typed dictionaries, the handlers by kind, and their registration with a worker
+    Python,
+    /// TypeScript: interfaces, the handlers by kind, and their registration with a worker
+    Typescript,
 }
 
 const AFTER_HELP: &str = "\
 The types come from input_schema, result_schema and the schemas of questions; what no schema describes is a JSON value.
-The payload of a task has a field for each key of its `with`, or `input` and `results`. Rust is the only language.
-Example: onward workflow generate order.yaml > src/order.rs";
+The payload of a task has a field for each key of its `with`, or `input` and `results`.
+The code for Python and TypeScript needs the package `onward`, and a type checker finds a kind that has no handler.
+Examples: onward workflow generate order.yaml > src/order.rs
+          onward workflow generate order.yaml --language python > order_types.py";
 
 /// Prints the code of a template. A file of that name goes before a stored template.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let file = read_file_or_stored(options, &arguments.template).await?;
-    let code = match arguments.language {
-        Language::Rust => rust_file(&file)?,
+    let (language, code) = match arguments.language {
+        Language::Rust => ("rust", rust_file(&file)?),
+        Language::Python => ("python", python_file(&file)?),
+        Language::Typescript => ("typescript", typescript_file(&file)?),
     };
     if options.json {
-        print_json(&json!({ "name": file.template().name, "language": "rust", "code": code }))?;
+        print_json(&json!({ "name": file.template().name, "language": language, "code": code }))?;
     } else {
         print_line(code.trim_end())?;
     }

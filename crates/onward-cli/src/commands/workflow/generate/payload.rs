@@ -48,7 +48,21 @@ impl<'t> Schemas<'t> {
     pub(super) fn result_of_one(&self, step: &Step) -> Value {
         let question = || self.field(&step.name, false, "ask")?.get("schema").cloned();
         let schema = self.field(&step.name, false, "result_schema").cloned();
-        schema.or_else(question).unwrap_or(Value::Bool(true))
+        schema.or_else(question).or_else(|| self.choice(step)).unwrap_or(Value::Bool(true))
+    }
+
+    /// Returns the schema of the result of a step that chooses others: a name, a list of names, or
+    /// an object with that list.
+    fn choice(&self, step: &Step) -> Option<Value> {
+        let steps = step.chooses.iter().filter_map(|number| self.template.steps.get(*number));
+        let names: Vec<&str> = steps.map(|step| step.name.as_str()).collect();
+        if names.is_empty() {
+            return None;
+        }
+        let name = json!({ "enum": names });
+        let list = json!({ "type": "array", "items": name });
+        let object = json!({ "type": "object", "required": ["chosen"], "properties": { "chosen": list } });
+        Some(json!({ "anyOf": [name, list, object] }))
     }
 
     /// Returns the schema of the payload of a step, or of its undo.

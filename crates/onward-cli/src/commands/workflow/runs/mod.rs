@@ -2,6 +2,7 @@
 
 pub(super) mod action;
 pub(super) mod compare;
+pub(super) mod critical_path;
 pub(super) mod events;
 pub(super) mod fork;
 pub(super) mod history;
