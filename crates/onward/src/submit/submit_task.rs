@@ -55,7 +55,7 @@ impl Engine {
         );
         let recorded = span.clone();
         let submitted = async {
-            match self.apply(Write::Submit(task)).await? {
+            match self.apply_submit(task).await? {
                 Outcome::Submitted(submitted) => Ok(submitted),
                 _ => Err(Error::unexpected("a submit")),
             }

@@ -61,6 +61,8 @@ mod fused_ends;
 #[cfg(test)]
 mod fused_faults;
 #[cfg(test)]
+mod fused_starts;
+#[cfg(test)]
 mod heartbeats;
 #[cfg(test)]
 mod kills;
