@@ -136,7 +136,8 @@ fn a_long_text_that_many_aliases_repeat_is_refused() {
         let error = attempt(&with(length, aliases)).unwrap_err().to_string();
         assert!(error.contains(&format!("repeat at most {YAML_REPLAYED_BYTES} bytes of text")), "{error}");
     }
-    let key = format!("steps: {{a: {{task: t, with: [{{? &k {} : 1}}, {{*k : 1}}, {{*k : 1}}]}}}}", "k".repeat(600_000));
+    let key =
+        format!("steps: {{a: {{task: t, with: [{{? &k {} : 1}}, {{*k : 1}}, {{*k : 1}}]}}}}", "k".repeat(600_000));
     assert!(attempt(&key).unwrap_err().to_string().contains("bytes of text"));
 }
 
