@@ -63,6 +63,8 @@ mod fused_faults;
 #[cfg(test)]
 mod fused_starts;
 #[cfg(test)]
+mod fuzz_inputs;
+#[cfg(test)]
 mod heartbeats;
 #[cfg(test)]
 mod kills;
