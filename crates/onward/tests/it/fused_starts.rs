@@ -60,7 +60,8 @@ impl StoreDecorator for Watched {
                 return self.inner.apply(writes).await;
             }
             let failed = || onward_store::Error::busy("another process has the store");
-            match std::mem::replace(&mut *self.next.lock().unwrap(), Fate::Written) {
+            let fate = std::mem::replace(&mut *self.next.lock().unwrap(), Fate::Written);
+            match fate {
                 Fate::FailedBefore => Err(failed()),
                 Fate::FailedAfter => {
                     self.inner.apply(writes).await?;
