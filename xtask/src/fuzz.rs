@@ -57,24 +57,28 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     };
     let mut found = BTreeSet::new();
     for folder in FOLDERS {
-        let known = in_directory(&project.path(folder).join(from))?;
-        for target in known.into_iter().filter(|target| targets.is_empty() || targets.contains(target)) {
-            let (packs, corpus) = (project.path(folder).join(PACKS), project.path(folder).join(CORPUS));
-            let (pack, inputs) = (pack_file(&packs, &target), corpus.join(&target));
-            match options.action {
-                Action::Unpack { .. } => {
-                    println!("{target}: {} inputs are in {folder}/{CORPUS}/{target}", unpack(&pack, &inputs)?)
-                }
-                Action::Pack { .. } => {
-                    println!("{target}: {} inputs are in {folder}/{PACKS}/{target}.{EXTENSION}", self::pack(&inputs, &pack)?)
-                }
+        for target in in_directory(&project.path(folder).join(from))? {
+            if targets.is_empty() || targets.contains(&target) {
+                carry_out(&options.action, project, folder, &target)?;
+                found.insert(target);
             }
-            found.insert(target);
         }
     }
     let missing: Vec<_> = targets.iter().filter(|target| !found.contains(*target)).cloned().collect();
     ensure!(missing.is_empty(), "no folder of fuzz targets has {}; see {}", missing.join(", "), FOLDERS.join(" and "));
     ensure!(!found.is_empty(), "no inputs are unpacked; `cargo xtask fuzz unpack` unpacks them");
+    Ok(())
+}
+
+/// Unpacks or packs the inputs of a target.
+fn carry_out(action: &Action, project: &Project, folder: &str, target: &str) -> Result<()> {
+    let (packs, corpus) = (project.path(folder).join(PACKS), project.path(folder).join(CORPUS));
+    let (file, inputs) = (pack_file(&packs, target), corpus.join(target));
+    let (count, place) = match action {
+        Action::Unpack { .. } => (unpack(&file, &inputs)?, format!("{CORPUS}/{target}")),
+        Action::Pack { .. } => (pack(&inputs, &file)?, format!("{PACKS}/{target}.{EXTENSION}")),
+    };
+    println!("{target}: {count} inputs are in {folder}/{place}");
     Ok(())
 }
 
