@@ -34,8 +34,10 @@ async fn step(database: &Database, ends: &[i64], next: Option<&Vec<u8>>) -> Resu
         database.claim(1),
         database.client.batch_execute("COMMIT"),
     );
-    (began?, committed?, submitted?);
-    let claimed = claimed?;
-    ensure!((ended? as usize, claimed.len()) == (ends.len(), payloads.len()), "a step was lost");
+    began?;
+    submitted?;
+    committed?;
+    let (ended, claimed) = (usize::try_from(ended?)?, claimed?);
+    ensure!((ended, claimed.len()) == (ends.len(), payloads.len()), "a step was lost");
     Ok(claimed)
 }

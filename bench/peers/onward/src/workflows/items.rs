@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use bench_protocol::{Measurement, Request, now};
-use onward::{Engine, NewTask, TaskId};
+use onward::{Engine, NewTask, StoreReads, TaskFilter, TaskState};
 
 use super::graphs::read;
 use crate::open::open_store;
@@ -42,11 +42,11 @@ pub(crate) async fn items(request: &Request) -> Result<Measurement> {
 async fn run_of_items(engine: &Engine) -> Result<()> {
     let run = engine.start_run("items").await?;
     let record = engine.wait(run.id).await?;
-    ensure!(record.state == onward::TaskState::Completed, "the run did not complete: {:?}", record.errors);
+    ensure!(record.state == TaskState::Completed, "the run did not complete: {:?}", record.errors);
     Ok(())
 }
 
-/// Submits the tasks at once, and waits until the last has ended and no task is left.
+/// Submits the tasks at once, and waits until none is left.
 async fn plain_tasks(engine: &Engine, count: usize) -> Result<()> {
     let task = |number: usize| -> onward::Result<NewTask> {
         let mut task = NewTask::new("item")?;
@@ -54,10 +54,10 @@ async fn plain_tasks(engine: &Engine, count: usize) -> Result<()> {
         Ok(task)
     };
     let tasks = (0..count).map(task).collect::<onward::Result<Vec<_>>>()?;
-    let submitted: Vec<TaskId> = engine.submit_all(tasks).await?.into_iter().map(|submitted| submitted.id()).collect();
-    for task in submitted.into_iter().rev() {
-        let record = engine.wait(task).await?;
-        ensure!(record.state == onward::TaskState::Completed, "a task did not complete: {:?}", record.errors);
-    }
+    engine.submit_all(tasks).await?;
+    running::drained(engine).await?;
+    let completed =
+        engine.store().count(TaskFilter { states: vec![TaskState::Completed], ..TaskFilter::default() }).await?;
+    ensure!(completed == count as u64, "{completed} of {count} tasks completed");
     Ok(())
 }
