@@ -162,6 +162,8 @@ mod tags;
 #[cfg(test)]
 mod task_lists;
 #[cfg(test)]
+mod turn_costs;
+#[cfg(test)]
 mod typed_tasks;
 #[cfg(test)]
 mod virtual_time;
