@@ -13,11 +13,14 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::project::Project;
 
-/// The directory of the packs.
-const PACKS: &str = "crates/onward-zmtp/fuzz/packs";
+/// The folders of fuzz targets. No two targets have one name.
+const FOLDERS: [&str; 2] = ["crates/onward/fuzz", "crates/onward-zmtp/fuzz"];
+
+/// The directory of the packs in such a folder.
+const PACKS: &str = "packs";
 
 /// The directory in which cargo-fuzz looks for a target's inputs; git ignores it.
-const CORPUS: &str = "crates/onward-zmtp/fuzz/corpus";
+const CORPUS: &str = "corpus";
 
 /// The extension of a pack.
 const EXTENSION: &str = "hex";
@@ -48,21 +51,34 @@ enum Action {
 
 /// Unpacks or packs the inputs.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
-    let (packs, corpus) = (project.path(PACKS), project.path(CORPUS));
-    match &options.action {
-        Action::Unpack { targets } => {
-            for target in chosen(targets, &packs)? {
-                let count = unpack(&pack_file(&packs, &target), &corpus.join(&target))?;
-                println!("{target}: {count} inputs are in {CORPUS}/{target}");
-            }
-        }
-        Action::Pack { targets } => {
-            for target in chosen(targets, &corpus)? {
-                let count = pack(&corpus.join(&target), &pack_file(&packs, &target))?;
-                println!("{target}: {count} inputs are in {PACKS}/{target}.{EXTENSION}");
+    let (targets, from) = match &options.action {
+        Action::Unpack { targets } => (targets, PACKS),
+        Action::Pack { targets } => (targets, CORPUS),
+    };
+    let mut found = BTreeSet::new();
+    for folder in FOLDERS {
+        for target in in_directory(&project.path(folder).join(from))? {
+            if targets.is_empty() || targets.contains(&target) {
+                carry_out(&options.action, project, folder, &target)?;
+                found.insert(target);
             }
         }
     }
+    let missing: Vec<_> = targets.iter().filter(|target| !found.contains(*target)).cloned().collect();
+    ensure!(missing.is_empty(), "no folder of fuzz targets has {}; see {}", missing.join(", "), FOLDERS.join(" and "));
+    ensure!(!found.is_empty(), "no inputs are unpacked; `cargo xtask fuzz unpack` unpacks them");
+    Ok(())
+}
+
+/// Unpacks or packs the inputs of a target.
+fn carry_out(action: &Action, project: &Project, folder: &str, target: &str) -> Result<()> {
+    let (packs, corpus) = (project.path(folder).join(PACKS), project.path(folder).join(CORPUS));
+    let (file, inputs) = (pack_file(&packs, target), corpus.join(target));
+    let (count, place) = match action {
+        Action::Unpack { .. } => (unpack(&file, &inputs)?, format!("{CORPUS}/{target}")),
+        Action::Pack { .. } => (pack(&inputs, &file)?, format!("{PACKS}/{target}.{EXTENSION}")),
+    };
+    println!("{target}: {count} inputs are in {folder}/{place}");
     Ok(())
 }
 
@@ -70,13 +86,12 @@ fn pack_file(packs: &Path, target: &str) -> PathBuf {
     packs.join(target).with_extension(EXTENSION)
 }
 
-/// Returns the named targets, or all that have an entry in `directory`.
-fn chosen(targets: &[String], directory: &Path) -> Result<BTreeSet<String>> {
-    if !targets.is_empty() {
-        return Ok(targets.iter().cloned().collect());
+/// Returns the targets that have an entry in a directory: none if it does not exist.
+fn in_directory(directory: &Path) -> Result<BTreeSet<String>> {
+    if !directory.exists() {
+        return Ok(BTreeSet::new());
     }
-    let entries = fs::read_dir(directory)
-        .with_context(|| format!("cannot read {}; `cargo xtask fuzz unpack` makes it", directory.display()))?;
+    let entries = fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))?;
     let name = |entry: fs::DirEntry| Some(entry.path().file_stem()?.to_string_lossy().into_owned());
     Ok(entries.flatten().filter_map(name).collect())
 }

@@ -66,6 +66,24 @@ server's. The systems keep different data of an ended task, and graphile-worker 
 `bench/scenarios/6-postgres.toml` defines that data, each row and the settings of each system.
 ";
 
+/// The head of a page that has only rows of workflows.
+const HEAD_OF_WORKFLOWS: &str = "# Benchmarks of workflows
+
+Generated from a record by `bench-runner report` (see `bench/README.md`); do not edit.
+
+The systems take turns within each row, each run in a separate process. The machine is shared, so ratios say more than
+times. *Durability* is the failure that an acknowledged write survives: `memory` none, `normal` a killed process, `full`
+power loss. *Onward is* shows how many times as good Onward's figure is as that of the line.
+
+The `ceiling` is bare SQLite in one thread that writes the rows of the same steps, with the commit sizes of the Onward
+run beside it. `ceiling-postgres` is a chain of commits on one connection. They reply to no caller and run no handler.
+`onward: memory store` is the specification in memory, without a database.
+
+Brackets hold the submits / claims / completions in a commit that has any, and the commits for each 1000 steps. *Calls a
+step* are the calls of the store that wrote something. A run that does not complete with the right result counts as
+lost. `bench/scenarios/5-workflows.toml` defines each row and the settings of each system.
+";
+
 /// Writes the page, and its plots beside it.
 pub(crate) fn write(record: &Record, output: &Path) -> Result<()> {
     let directory = output.parent().context("the page needs a directory")?;
@@ -92,6 +110,7 @@ fn text(record: &Record, plots: &[(String, String)]) -> String {
     let head = match () {
         () if are_all("M/") => HEAD_OF_SOCKETS,
         () if are_all("P") => HEAD_OF_POSTGRES,
+        () if are_all("W/") => HEAD_OF_WORKFLOWS,
         () => HEAD,
     };
     let mut page = format!("{head}\n{}\n", provenance(record));

@@ -110,14 +110,15 @@ fn settings(line: &Line) -> String {
     }
 }
 
-/// Returns the time of the first and of the last steps, and the number of failed orchestrations, if
-/// the line has them.
+/// Returns the calls that wrote something for each step, the time of the first and of the last
+/// steps, and the number of failed orchestrations, if the line has them.
 fn of_orchestrations(line: &Line) -> String {
     let extra = |name| line.extra.get(name).copied();
+    let calls = extra("calls_per_step").map(|calls| format!(", {} calls a step", figure(calls)));
     let steps = extra("first_us").zip(extra("last_us"));
     let steps = steps.map(|(first, last)| format!(", from {} to {} us", figure(first), figure(last)));
     let failed = extra("failed").filter(|failed| *failed > 0.0).map(|failed| format!(", {failed} failed"));
-    [steps, failed].into_iter().flatten().collect()
+    [calls, steps, failed].into_iter().flatten().collect()
 }
 
 fn with_commits(line: &Line) -> String {

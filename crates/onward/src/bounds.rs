@@ -16,6 +16,14 @@ pub const UNCOMMITTED_ENDS: usize = 16_384;
 /// tasks.
 pub const STORE_CALLS: usize = 8;
 
+/// The number of signals and starts that wait for the dispatcher's next commit. The callers of
+/// further ones write them themselves.
+pub const QUEUED_WRITES: usize = 1024;
+
+/// The largest payload of an orchestration whose submission shares a commit with its claim. The
+/// callers of larger ones write them themselves.
+pub const QUEUED_PAYLOAD_BYTES: usize = 64 * 1024;
+
 /// The time within which buffered tasks should start, or two commits if that is longer.
 pub const BUFFER_HORIZON: Duration = Duration::from_micros(500);
 

@@ -31,7 +31,7 @@ pub(crate) struct Options {
 const OCCASIONAL: [&str; 6] = [INTEROP_TARGET, "loom", "miri", "mutants", "package", "xtask"];
 
 /// Folders of the project whose programs have target folders of their own.
-const WORKSPACES: [&str; 3] = ["bench", "crates/onward-zmtp/fuzz", "xtask/interop"];
+const WORKSPACES: [&str; 4] = ["bench", "crates/onward/fuzz", "crates/onward-zmtp/fuzz", "xtask/interop"];
 
 /// Prefixes of names in the temporary folder. The number of the process that made the entry
 /// follows.

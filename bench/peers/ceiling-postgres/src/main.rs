@@ -10,6 +10,7 @@ mod notify;
 mod round_trips;
 mod submits;
 mod wake;
+mod workflows;
 
 use anyhow::{Result, bail};
 use bench_protocol::{Measurement, Request, run};
@@ -25,6 +26,7 @@ async fn work(request: &Request) -> Result<Measurement> {
         ("each_submit", "one commit each") => submits::one_by_one(request).await,
         ("notify", "one commit") => notify::one_commit(request).await,
         ("wake", "two commits") => wake::two_commits(request).await,
+        ("workflow_linear", "one commit each") => workflows::one_commit_each(request).await,
         (workload, settings) => bail!("the ceiling has no workload `{workload}` with settings `{settings}`"),
     }
 }

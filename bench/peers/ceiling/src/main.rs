@@ -15,6 +15,7 @@ mod rates;
 mod round_trips;
 mod sockets;
 mod submit;
+mod workflows;
 
 use anyhow::{Result, bail};
 use bench_protocol::{Measurement, Request, run};
@@ -35,6 +36,7 @@ fn work(request: &Request) -> Result<Measurement> {
         ("sockets", "64 in a write") => sockets::stream(request),
         ("sockets", "one in a write") => sockets::round_trip(request),
         ("rates", "two commits") => rates::two_commits(request),
+        (workload, "same commits") if workload.starts_with("workflow_") => workflows::same_commits(request),
         (workload, settings) => bail!("the ceiling has no workload `{workload}` with settings `{settings}`"),
     }
 }

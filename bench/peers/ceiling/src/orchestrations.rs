@@ -32,7 +32,7 @@ const COUNT: &str =
 const RECEIVE: &str = "INSERT INTO message VALUES (?1, ?2, ?3)";
 const TAKE: &str = "DELETE FROM message WHERE task = ?1 AND number <= ?2";
 
-fn create(path: &Path, durability: DurabilityLevel) -> Result<Connection> {
+pub(crate) fn create(path: &Path, durability: DurabilityLevel) -> Result<Connection> {
     let synchronous = if durability == DurabilityLevel::Full { "FULL" } else { "NORMAL" };
     let connection = Connection::open(path)?;
     connection.execute_batch(&format!(
@@ -42,13 +42,13 @@ fn create(path: &Path, durability: DurabilityLevel) -> Result<Connection> {
     Ok(connection)
 }
 
-fn keep(connection: &Connection, task: i64, first: i64) -> Result<()> {
+pub(crate) fn keep(connection: &Connection, task: i64, first: i64) -> Result<()> {
     connection.prepare_cached(COUNT)?.execute(params![task, CHUNK.len() as i64])?;
     connection.prepare_cached(KEEP)?.execute(params![task, first, CHUNK])?;
     Ok(())
 }
 
-fn commit(connection: &Connection, rows: impl FnOnce() -> Result<()>) -> Result<()> {
+pub(crate) fn commit(connection: &Connection, rows: impl FnOnce() -> Result<()>) -> Result<()> {
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     rows()?;
     connection.prepare_cached("COMMIT")?.execute([])?;

@@ -22,7 +22,7 @@ fn main() -> Result<()> {
     run("durare", |request| {
         let runtime = tokio::runtime::Runtime::new()?;
         match request.row.workload.as_str() {
-            "steps" => runtime.block_on(in_flight(request)),
+            "steps" | "workflow_linear" => runtime.block_on(in_flight(request)),
             "long" => runtime.block_on(last_over_first(request)),
             other => bail!("durare has no workload `{other}` here"),
         }

@@ -26,6 +26,7 @@ mod signals;
 mod sockets;
 mod submit;
 mod tags;
+mod workflows;
 
 use std::thread::available_parallelism;
 
@@ -90,6 +91,15 @@ fn work(request: &Request) -> Result<Measurement> {
         "nodes" => runtime.block_on(server::nodes(request)),
         "rates" => runtime.block_on(rates::run(request)),
         "fan_out" | "chain" | "noop" | "steps" => runtime.block_on(orchestrations::in_flight(request)),
+        "workflow_linear"
+        | "workflow_diamond"
+        | "workflow_dag"
+        | "workflow_tree"
+        | "workflow_conditional"
+        | "workflow_batch" => runtime.block_on(workflows::in_flight(request)),
+        "workflow_items" => runtime.block_on(workflows::items(request)),
+        "workflow_turns" => repeat(row, || workflows::turns(request)),
+        "workflow_check" => repeat(row, || workflows::check(request)),
         "long" => runtime.block_on(long::last_over_first(request)),
         "cancel" => runtime.block_on(cancels::notified(request)),
         "signal" => runtime.block_on(signals::resumed(request)),

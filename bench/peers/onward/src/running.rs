@@ -19,10 +19,16 @@ pub(crate) fn start(engine: &Engine) -> Running {
 
 /// Waits until no task is due or running, then stops the engine.
 pub(crate) async fn finish(engine: &Engine, running: Running) -> Result<()> {
+    drained(engine).await?;
+    stop(engine, running).await
+}
+
+/// Waits until no task is due or running.
+pub(crate) async fn drained(engine: &Engine) -> Result<()> {
     while engine.store().queues().await?.iter().any(|queue| queue.waiting + queue.running > 0) {
         tokio::time::sleep(POLL).await;
     }
-    stop(engine, running).await
+    Ok(())
 }
 
 pub(crate) async fn stop(engine: &Engine, running: Running) -> Result<()> {

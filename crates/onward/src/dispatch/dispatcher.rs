@@ -197,6 +197,9 @@ impl Dispatcher {
     fn add_turns(&mut self, batch: &mut WriteBatch) {
         for queued in self.run.outbox.take() {
             self.may_claim_turns = true;
+            // The claims of the commit account for what the write makes claimable, so that its hint
+            // causes no further claim.
+            self.deadlines.may_claim = true;
             batch.queued(queued);
         }
         for write in self.run.instances.take_unwritten() {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use onward_store::{Outcome, Write};
 use tokio::sync::oneshot;
 
+use crate::bounds;
 use crate::engine::Run;
 
 /// The writes that a run's dispatcher commits for other callers. `None` while it accepts none.
@@ -56,10 +57,11 @@ impl Outbox {
         self.take().into_iter().for_each(QueuedWrite::return_to_caller);
     }
 
-    /// Queues a write, or returns it at once if the outbox is closed.
+    /// Queues a write, or returns it at once if the outbox is closed or full.
     pub(crate) fn enqueue(&self, write: Write) -> Result<oneshot::Receiver<OutboxReply>, Write> {
         let mut queued = self.lock();
-        let Some(queued) = queued.as_mut() else { return Err(write) };
+        let room = |queued: &&mut Vec<QueuedWrite>| queued.len() < bounds::QUEUED_WRITES;
+        let Some(queued) = queued.as_mut().filter(room) else { return Err(write) };
         let (reply, receiver) = oneshot::channel();
         queued.push(QueuedWrite { write, reply });
         Ok(receiver)
@@ -109,6 +111,16 @@ mod tests {
         outbox.close();
         assert!(is_returned(waiting));
         assert_eq!(outbox.enqueue(WRITE).unwrap_err(), WRITE);
+    }
+
+    #[test]
+    fn a_full_outbox_returns_the_write_to_its_caller() {
+        let outbox = Outbox::default();
+        outbox.open();
+        let waiting: Vec<_> = (0..bounds::QUEUED_WRITES).map(|_| outbox.enqueue(WRITE).unwrap()).collect();
+        assert_eq!(outbox.enqueue(WRITE).unwrap_err(), WRITE);
+        assert_eq!(outbox.take().len(), waiting.len());
+        assert!(outbox.enqueue(WRITE).is_ok());
     }
 
     #[test]

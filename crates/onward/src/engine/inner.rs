@@ -5,7 +5,7 @@ use std::future::Future;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use onward_store::{Clock, Outcome, Refusal, Store, StoreReads, TaskId, TaskRecord, Write};
+use onward_store::{Clock, NewTask, Outcome, Refusal, Store, StoreReads, TaskId, TaskRecord, Write};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -202,6 +202,14 @@ impl Engine {
     pub(crate) async fn apply(&self, write: Write) -> Result<Outcome> {
         self.origin.note_use(&self.inner);
         refusal_as_error(self.inner.store.apply(vec![write]).await?.pop())
+    }
+
+    /// Submits a task. If it is an orchestration or a run of a workflow that this process executes,
+    /// the submission is committed together with its claim.
+    pub(crate) async fn apply_submit(&self, new: Box<NewTask>) -> Result<Outcome> {
+        let starts = self.inner.run().is_some_and(|run| run.starts_at_once(&new));
+        let write = Write::Submit(new);
+        if starts { self.apply_and_wake(write).await } else { self.apply(write).await }
     }
 
     /// Applies a write that wakes orchestrations. If they run in this process, the write is

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use onward_store::{Claim, KindSelection, Name, QueueChoice, QueueSelection, ServedCode, SessionId};
+use onward_store::{Claim, KindSelection, Name, NewTask, QueueChoice, QueueSelection, ServedCode, SessionId, When};
 
 use super::app_state::AppState;
 use super::inner::Inner;
 use super::registrations::HandlerTable;
+use crate::bounds;
 use crate::dispatch::{Outbox, RunState};
 use crate::observe::Hooks;
 use crate::orchestration::{CodeTable, InstanceCache};
@@ -26,7 +27,7 @@ pub(crate) struct Run {
     pub(crate) runs_workflows: bool,
     /// The orchestrations in memory.
     pub(crate) instances: InstanceCache,
-    /// Signals that are sent with the next commit.
+    /// Signals and starts that are written with the next commit.
     pub(crate) outbox: Outbox,
 }
 
@@ -64,6 +65,20 @@ impl Run {
             self.orchestrations.kinds()
         };
         Claim { kinds, orchestrations: true, ..self.claim() }
+    }
+
+    /// Returns true if this run claims an orchestration or a run of a workflow right after its
+    /// submission, unless the store holds it back. A claim in the same call then saves a commit.
+    pub(crate) fn starts_at_once(&self, new: &NewTask) -> bool {
+        let kind = &new.kind;
+        let has_code = self.orchestrations.has(kind) || self.runs_workflows && kind.starts_with(RUN_KIND_PREFIX);
+        let queues = self.inner.settings.queues.as_ref();
+        new.orchestration
+            && has_code
+            && queues.is_none_or(|queues| queues.contains(&new.queue))
+            && new.when == When::Now
+            && new.depends_on.tasks.is_empty()
+            && new.payload.len() <= bounds::QUEUED_PAYLOAD_BYTES
     }
 
     /// Returns the code that it has, for reports about why an orchestration or a run waits.

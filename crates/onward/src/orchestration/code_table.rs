@@ -212,6 +212,11 @@ impl CodeTable {
         self.kinds.is_empty() && self.remote.is_empty()
     }
 
+    /// Returns true if it has code of a kind.
+    pub(crate) fn has(&self, kind: &Name) -> bool {
+        self.kinds.contains_key(kind) || self.remote.contains_key(kind)
+    }
+
     /// Returns the versions of the kinds that it has, in order, for reports about why an
     /// orchestration waits.
     pub(crate) fn served(&self) -> Vec<ServedCode> {

@@ -55,9 +55,7 @@ impl Engine {
         );
         let recorded = span.clone();
         let submitted = async {
-            // The write goes to the store at once, and not through the dispatcher. A store commits
-            // the writes of all callers together, so waiting for others here would only add delay.
-            match self.apply(Write::Submit(task)).await? {
+            match self.apply_submit(task).await? {
                 Outcome::Submitted(submitted) => Ok(submitted),
                 _ => Err(Error::unexpected("a submit")),
             }

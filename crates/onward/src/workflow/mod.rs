@@ -20,5 +20,7 @@ pub use client::{
 pub use onward_store::bounds::SCRIPT_KIND;
 pub(crate) use run::RUN_KIND_PREFIX;
 pub use run::{Phase as RunPhase, StepState};
+#[doc(hidden)]
+pub use run::{TurnsAlone, exercise_history};
 pub use test_file::{CaseReport, WorkflowTest, WorkflowTestReport};
 pub(crate) use turn::{RunInstance, Templates, plan_turn as plan_workflow_turn, run_turn as run_workflow_turn};

@@ -61,6 +61,10 @@ mod fused_ends;
 #[cfg(test)]
 mod fused_faults;
 #[cfg(test)]
+mod fused_starts;
+#[cfg(test)]
+mod fuzz_inputs;
+#[cfg(test)]
 mod heartbeats;
 #[cfg(test)]
 mod kills;
@@ -157,6 +161,8 @@ mod stored_templates;
 mod tags;
 #[cfg(test)]
 mod task_lists;
+#[cfg(test)]
+mod turn_costs;
 #[cfg(test)]
 mod typed_tasks;
 #[cfg(test)]

@@ -15,6 +15,7 @@
 mod bounds;
 mod context;
 mod decision;
+mod exercise;
 mod fork;
 mod schemas;
 mod state;
@@ -28,6 +29,8 @@ pub(crate) use context::{RunContext, RunFacts, RunLimits};
 pub(crate) use decision::{
     Action, ActionKind, Advanced, Arrival, Decision, Effects, Published, ReportedResult, Results, Room, RunNext,
 };
+#[doc(hidden)]
+pub use exercise::{TurnsAlone, exercise_history};
 pub(crate) use fork::{Fork, plan_fork};
 pub(crate) use schemas::Schemas;
 pub(crate) use state::RunState;

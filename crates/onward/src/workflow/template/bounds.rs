@@ -21,6 +21,9 @@ pub const YAML_NODES: usize = 100_000;
 /// The most keys and values that all aliases of a file repeat together.
 pub const YAML_REPLAYED: usize = 10_000;
 
+/// The most bytes of texts that all aliases of a file repeat together.
+pub const YAML_REPLAYED_BYTES: usize = TEMPLATE_BYTES;
+
 /// The most items of a step that are open at once.
 pub const PARALLEL: u64 = 10_000;
 

@@ -17,6 +17,7 @@ mod canonical;
 mod checks;
 mod duration;
 mod errors;
+mod exercise;
 mod expressions;
 mod fields;
 mod file;
@@ -39,6 +40,8 @@ mod tests;
 pub use builder::{StepBuilder, TemplateBuilder};
 pub use canonical::TemplateHash;
 pub use errors::{RunError, TemplateError, TemplateErrors};
+#[doc(hidden)]
+pub use exercise::exercise;
 pub use expressions::{Expression, ExpressionError, Reference, Root, TextTemplate, ValueTemplate};
 pub use file::TemplateFile;
 pub use graph::Graph;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::super::bounds::EACH_ITEMS;
-use super::super::{Arrival, RunEvent, RunState, decode, encode};
+use super::super::{Arrival, RunEvent, RunState, decode, encode, exercise_history};
 use super::play::{Play, context};
 
 const TEMPLATE: &str = "
@@ -64,6 +64,7 @@ proptest! {
     #[test]
     fn any_bytes_are_refused_or_read(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let _ = fold(&bytes);
+        exercise_history(&bytes);
     }
 
     #[test]
@@ -74,11 +75,13 @@ proptest! {
             bytes[at] = byte;
         }
         let _ = fold(&bytes);
+        exercise_history(&bytes);
     }
 
     #[test]
     fn the_events_of_a_history_in_any_order_are_refused_or_read(events in Just(history()).prop_shuffle()) {
         let _ = fold(&encode(&events));
+        exercise_history(&encode(&events));
     }
 
     #[test]

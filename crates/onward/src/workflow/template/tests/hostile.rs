@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::super::bounds::{ERRORS_REPORTED, STEPS, TEMPLATE_BYTES, YAML_DEPTH, YAML_NODES, YAML_REPLAYED};
+use super::super::bounds::{
+    ERRORS_REPORTED, STEPS, TEMPLATE_BYTES, YAML_DEPTH, YAML_NODES, YAML_REPLAYED, YAML_REPLAYED_BYTES,
+};
 use super::super::errors::Errors;
 use super::super::source::Source;
 use super::super::yaml::{self, Node};
@@ -119,6 +121,24 @@ fn an_alias_bomb_is_refused_before_it_grows() {
     let merge = |number: usize| format!("m{number}: &m{number} {{k{number}: *m{0}, <<: *m{0}}}\n", number - 1);
     let bomb: String = std::iter::once("m0: &m0 {a: x}\n".to_owned()).chain((1..40).map(merge)).collect();
     assert!(attempt(&bomb).unwrap_err().to_string().contains("the aliases of a template repeat"));
+}
+
+/// The tree shares the text, but its canonical form would have 5 GB.
+#[test]
+fn a_long_text_that_many_aliases_repeat_is_refused() {
+    let with = |length: usize, aliases: usize| {
+        let (text, aliases) = ("x".repeat(length), vec!["*a"; aliases].join(", "));
+        format!("steps: {{a: {{task: t, with: [&a {text}, {aliases}]}}}}")
+    };
+    let canonical = |text: &str| TemplateFile::read("test.yaml", text).unwrap().canonical().len();
+    assert!(canonical(&with(1024, 1024)) < 2 * TEMPLATE_BYTES);
+    for (length, aliases) in [(1024, 1025), (500_000, YAML_REPLAYED), (TEMPLATE_BYTES - 1000, 2)] {
+        let error = attempt(&with(length, aliases)).unwrap_err().to_string();
+        assert!(error.contains(&format!("repeat at most {YAML_REPLAYED_BYTES} bytes of text")), "{error}");
+    }
+    let key =
+        format!("steps: {{a: {{task: t, with: [{{? &k {} : 1}}, {{*k : 1}}, {{*k : 1}}]}}}}", "k".repeat(600_000));
+    assert!(attempt(&key).unwrap_err().to_string().contains("bytes of text"));
 }
 
 #[test]

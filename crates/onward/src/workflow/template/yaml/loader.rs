@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 
-use super::super::bounds::{TEMPLATE_BYTES, YAML_DEPTH, YAML_NODES, YAML_REPLAYED};
+use super::super::bounds::{TEMPLATE_BYTES, YAML_DEPTH, YAML_NODES, YAML_REPLAYED, YAML_REPLAYED_BYTES};
 use super::super::errors::{Errors, Fault, shown};
 use super::super::fields;
 use super::super::source::Span;
@@ -56,7 +56,29 @@ struct Loader<'s, 'e> {
     documents: usize,
     anchors: HashMap<usize, Complete>,
     nodes: usize,
-    replayed: usize,
+    /// The keys and values that aliases have repeated, and the bytes of their texts.
+    replayed: Size,
+}
+
+/// The size of a value.
+#[derive(Debug, Clone, Copy, Default)]
+struct Size {
+    /// The number of its keys and values.
+    nodes: usize,
+    /// The bytes of its texts.
+    bytes: usize,
+}
+
+impl Size {
+    /// Returns the size of a key or a value that is not a list or a map.
+    fn of(text: &str) -> Self {
+        Self { nodes: 1, bytes: text.len() }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.nodes = self.nodes.saturating_add(other.nodes);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
 }
 
 /// A list or a map that has begun.
@@ -64,7 +86,7 @@ struct Frame {
     span: Span,
     anchor: usize,
     is_tagged: bool,
-    size: usize,
+    size: Size,
     height: usize,
     kind: Kind,
 }
@@ -78,8 +100,7 @@ enum Kind {
 #[derive(Clone)]
 struct Complete {
     node: Node,
-    /// The number of its keys and values.
-    size: usize,
+    size: Size,
     /// The number of levels that lists and maps nest in it.
     height: usize,
 }
@@ -87,7 +108,7 @@ struct Complete {
 impl<'s, 'e> Loader<'s, 'e> {
     fn new(errors: &'e mut Errors<'s>) -> Self {
         let (open, anchors) = (Vec::new(), HashMap::new());
-        Self { errors, open, root: None, documents: 0, anchors, nodes: 0, replayed: 0 }
+        Self { errors, open, root: None, documents: 0, anchors, nodes: 0, replayed: Size::default() }
     }
 
     fn read(&mut self, event: Event<'_>, span: Span) -> Result<(), Fatal> {
@@ -135,7 +156,7 @@ impl<'s, 'e> Loader<'s, 'e> {
         if self.expects_key() {
             self.errors.say(span, "a list or a map cannot be the key of a map; a key is a text");
         }
-        self.open.push(Frame { span, anchor, is_tagged: tag.is_some(), size: 1, height: 1, kind });
+        self.open.push(Frame { span, anchor, is_tagged: tag.is_some(), size: Size::of(""), height: 1, kind });
         Ok(())
     }
 
@@ -164,7 +185,7 @@ impl<'s, 'e> Loader<'s, 'e> {
             None if is_plain => self.plain(text, span),
             None => Value::Text(text.into()),
         };
-        self.complete(Complete { node: Node::new(span, value), size: 1, height: 0 }, anchor);
+        self.complete(Complete { node: Node::new(span, value), size: Size::of(text), height: 0 }, anchor);
     }
 
     fn report_tag(&mut self, text: &str, span: Span) {
@@ -193,12 +214,16 @@ impl<'s, 'e> Loader<'s, 'e> {
 
     /// Accepts a key. An alias of the key elsewhere is a text.
     fn take_key(&mut self, key: Key, text: &str, anchor: usize) {
+        let length = match &key {
+            Key::Text(key, _) => Size::of(key),
+            Key::Merge(_) | Key::Broken => Size::of(""),
+        };
         if let (Key::Text(_, span), true) = (&key, anchor != 0) {
-            self.anchors.insert(anchor, Complete { node: Node::text(*span, text), size: 1, height: 0 });
+            self.anchors.insert(anchor, Complete { node: Node::text(*span, text), size: Size::of(text), height: 0 });
         }
         if let Some(Frame { kind: Kind::Map(map), size, .. }) = self.open.last_mut() {
             map.key = Some(key);
-            *size += 1;
+            size.add(length);
         }
     }
 
@@ -206,11 +231,7 @@ impl<'s, 'e> Loader<'s, 'e> {
         let Some(complete) = self.anchors.get(&anchor).cloned() else {
             return Err((span, Fault::new("this alias stands within the value that it repeats")));
         };
-        self.replayed = self.replayed.saturating_add(complete.size);
-        if self.replayed > YAML_REPLAYED {
-            let message = format!("the aliases of a template repeat at most {YAML_REPLAYED} keys and values in all");
-            return Err((span, Fault::new(message)));
-        }
+        self.count_replayed(complete.size).map_err(|fault| (span, fault))?;
         if self.open.len() + complete.height > YAML_DEPTH {
             return Err((span, Fault::new(format!("lists and maps nest at most {YAML_DEPTH} levels deep"))));
         }
@@ -220,6 +241,21 @@ impl<'s, 'e> Loader<'s, 'e> {
             return Ok(());
         }
         self.complete(complete, 0);
+        Ok(())
+    }
+
+    /// Counts what an alias repeats: the tree shares it, but the canonical form and the payloads of
+    /// steps have a copy for each alias.
+    fn count_replayed(&mut self, size: Size) -> Result<(), Fault> {
+        self.replayed.add(size);
+        if self.replayed.nodes > YAML_REPLAYED {
+            let text = format!("the aliases of a template repeat at most {YAML_REPLAYED} keys and values in all");
+            return Err(Fault::new(text));
+        }
+        if self.replayed.bytes > YAML_REPLAYED_BYTES {
+            let text = format!("the aliases of a template repeat at most {YAML_REPLAYED_BYTES} bytes of text in all");
+            return Err(Fault::new(text));
+        }
         Ok(())
     }
 
@@ -243,7 +279,7 @@ impl<'s, 'e> Loader<'s, 'e> {
             self.root = Some(node);
             return;
         };
-        frame.size += size;
+        frame.size.add(size);
         frame.height = frame.height.max(height + 1);
         match &mut frame.kind {
             Kind::List(items) => items.push(node),
