@@ -150,6 +150,7 @@ const REFUSED: &[&[&str]] = &[
     &["each", "true"],
     &["work", "--workflows"],
     &["serve"],
+    &["mcp"],
     &["account", "list"],
     &["account", "create", "a", "--role", "viewer"],
     &["account", "role", "a", "viewer"],
