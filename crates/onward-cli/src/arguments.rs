@@ -6,7 +6,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 #[cfg(feature = "top")]
 use crate::commands::top;
 #[cfg(feature = "serve")]
-use crate::commands::{account, key, serve};
+use crate::commands::{account, key, mcp, serve};
 use crate::commands::{
     completions, config, each, events, generate, import, limit, orchestration, queue, run, schedule, store, submit,
     tag, task, work, workflow,
@@ -75,6 +75,10 @@ pub(crate) enum Command {
     #[cfg(feature = "serve")]
     #[command(subcommand)]
     Key(key::Command),
+    /// Serve tools of the Model Context Protocol on stdin and stdout, for a program with a language
+    /// model
+    #[cfg(feature = "serve")]
+    Mcp(mcp::Arguments),
     /// Explain the settings of onward.toml, of variables and of flags
     #[command(subcommand)]
     Config(config::Command),

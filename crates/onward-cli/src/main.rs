@@ -6,6 +6,8 @@
 
 mod apply;
 mod arguments;
+#[cfg(feature = "serve")]
+mod audit;
 mod commands;
 mod exit_code;
 mod guards;

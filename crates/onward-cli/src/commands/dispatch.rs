@@ -3,7 +3,7 @@
 #[cfg(feature = "top")]
 use super::top;
 #[cfg(feature = "serve")]
-use super::{account, key, serve};
+use super::{account, key, mcp, serve};
 use super::{
     completions, config, doctor, each, events, generate, import, limit, man, orchestration, queue, run, schedule,
     stats, store, submit, tag, task, work, workflow,
@@ -40,6 +40,8 @@ pub(crate) async fn run_command(parsed: Parsed) -> anyhow::Result<ExitCode> {
         Command::Account(command) => account::run(options, command).await,
         #[cfg(feature = "serve")]
         Command::Key(command) => key::run(options, command).await,
+        #[cfg(feature = "serve")]
+        Command::Mcp(arguments) => mcp::run(options, &arguments).await,
         // It has returned above, because it needs the sources of the values.
         Command::Config(_) => Ok(ExitCode::Done),
         Command::Stats => stats::run(options).await,

@@ -14,6 +14,8 @@ pub(crate) mod import;
 pub(crate) mod key;
 pub(crate) mod limit;
 pub(crate) mod man;
+#[cfg(feature = "serve")]
+pub(crate) mod mcp;
 pub(crate) mod orchestration;
 pub(crate) mod queue;
 pub(crate) mod run;

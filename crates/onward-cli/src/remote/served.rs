@@ -19,6 +19,8 @@ fn needs_store(command: &Command) -> Option<NeedsStore> {
         #[cfg(feature = "serve")]
         Command::Serve(_) => Some(("serve", "it is a server itself")),
         #[cfg(feature = "serve")]
+        Command::Mcp(_) => Some(("mcp", "the server has the tools itself, at /mcp")),
+        #[cfg(feature = "serve")]
         Command::Account(_) => Some(("account", "it makes and changes the accounts by which people use servers")),
         #[cfg(feature = "serve")]
         Command::Key(_) => Some(("key", "it makes and revokes the keys by which servers are used")),

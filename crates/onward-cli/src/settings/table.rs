@@ -80,6 +80,28 @@ pub(crate) const SETTINGS: &[Setting] = &[
     #[cfg(feature = "serve")]
     setting("serve.tls-key", "file, PEM", "with tls-cert; its content is read again").reloads(),
     #[cfg(feature = "serve")]
+    setting("serve.mcp-writes", SWITCH, "true, false"),
+    #[cfg(feature = "serve")]
+    setting("serve.issuer", "URL", "https, or http on this machine"),
+    #[cfg(feature = "serve")]
+    setting("serve.issuer-keys", "URL", "https, or http on this machine"),
+    #[cfg(feature = "serve")]
+    setting("serve.issuer-algorithm", "names", "RS256, ES256, EdDSA"),
+    #[cfg(feature = "serve")]
+    setting("serve.audience", "names", "at most 100"),
+    #[cfg(feature = "serve")]
+    setting("serve.roles-claim", "name of a claim", "any"),
+    #[cfg(feature = "serve")]
+    setting("serve.claim-role", "VALUE=ROLE", "at most 100; viewer, operator, developer, admin"),
+    #[cfg(feature = "serve")]
+    setting("serve.oidc-client", "id", "with issuer"),
+    #[cfg(feature = "serve")]
+    setting("serve.oidc-secret-file", "file", "with oidc-client"),
+    #[cfg(feature = "serve")]
+    setting("serve.oidc-scope", "names", "any"),
+    #[cfg(feature = "serve")]
+    setting("serve.oidc-name", "text", "any"),
+    #[cfg(feature = "serve")]
     setting("serve.stop-within", "duration", "0s to 1h"),
     #[cfg(feature = "serve")]
     setting("serve.log", "filter", "error, warn, info, debug, trace, or target=level").reloads(),

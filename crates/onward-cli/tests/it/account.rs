@@ -17,6 +17,7 @@ on_every_store! {
     an_unknown_account_is_named,
     a_password_comes_from_a_file_or_standard_input,
     a_typed_password_is_not_shown,
+    a_change_by_the_command_line_is_recorded,
 }
 
 const PASSWORD: &str = "correct horse battery";
@@ -129,4 +130,35 @@ fn a_typed_password_is_not_shown(sandbox: Sandbox) {
     shown += &read_until(&mut outer, "is created");
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(!shown.contains("horse"), "{shown}");
+}
+
+/// Shows: W8
+fn a_change_by_the_command_line_is_recorded(sandbox: Sandbox) {
+    assert_eq!(create(&sandbox, "Ada", "operator").code, Some(0));
+    assert_eq!(sandbox.onward(&["account", "role", "ada", "viewer"]).code, Some(0));
+    assert_eq!(sandbox.onward(&["account", "disable", "ada"]).code, Some(0));
+    assert_eq!(sandbox.onward(&["account", "delete", "ada"]).code, Some(0));
+    // A change that is refused, and one that reads, leave no record.
+    assert_eq!(sandbox.onward(&["account", "role", "nobody", "admin"]).code, Some(2));
+    assert_eq!(sandbox.onward(&["account", "list"]).code, Some(0));
+    let key = sandbox.json(&["key", "create", "auditor", "--role", "admin"]).remove(0);
+    let serving = Serving::start(&sandbox);
+    let (status, audit) = serving.request("GET", "/v1/audit", key["key"].as_str().unwrap(), &Value::Null);
+    assert_eq!(status, 200, "{audit}");
+    let records: Vec<_> = audit["items"].as_array().unwrap().iter().collect();
+    let changes: Vec<_> =
+        records.iter().map(|it| (it["action"].as_str().unwrap(), it["object"].as_str().unwrap())).collect();
+    assert_eq!(
+        changes,
+        [
+            ("onward account create", "account ada"),
+            ("onward account role", "account ada"),
+            ("onward account disable", "account ada"),
+            ("onward account delete", "account ada"),
+            ("onward key create", "key auditor"),
+        ]
+    );
+    assert!(records.iter().all(|it| it["name"].as_str().unwrap().starts_with("command line, user ")), "{audit}");
+    assert!(!audit.to_string().contains(PASSWORD), "{audit}");
+    assert_eq!(serving.stop(), Some(0));
 }

@@ -159,7 +159,7 @@ const WHILE_A_WORKER_RUNS: &[&str] = &["orchestration update 9 add 4", "orchestr
 
 /// Commands that print a script or a page, one that reports that it is for terminals, and the
 /// server, whose JSON its own tests read.
-const WITHOUT: &[&str] = &["completions", "man", "serve", "top"];
+const WITHOUT: &[&str] = &["completions", "man", "mcp", "serve", "top"];
 
 /// Shows: B11
 fn output_of_commands_is_json_on_request(sandbox: Sandbox) {

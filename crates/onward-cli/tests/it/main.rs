@@ -26,6 +26,8 @@ mod harness;
 mod import;
 mod json;
 mod limit;
+#[cfg(feature = "serve")]
+mod mcp;
 mod moved_store;
 mod orchestration;
 #[cfg(target_os = "linux")]
@@ -45,6 +47,8 @@ mod schedule;
 #[cfg(feature = "serve")]
 mod serve;
 mod serve_cluster;
+#[cfg(feature = "serve")]
+mod serve_issuer;
 #[cfg(feature = "serve")]
 mod serve_start;
 mod settings;

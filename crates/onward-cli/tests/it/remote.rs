@@ -151,6 +151,7 @@ const REFUSED: &[&[&str]] = &[
     &["each", "true"],
     &["work", "--workflows"],
     &["serve"],
+    &["mcp"],
     &["account", "list"],
     &["account", "create", "a", "--role", "viewer"],
     &["account", "role", "a", "viewer"],

@@ -102,7 +102,8 @@ fn a_case_that_leaves_a_store_out_has_a_reason_in_the_list_and_each_entry_is_of_
 }
 
 /// Commands that are in no list of [`json`], and the cases that run them on each store.
-const WITH_OTHER_CASES: [(&str, &str); 2] = [
+const WITH_OTHER_CASES: [(&str, &str); 3] = [
+    ("mcp", "mcp::tools_read_and_write_over_standard_input"),
     ("serve", "serve::the_printed_link_makes_the_first_admin"),
     ("top", "top::it_draws_what_another_process_does_and_ends_with_q"),
 ];

@@ -3,6 +3,7 @@
 import { html, useState } from '../lib/html.js';
 import { signIn } from '../lib/api.js';
 import { Command, Failed } from '../lib/parts.js';
+import { IssuerSignIn } from './sign-in-issuer.js';
 import { PasswordSignIn } from './sign-in-password.js';
 
 export function SignIn() {
@@ -20,6 +21,7 @@ export function SignIn() {
   return html`<main class="sign-in">
     <h1>onward</h1>
     <p>Open the link that <code>onward serve</code> printed, or sign in with a password or a key.</p>
+    <${IssuerSignIn} />
     <${PasswordSignIn} />
     <form onSubmit=${submit}>
       <label class="field">Key<input type="password" autocomplete="off" placeholder="onward_…" value=${key} onInput=${(/** @type {any} */ event) => setKey(event.target.value)} /></label>

@@ -5,7 +5,7 @@ import { usePath } from '../lib/live.js';
 import { Ago, Count, Empty, Head, Name, Shown, Table } from '../lib/parts.js';
 
 export function Workers() {
-  const loaded = usePath('v1/workers');
+  const loaded = usePath('v1/workers?limit=1000');
   return html`<${Head} title="Workers" sub="The processes that are registered now, the oldest first." />
     <${Shown} loaded=${loaded}>${(/** @type {any} */ page) =>
       page.items.length === 0

@@ -127,6 +127,9 @@ pub const LOCK_OUT: Duration = Duration::from_secs(3600);
 /// The largest number of accounts and addresses whose failed sign-ins a server remembers.
 pub const ATTEMPTS_REMEMBERED: usize = 20_000;
 
+/// The largest number of keys, with those that are revoked or expired.
+pub const KEYS: usize = 10_000;
+
 /// The longest name of a key, in bytes.
 pub const KEY_NAME_BYTES: usize = 128;
 
@@ -228,3 +231,58 @@ pub const DELIVERY_ID_BYTES: usize = 255;
 
 /// The time for which deliveries to hooks are remembered, so that none has an effect twice.
 pub const HOOK_DELIVERIES_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// The largest number of audiences, and of roles of claims, of an issuer.
+pub const ISSUER_NAMES: usize = 100;
+
+/// The largest document of an issuer, in bytes: its discovery document, its keys, or its response
+/// to a sign-in.
+pub const ISSUER_BYTES: usize = 256 * 1024;
+
+/// The largest number of keys of an issuer.
+pub const ISSUER_KEYS: usize = 64;
+
+/// The time for one request to an issuer, and at most the time of a request.
+pub const ISSUER_TIME: Duration = Duration::from_secs(5);
+
+/// The time after which the documents of an issuer are read again.
+pub const ISSUER_FRESH: Duration = Duration::from_secs(600);
+
+/// The time for which the documents of an issuer count that cannot be reached.
+pub const ISSUER_STALE: Duration = Duration::from_secs(3600);
+
+/// The shortest time between two readings of the documents of an issuer.
+pub const ISSUER_PAUSE: Duration = Duration::from_secs(30);
+
+/// The longest token of an issuer, in bytes.
+pub const TOKEN_BYTES: usize = 12 * 1024;
+
+/// The difference of the clocks of an issuer and of a server up to which times of tokens count.
+pub const TOKEN_SKEW: Duration = Duration::from_secs(60);
+
+/// The longest subject of a token, in bytes.
+pub const SUBJECT_BYTES: usize = 255;
+
+/// The largest number of characters of the name of a token's holder that are kept.
+pub const SUBJECT_NAME: usize = 128;
+
+/// The time within which a person signs in at the issuer.
+pub const OIDC_TIME: Duration = Duration::from_secs(600);
+
+/// The time after which a session of a sign-in at the issuer ends, so that a lost group counts.
+pub const OIDC_SESSION_TIME: Duration = Duration::from_secs(12 * 3600);
+
+/// The largest number of sign-ins that wait for the issuer at once. More are refused.
+pub const OIDC_EXCHANGES: usize = 16;
+
+/// The longest place of the page to which a sign-in returns, in bytes.
+pub const OIDC_RETURN_BYTES: usize = 512;
+
+/// The longest code of a sign-in at the issuer, in bytes.
+pub const OIDC_CODE_BYTES: usize = 2048;
+
+/// The largest result of a tool of the Model Context Protocol, in bytes. More is left out.
+pub const MCP_RESULT_BYTES: usize = 25_000;
+
+/// The largest response of a route that a tool reads, in bytes.
+pub const MCP_READ_BYTES: usize = 16 * 1024 * 1024;

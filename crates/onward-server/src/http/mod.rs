@@ -17,7 +17,9 @@ mod hooks;
 mod limits;
 mod listen;
 mod live;
+mod mcp;
 mod metrics;
+mod outgoing;
 mod page;
 mod pipeline;
 mod problem;
@@ -29,8 +31,10 @@ mod wire;
 mod work;
 
 pub use access::{
-    AccountChange, AccountRecord, Accounts, KeyRecord, KeyState, Keys, NewAccount, NewKey, Role, has_sign_in,
+    AccountChange, AccountRecord, Accounts, Algorithm, ClaimRole, ClientSecret, IssuerOptions, KeyRecord, KeyState,
+    Keys, NewAccount, NewKey, Role, SignInOptions, has_sign_in,
 };
+pub use change::CommandLineChange;
 pub use limits::Limits;
 pub use listen::{Listener, Network, Protection, Tls, TlsFiles, check_address};
 pub use metrics::{METRICS, Metric};

@@ -152,17 +152,25 @@ async fn handle(server: &Arc<Server>, route: &Arc<Route>, request: Request<Body>
     let (mut parts, body) = request.into_parts();
     let address = address(server, &parts.extensions, &parts.headers);
     let (actor, body) = admit(server, route.access, &parts, body, address).await?;
-    if parts.uri.path_and_query().is_some_and(|text| text.as_str().contains("%00")) {
-        // PostgreSQL keeps no such text.
-        return Err(Problem::new(Code::Malformed, "the path or the query has a NUL character", "leave it out"));
-    }
     let parameters = match RawPathParams::from_request_parts(&mut parts, &()).await {
         Ok(parameters) => parameters.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         Err(_) => return Err(Problem::new(Code::Malformed, "the path is not UTF-8", "encode it as UTF-8")),
     };
     let Parts { uri, headers, .. } = parts;
     let server = Arc::clone(server);
-    let mut call = Call { server, actor, address, parameters, uri, headers, body, repeats: None, idempotency: None };
+    let number = id.to_owned();
+    let call =
+        Call { server, id: number, actor, address, parameters, uri, headers, body, repeats: None, idempotency: None };
+    dispatch(route, call).await
+}
+
+/// Serves a request that its actor may make: checks its shape, finds an earlier request with its
+/// idempotency key, and runs the handler within its records.
+pub(super) async fn dispatch(route: &Route, mut call: Call) -> Reply {
+    if call.uri.path_and_query().is_some_and(|text| text.as_str().contains("%00")) {
+        // PostgreSQL keeps no such text.
+        return Err(Problem::new(Code::Malformed, "the path or the query has a NUL character", "leave it out"));
+    }
     route.check_shape(&call)?;
     let idempotency = idempotency(route, &call)?;
     call.idempotency.clone_from(&idempotency);
@@ -170,8 +178,8 @@ async fn handle(server: &Arc<Server>, route: &Arc<Route>, request: Request<Body>
         call.repeats = repeated(&call.server, request).await?;
     }
     let link = Actor::of_link();
-    let author = if route.is_used_up() { Some(&link) } else { call.actor.as_ref().filter(|_| route.is_audited()) };
-    let audit = author.map(|actor| record(actor, id, route, &call));
+    let author = if route.is_by_link() { Some(&link) } else { call.actor.as_ref().filter(|_| route.is_audited()) };
+    let audit = author.map(|actor| record(actor, route, &call));
     run(route, call, Arc::new(ChangeScope::new(audit, idempotency))).await
 }
 
@@ -243,9 +251,9 @@ async fn limited(route: &Route, server: &Server, reply: impl Future<Output = Rep
     tokio::time::timeout(server.limits.get().request_time, reply).await.unwrap_or_else(|_| Err(store_too_slow()))
 }
 
-fn record(actor: &Actor, id: &str, route: &Route, call: &Call) -> AuditRecord {
+fn record(actor: &Actor, route: &Route, call: &Call) -> AuditRecord {
     let (action, address) = (format!("{} {}", route.method, route.path), call.address.map(|it| it.to_string()));
-    AuditRecord::new(actor, address, id, action, call.uri.path())
+    AuditRecord::new(actor, address, &call.id, action, call.uri.path())
 }
 
 /// Returns the address of the client: that of the connection, or the one that a trusted proxy

@@ -10,7 +10,10 @@ use onward_store::{Error, Store};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::access::{Accounts, Attempts, KeyChecks, KeyFile, Keys, OneTimeLink, Refusals, Role, Sessions, has_holder};
+use super::access::{
+    Accounts, Actor, Attempts, Issuer, IssuerOptions, KeyChecks, KeyFile, Keys, OneTimeLink, Refusals, Role, Sessions,
+    SignInOptions, has_holder,
+};
 use super::bounds;
 use super::change::{Pruner, RecordingStore};
 use super::circuit::{BreakingStore, Circuits};
@@ -18,6 +21,7 @@ use super::hooks::Hooks;
 use super::limits::{Limits, PresentLimits};
 use super::listen::Network;
 use super::live::EventFeed;
+use super::mcp::{Caller, reply_to};
 use super::metrics::RequestCounts;
 use super::pipeline::make_router;
 use super::webhooks::{Webhooks, serve_webhooks};
@@ -46,15 +50,21 @@ pub struct ServerOptions {
     /// True allows webhooks to addresses of this machine and of private networks, and without TLS.
     /// Default: false.
     pub private_webhooks: bool,
+    /// True allows tools of the Model Context Protocol to change something. Default: false.
+    pub mcp_writes: bool,
+    /// The issuer whose tokens are accepted. Default: none.
+    pub issuer: Option<IssuerOptions>,
 }
 
 impl ServerOptions {
     /// Checks the options, as [`Server::open`] does.
     ///
     /// # Errors
-    /// Returns an error ([`is_invalid`](Error::is_invalid)) if the base path is no path.
+    /// Returns an error ([`is_invalid`](Error::is_invalid)) if the base path is no path, or if the
+    /// issuer is not valid.
     pub fn check(&self) -> Result<(), Error> {
-        check_base_path(&self.base_path)
+        check_base_path(&self.base_path)?;
+        self.issuer.as_ref().map_or(Ok(()), IssuerOptions::check)
     }
 }
 
@@ -68,6 +78,11 @@ pub struct Server {
     pub(crate) accounts: Accounts,
     pub(crate) sessions: Sessions,
     pub(crate) attempts: Attempts,
+    issuer: Option<Issuer>,
+    /// The sign-ins that wait for the issuer.
+    pub(crate) exchanges: Semaphore,
+    /// True if a listener with TLS serves it.
+    has_tls: AtomicBool,
     pub(crate) link: OneTimeLink,
     pub(crate) feed: EventFeed,
     pub(crate) limits: PresentLimits,
@@ -111,6 +126,9 @@ impl Server {
         };
         let clock = store.clock();
         Ok(Arc::new(Self {
+            issuer: options.issuer.clone().map(|issuer| Issuer::new(issuer, Arc::clone(&clock))),
+            exchanges: Semaphore::new(bounds::OIDC_EXCHANGES),
+            has_tls: AtomicBool::new(false),
             link: OneTimeLink::new(Arc::clone(&clock)),
             feed: EventFeed::new(Arc::clone(&store)),
             limits: PresentLimits::new(options.limits),
@@ -144,13 +162,14 @@ impl Server {
     }
 
     /// Issues the token of the one-time link, unless the store has an admin: an active key or
-    /// account with that role. The token is valid for
+    /// account with that role, or an issuer that gives it. The token is valid for
     /// [`bounds::LINK_TIME`](super::bounds::LINK_TIME) and one use.
     ///
     /// # Errors
     /// Returns the store's error if it could not be read.
     pub async fn first_admin_token(&self) -> Result<Option<String>, Error> {
-        if has_holder(&self.keys, &self.accounts, Role::Admin).await? {
+        let is_given = self.options.issuer.as_ref().is_some_and(|issuer| issuer.gives(Role::Admin));
+        if is_given || has_holder(&self.keys, &self.accounts, Role::Admin).await? {
             return Ok(None);
         }
         self.link.issue().map(Some)
@@ -176,6 +195,14 @@ impl Server {
         serve_webhooks(self, stop).await
     }
 
+    /// Replies to a message of the Model Context Protocol from the user of this process, who has a
+    /// role. Returns `None` for a message without a reply.
+    pub async fn reply_to_mcp(self: &Arc<Self>, message: &[u8], role: Role) -> Option<String> {
+        let (actor, id) = (Actor::of_process(role), self.request_id());
+        let caller = Caller { server: Arc::clone(self), actor, address: None, id };
+        reply_to(&caller, message).await.map(|reply| reply.to_string())
+    }
+
     /// Refuses new requests from now on, and ends the event streams and the sessions of workers.
     pub fn begin_stop(&self) {
         self.is_stopping.store(true, Ordering::Relaxed);
@@ -194,6 +221,26 @@ impl Server {
             Some(file) => file.remove().await,
             None => Ok(()),
         }
+    }
+
+    /// Returns the issuer whose bearer tokens are accepted.
+    pub(crate) fn issuer_of_bearers(&self) -> Option<&Issuer> {
+        self.issuer.as_ref().filter(|issuer| !issuer.options.audiences.is_empty())
+    }
+
+    /// Returns the issuer at which people sign in.
+    pub(crate) fn sign_in_issuer(&self) -> Option<(&Issuer, &SignInOptions)> {
+        let issuer = self.issuer.as_ref()?;
+        Some((issuer, issuer.options.sign_in.as_ref()?))
+    }
+
+    /// Notes that a listener with TLS serves the server.
+    pub(super) fn note_tls(&self) {
+        self.has_tls.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_tls(&self) -> bool {
+        self.has_tls.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

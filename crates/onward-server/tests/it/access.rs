@@ -18,10 +18,14 @@ on_every_store! {
 
 /// Every route, with the least role that may use it. `-` needs no credential.
 const TABLE: &str = "
+viewer POST /mcp
 - GET /v1/health/live
 - GET /v1/health/ready
 - GET /v1/openapi.json
 - GET /v1/sign-in
+- GET /v1/sign-in/methods
+- GET /v1/sign-in/oidc
+- GET /v1/sign-in/oidc/callback
 viewer GET /metrics
 viewer GET /v1/tasks
 operator POST /v1/tasks
@@ -272,7 +276,7 @@ fn routes_without_a_credential_are_few_and_change_nothing_but_by_a_sign_in_or_a_
     let open: Vec<_> = routes().into_iter().filter(|route| route.role.is_none()).collect();
     let changes: Vec<_> = open.iter().filter(|route| route.method != Method::GET).map(|route| route.path).collect();
     assert_eq!(changes, ["/v1/hooks/{hook}", "/v1/sessions"]);
-    assert_eq!(open.len(), 6, "{open:?}");
+    assert_eq!(open.len(), 9, "{open:?}");
 }
 
 /// Shows: W8

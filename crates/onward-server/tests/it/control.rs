@@ -1,5 +1,8 @@
 //! Queues, limits, schedules and statistics.
 
+use std::time::Duration;
+
+use onward_store::{OpenSession, Write};
 use serde_json::json;
 
 use crate::api::Api;
@@ -13,6 +16,7 @@ on_every_store! {
     the_overview_has_queues_limits_and_kinds,
     the_overview_says_what_holds_a_queue_back,
     a_queue_is_purged_by_its_name,
+    workers_are_listed_in_pages,
 }
 
 /// Shows: W8
@@ -99,7 +103,7 @@ async fn the_overview_says_what_holds_a_queue_back(api: Api) {
     api.submit("k").await;
     api.post("/v1/queues/default/pause", json!({})).await.expect(200);
     assert_eq!(api.get("/v1/overview").await.expect(200)["held_back"], json!([]));
-    api.clock.advance(std::time::Duration::from_secs(11));
+    api.clock.advance(Duration::from_secs(11));
     let overview = api.get("/v1/overview").await.expect(200);
     let held = &overview["held_back"][0];
     assert_eq!((&held["queue"], &held["task"]), (&json!("default"), &json!("1")), "{overview}");
@@ -147,4 +151,17 @@ async fn one_of_several_conditional_changes_succeeds(api: Api) {
         let refused = changed.iter().filter(|response| response.status == 412).count();
         assert_eq!((done, refused), (1, 7), "{path}: {changed:?}");
     }
+}
+
+async fn workers_are_listed_in_pages(api: Api) {
+    for name in ["a", "b", "c"] {
+        let session = OpenSession::new(name, Duration::from_secs(60));
+        api.store.apply(vec![Write::OpenSession(session)]).await.unwrap();
+        api.clock.advance(Duration::from_secs(1));
+    }
+    let first = api.get("/v1/workers?limit=2").await.expect(200);
+    assert_eq!((&first["items"][0]["name"], &first["items"][1]["name"]), (&json!("a"), &json!("b")), "{first}");
+    let second = api.get(&format!("/v1/workers?limit=2&cursor={}", first["next"].as_str().unwrap())).await.expect(200);
+    assert_eq!((&second["items"][0]["name"], &second["next"]), (&json!("c"), &json!(null)), "{second}");
+    api.get("/v1/workers?limit=1001").await.expect_problem(422, "invalid");
 }

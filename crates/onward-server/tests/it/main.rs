@@ -9,6 +9,8 @@ mod suite;
 mod api;
 #[cfg(test)]
 mod client;
+#[cfg(test)]
+mod provider;
 
 #[cfg(test)]
 mod access;
@@ -37,7 +39,11 @@ mod keys;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
+mod mcp;
+#[cfg(test)]
 mod metrics;
+#[cfg(test)]
+mod oidc;
 #[cfg(test)]
 mod openapi;
 #[cfg(test)]
@@ -60,6 +66,8 @@ mod submit;
 mod tasks;
 #[cfg(test)]
 mod tls;
+#[cfg(test)]
+mod tokens;
 #[cfg(test)]
 mod webhooks;
 #[cfg(test)]

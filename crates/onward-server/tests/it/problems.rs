@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use onward::orchestration::OrchestrationOptions;
-use onward_server::http::{Code, Role, ServerOptions};
+use onward_server::http::{Code, IssuerOptions, Role, ServerOptions};
 use onward_store::{
     Error, ManualClock, MemoryStore, Name, Read, ReadReply, Recipient, Signal, Store, StoreDecorator, StoreFuture,
     TaskId, Write, bounds,
@@ -17,6 +17,9 @@ use tokio::net::TcpStream;
 
 use crate::api::{Api, run};
 use crate::client::{Request, Response, read_response};
+
+/// A token with a header that is right. The keys for its signature cannot be read.
+const TOKEN: &str = "eyJhbGciOiJFUzI1NiJ9.e30.eA";
 
 /// A store whose reads of queues fail or panic on request.
 #[derive(Debug)]
@@ -49,6 +52,10 @@ fn each_code_is_produced() {
         let mut options = ServerOptions::default();
         options.limits.request_time = Duration::from_millis(300);
         options.limits.streams = 0;
+        let mut issuer = IssuerOptions::new("http://127.0.0.1:1");
+        issuer.audiences = vec!["onward".to_owned()];
+        issuer.roles = vec!["ops=viewer".parse().unwrap()];
+        options.issuer = Some(issuer);
         let api = Api::start_with(store.clone(), clock, options).await;
         let mut seen = BTreeSet::new();
         let mut saw = |response: Response, code: Code| {
@@ -95,6 +102,7 @@ fn of_requests(api: &Api) -> Vec<(Request, Code)> {
         (post("/v1/tasks").json(&json!({"kind": " k"})), Code::Invalid),
         (post("/v1/tasks").header("content-type", "text/plain").body("{}"), Code::MediaTypeUnknown),
         (post("/v1/tasks?kind=k").body(vec![b'x'; 4 * 1024 * 1024 + 1]), Code::BodyTooLarge),
+        (Request::new("GET", "/v1/tasks").key(TOKEN), Code::IssuerUnavailable),
         (get("/v1/events").header("accept", "text/event-stream"), Code::TooManyStreams),
     ]
 }

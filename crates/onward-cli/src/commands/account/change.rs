@@ -12,14 +12,14 @@ use crate::output::{print_json, print_line};
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of the account
-    name: String,
+    pub(super) name: String,
 }
 
 /// Arguments of `onward account role`.
 #[derive(Debug, Args)]
 pub(crate) struct RoleArguments {
     /// Name of the account
-    name: String,
+    pub(super) name: String,
     /// Role: viewer, operator, developer or admin
     role: Role,
 }

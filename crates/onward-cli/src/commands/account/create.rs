@@ -13,7 +13,7 @@ use crate::output::{print_json, print_line};
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of the account: letters, digits and . _ - + @; capital letters count as small ones
-    name: String,
+    pub(super) name: String,
     /// Role: viewer, operator, developer or admin; each may do what those before it may
     #[arg(long)]
     role: Role,

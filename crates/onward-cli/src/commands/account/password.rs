@@ -12,7 +12,7 @@ use crate::options::GlobalOptions;
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of the account
-    name: String,
+    pub(super) name: String,
     /// The password.
     #[command(flatten)]
     password: PasswordSource,

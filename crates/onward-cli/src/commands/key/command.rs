@@ -1,11 +1,10 @@
 //! The verbs of `onward key`.
 
-use std::sync::Arc;
-
 use clap::Subcommand;
 use onward_server::http::Keys;
 
 use super::{create, list, revoke};
+use crate::audit::audited;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::store_file;
@@ -28,10 +27,17 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
         Command::List => store_file::open_to_read(options).await?,
         Command::Revoke(_) => store_file::open_existing(options).await?,
     };
-    let keys = Keys::new(Arc::clone(&store));
     match command {
-        Command::Create(arguments) => create::run(options, &keys, arguments).await,
-        Command::List => list::run(options, &keys).await,
-        Command::Revoke(arguments) => revoke::run(options, &keys, &arguments).await,
+        Command::Create(arguments) => {
+            let object = format!("key {}", arguments.name);
+            let change = |store| async move { create::run(options, &Keys::new(store), arguments).await };
+            audited(store, "key create", object, change).await
+        }
+        Command::List => list::run(options, &Keys::new(store)).await,
+        Command::Revoke(arguments) => {
+            let object = format!("key {}", arguments.key);
+            let change = |store| async move { revoke::run(options, &Keys::new(store), &arguments).await };
+            audited(store, "key revoke", object, change).await
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::values::parse_positive_duration;
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of the key, for people
-    name: String,
+    pub(super) name: String,
     /// Role: viewer, operator, developer or admin; each may do what those before it may
     #[arg(long)]
     role: Role,

@@ -12,7 +12,7 @@ use crate::output::{print_json, print_line};
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Id of the key, or its name if only one active key has it
-    key: String,
+    pub(super) key: String,
 }
 
 /// Revokes a key.

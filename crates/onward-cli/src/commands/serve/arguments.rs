@@ -7,6 +7,8 @@ use std::time::Duration;
 use clap::Args;
 use onward_server::http::{Limits, Network, ServerOptions, TlsFiles};
 
+use super::issuer::IssuerSettings;
+
 use crate::exit_code::wrong_usage;
 use crate::logging::LogFilter;
 use crate::values::parse_duration;
@@ -59,6 +61,16 @@ pub(crate) struct Settings {
         default_missing_value = "true", default_value = "false", hide_default_value = true, hide_possible_values = true
     )]
     pub(super) private_webhooks: bool,
+    /// Allow tools of the Model Context Protocol at /mcp to submit, retry, cancel and signal, as
+    /// far as the role of the caller does
+    #[arg(
+        long, env = "ONWARD_MCP_WRITES", value_name = "BOOL", action = clap::ArgAction::Set, num_args = 0..=1,
+        default_missing_value = "true", default_value = "false", hide_default_value = true, hide_possible_values = true
+    )]
+    pub(super) mcp_writes: bool,
+    /// The issuer of tokens.
+    #[command(flatten)]
+    pub(super) issuer: IssuerSettings,
     /// Time to let open requests end after a request to stop
     #[arg(
         long, env = "ONWARD_STOP_WITHIN", value_name = "DURATION", default_value = "30s", value_parser = parse_stop_within
@@ -106,14 +118,19 @@ impl Settings {
     }
 
     /// Returns the options of the server, without the place of a key file.
-    pub(super) fn options(&self) -> ServerOptions {
+    ///
+    /// # Errors
+    /// Wrong usage if a flag lacks another one, or if the file of a secret cannot be read.
+    pub(super) fn options(&self) -> anyhow::Result<ServerOptions> {
         let mut options = ServerOptions::default();
         options.hosts.clone_from(&self.host);
         options.base_path.clone_from(&self.base_path);
         options.proxies.clone_from(&self.behind_proxy);
         options.private_webhooks = self.private_webhooks;
+        options.mcp_writes = self.mcp_writes;
         options.limits = self.limits();
-        options
+        options.issuer = self.issuer.options()?;
+        Ok(options)
     }
 
     /// Returns the files of the certificate; `None` without TLS.

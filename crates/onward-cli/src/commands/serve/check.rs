@@ -14,7 +14,7 @@ use crate::store_file;
 
 /// Checks everything that a start needs, and starts nothing.
 pub(super) async fn check(options: &GlobalOptions, settings: &Settings) -> anyhow::Result<ExitCode> {
-    settings.options().check()?;
+    settings.options()?.check()?;
     let tls = open_tls(settings, Arc::new(SystemClock))?;
     let store = existing(options).await?;
     check_protection(settings, store.as_ref()).await?;

@@ -4,6 +4,7 @@ mod announce;
 mod arguments;
 mod check;
 mod demo;
+mod issuer;
 mod prepare;
 mod reload;
 mod run;

@@ -23,6 +23,7 @@ pub(super) fn open_tls(settings: &Settings, clock: Arc<dyn onward_store::Clock>)
 /// could not be read.
 pub(super) async fn check_protection(settings: &Settings, store: Option<&Arc<dyn Store>>) -> anyhow::Result<()> {
     let has_sign_in = match store {
+        _ if settings.issuer.is_set() => true,
         Some(store) => has_sign_in(store).await?,
         None => false,
     };

@@ -56,6 +56,9 @@ fn left_out(present: &Settings, new: &Settings) -> String {
         ("behind-proxy", present.behind_proxy != new.behind_proxy),
         ("tls-cert", present.tls_cert != new.tls_cert),
         ("tls-key", present.tls_key != new.tls_key),
+        ("private-webhooks", present.private_webhooks != new.private_webhooks),
+        ("mcp-writes", present.mcp_writes != new.mcp_writes),
+        ("issuer", present.issuer != new.issuer),
         ("stop-within", present.stop_within != new.stop_within),
     ];
     let names: Vec<_> = changed.iter().filter(|(_, is_changed)| *is_changed).map(|(name, _)| *name).collect();

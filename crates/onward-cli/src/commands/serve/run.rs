@@ -33,7 +33,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         interrupts: Interrupts::listen_without_hang_up().context("cannot listen for signals")?,
         hang_ups: HangUps::listen().context("cannot listen for signals")?,
     };
-    settings.options().check()?;
+    settings.options()?.check()?;
     // Wrong settings leave no new store behind.
     settings.tls_files()?;
     let (demo, store) = open(options, settings.demo).await?;
@@ -48,7 +48,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         Some(tls) => listener.with_tls(Arc::clone(tls)),
         None => listener,
     };
-    let mut server_options = settings.options();
+    let mut server_options = settings.options()?;
     server_options.key_file_beside = if demo.is_some() { None } else { file_of(&options.store).map(Path::to_owned) };
     let server = Server::open(store, server_options).await?;
     announce(options, &settings, &server, &listener).await?;

@@ -5,8 +5,10 @@ use onward_store::Timestamp;
 
 use super::account::SignedIn;
 use super::cookie;
+use super::issuer::{Identity, Issuer, Rejection, looks_like_token};
 use super::key::KeyRecord;
 use super::key_file::KeyFile;
+use super::oidc::issuer_unavailable;
 use super::role::Role;
 use crate::http::problem::{Code, Problem};
 use crate::http::server::Server;
@@ -14,6 +16,9 @@ use crate::http::server::Server;
 /// The header that a page sends with each change. A page of another origin cannot send it: the
 /// browser asks this server first, which does not allow it.
 const PAGE_HEADER: &str = "x-onward-page";
+
+/// The beginning of the id of a subject of the issuer. No key has such an id.
+const SUBJECT: &str = "subject:";
 
 /// The holder of the key of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +66,16 @@ impl Actor {
         Self::new(String::new(), "one-time link".to_owned(), Role::Admin)
     }
 
+    /// Returns the actor of `onward mcp`, which its user has started.
+    pub(crate) fn of_process(role: Role) -> Self {
+        Self::new(String::new(), "onward mcp".to_owned(), role)
+    }
+
+    /// Returns the actor of a command that works on the store itself.
+    pub(crate) fn of_command_line(user: String) -> Self {
+        Self::new(String::new(), user, Role::Admin)
+    }
+
     /// Returns the actor of a request whose credential was refused.
     pub(crate) fn unknown() -> Self {
         Self::new(String::new(), "unknown".to_owned(), Role::Viewer)
@@ -70,6 +85,16 @@ impl Actor {
     pub(crate) fn of_account(SignedIn { name, epoch, role }: SignedIn) -> Self {
         let account = Some(ActorAccount { name: name.clone(), epoch });
         Self { account, ..Self::new(account_key(&name), name, role) }
+    }
+
+    /// Returns the actor of a person or a program that an issuer knows.
+    pub(crate) fn of_identity(Identity { subject, name, expires_at, .. }: Identity, role: Role) -> Self {
+        Self { expires_at: Some(expires_at), ..Self::new(subject_key(&subject), name, role) }
+    }
+
+    /// Returns true if the credential is a token of the issuer, or a session of its subject.
+    pub(crate) fn is_token(&self) -> bool {
+        self.key.starts_with(SUBJECT)
     }
 
     /// Returns the id of the credential: of the session, or of the key.
@@ -95,11 +120,19 @@ fn account_key(name: &str) -> String {
     format!("account:{name}")
 }
 
+/// Returns the id that a subject of the issuer has in the place of a key.
+fn subject_key(subject: &str) -> String {
+    format!("{SUBJECT}{subject}")
+}
+
 /// Returns the actor of a request by its `Authorization: Bearer` header, or by the cookie of a
 /// session.
 pub(crate) async fn authenticate(server: &Server, method: &Method, headers: &HeaderMap) -> Result<Actor, Problem> {
     if let Some(value) = headers.get(header::AUTHORIZATION) {
         let key = value.to_str().ok().and_then(bearer).ok_or_else(invalid)?;
+        if let Some(issuer) = server.issuer_of_bearers().filter(|_| looks_like_token(key)) {
+            return of_token(server, issuer, key).await;
+        }
         let record = server.keys.find(key).await?.ok_or_else(invalid)?;
         let KeyRecord { id, name, role, is_key_file, expires_at, .. } = record;
         return Ok(Actor { is_key_file, expires_at, ..Actor::new(id, name, role) });
@@ -108,11 +141,27 @@ pub(crate) async fn authenticate(server: &Server, method: &Method, headers: &Hea
     check_own_page(method, headers)?;
     let found = server.sessions.find(cookie).await?.ok_or_else(session_over)?;
     let (session, is_use_due) = (found.record, found.is_use_due);
-    let key = session.account.as_deref().map(account_key).or(session.key).unwrap_or_else(|| session.id.clone());
+    if session.issuer.is_some()
+        && session.issuer.as_deref() != server.sign_in_issuer().map(|it| it.0.options.url.as_str())
+    {
+        return Err(session_over());
+    }
+    let holder = session.account.as_deref().map(account_key).or(session.subject.as_deref().map(subject_key));
+    let key = holder.or(session.key).unwrap_or_else(|| session.id.clone());
     let account = session.account.zip(found.epoch).map(|(name, epoch)| ActorAccount { name, epoch });
     let (expires_at, session_id) = (Some(session.expires_at), Some(session.id));
     let actor = Actor::new(key, session.name, session.role);
     Ok(Actor { expires_at, session: session_id, account, is_use_due, ..actor })
+}
+
+/// Returns the actor of a bearer token of the issuer.
+async fn of_token(server: &Server, issuer: &Issuer, token: &str) -> Result<Actor, Problem> {
+    let time = server.limits.get().request_time;
+    let identity = issuer.check_bearer(token, time).await.map_err(|rejection| token_refused(&rejection))?;
+    match identity.role {
+        Some(role) => Ok(Actor::of_identity(identity, role)),
+        None => Err(without_role(&identity, issuer)),
+    }
 }
 
 /// Returns the actor of a request, and notes that its session is in use.
@@ -167,4 +216,21 @@ fn session_over() -> Problem {
 fn invalid() -> Problem {
     let remedy = "use another key; `onward key list` shows which are active";
     Problem::new(Code::CredentialInvalid, "the key is unknown, expired or revoked", remedy)
+}
+
+/// The problem of a token. The reason is given: who has a token with a right signature may read it.
+#[cold]
+fn token_refused(rejection: &Rejection) -> Problem {
+    if *rejection == Rejection::Unavailable {
+        return issuer_unavailable();
+    }
+    Problem::new(Code::CredentialInvalid, rejection.to_string(), "get another token from the issuer for this server")
+}
+
+#[cold]
+fn without_role(identity: &Identity, issuer: &Issuer) -> Problem {
+    let (name, claim) = (&identity.name, &issuer.options.roles_claim);
+    let detail = format!("the claim `{claim}` of `{name}` gives no role here");
+    let remedy = "ask an admin for a group with a role; `onward serve --claim-role GROUP=ROLE` gives it one";
+    Problem::new(Code::Forbidden, detail, remedy)
 }

@@ -40,6 +40,12 @@ impl Keys {
     /// the key.
     pub async fn create(&self, new: NewKey) -> Result<(String, KeyRecord), Error> {
         new.check()?;
+        let limit = bounds::KEYS;
+        if self.list().await?.len() >= limit {
+            return Err(Error::invalid(format!(
+                "the store has {limit} keys, which is the limit; use accounts or tokens"
+            )));
+        }
         let expect = self.free_name(&new.name).await?;
         let (id, secret, now) = (new_id()?, new_secret()?, self.now());
         let stored = StoredKey {

@@ -23,6 +23,12 @@ pub(crate) struct SessionRecord {
     /// password is changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) account: Option<String>,
+    /// The issuer at which the person signed in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) issuer: Option<String>,
+    /// The subject of the person at the issuer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) subject: Option<String>,
     /// The time of the sign-in.
     #[schema(value_type = String, format = DateTime)]
     pub(crate) created_at: Timestamp,
@@ -46,6 +52,10 @@ pub(super) struct StoredSession {
     /// The epoch of the account at the sign-in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) epoch: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) issuer: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) subject: Option<String>,
     /// The SHA-256 of the secret.
     pub(super) hash: String,
     pub(super) created_at: Timestamp,
@@ -68,7 +78,7 @@ impl StoredSession {
 
     pub(super) fn record(self, id: String) -> SessionRecord {
         let (used_at, expires_at) = (self.used_at(), self.ends_at());
-        let Self { name, role, key, account, created_at, .. } = self;
-        SessionRecord { id, name, role, key, account, created_at, used_at, expires_at }
+        let Self { name, role, key, account, issuer, subject, created_at, .. } = self;
+        SessionRecord { id, name, role, key, account, issuer, subject, created_at, used_at, expires_at }
     }
 }

@@ -35,8 +35,17 @@ pub(crate) struct NewSession {
     pub(crate) key: Option<String>,
     /// The account that signs in.
     pub(crate) account: Option<ActorAccount>,
+    /// The issuer at which the person signed in.
+    pub(crate) issuer: Option<SessionIssuer>,
     /// The id of the session that the browser had before, which ends.
     pub(crate) replaces: Option<String>,
+}
+
+/// The issuer of a session.
+#[derive(Debug)]
+pub(crate) struct SessionIssuer {
+    pub(crate) url: String,
+    pub(crate) subject: String,
 }
 
 /// A session that was found by its cookie.
@@ -58,7 +67,9 @@ impl Sessions {
     /// It removes sessions that are over, and the oldest ones beyond [`bounds::SESSIONS`].
     pub(crate) async fn create(&self, new: NewSession) -> Result<(String, SessionRecord), Error> {
         let (id, secret, now) = (new_id()?, new_secret()?, self.keys.now());
-        let NewSession { name, role, key, account, replaces } = new;
+        let NewSession { name, role, key, account, issuer, replaces } = new;
+        let time = if issuer.is_some() { bounds::OIDC_SESSION_TIME } else { bounds::SESSION_TIME };
+        let (issuer, subject) = issuer.map(|it| (it.url, it.subject)).unzip();
         let (account, epoch) = account.map(|it| (it.name, it.epoch)).unzip();
         let session = StoredSession {
             name,
@@ -66,10 +77,12 @@ impl Sessions {
             key,
             account,
             epoch,
+            issuer,
+            subject,
             hash: SecretHash::of(&secret).to_text(),
             created_at: now,
             used_at: None,
-            expires_at: now.plus(bounds::SESSION_TIME),
+            expires_at: now.plus(time),
         };
         let mut writes = self.surplus().await?;
         writes.extend(replaces.map(delete).transpose()?);

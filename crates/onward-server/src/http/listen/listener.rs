@@ -72,6 +72,9 @@ impl Listener {
     ///
     /// Beyond loopback and without TLS it serves the trusted proxies of the server only.
     pub async fn serve(self, server: &Arc<Server>, stop: CancellationToken, stop_within: Duration) -> bool {
+        if self.tls.is_some() {
+            server.note_tls();
+        }
         let (router, graceful) = (server.router(), GracefulShutdown::new());
         loop {
             tokio::select! {

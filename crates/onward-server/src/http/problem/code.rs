@@ -102,6 +102,8 @@ codes! {
     TooManyStreams = TOO_MANY_REQUESTS, "too_many_streams", "Too many streams are open";
     /// Too many messages wait for the orchestration.
     MailboxFull = TOO_MANY_REQUESTS, "mailbox_full", "Too many messages wait";
+    /// The issuer of tokens cannot be reached.
+    IssuerUnavailable = SERVICE_UNAVAILABLE, "issuer_unavailable", "The issuer cannot be reached";
     /// The server is stopping.
     Stopping = SERVICE_UNAVAILABLE, "stopping", "The server is stopping";
     /// The store failed, or did not reply in time.

@@ -1,7 +1,7 @@
 //! The document that describes a problem (RFC 9457).
 
 use axum::body::Body;
-use axum::http::{HeaderValue, Response, header};
+use axum::http::{HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -15,6 +15,8 @@ pub(crate) struct Problem {
     remedy: String,
     field: Option<String>,
     retry_after: Option<u32>,
+    /// The address of a page that shows it to a person.
+    shown_at: Option<String>,
 }
 
 /// A problem, as it is sent.
@@ -45,7 +47,7 @@ impl Problem {
     #[cold]
     pub(crate) fn new(code: Code, detail: impl Into<String>, remedy: impl Into<String>) -> Self {
         let (detail, remedy) = (detail.into(), remedy.into());
-        Self { code, detail, remedy, field: None, retry_after: None }
+        Self { code, detail, remedy, field: None, retry_after: None, shown_at: None }
     }
 
     /// Splits a message of the form "fault; remedy".
@@ -77,6 +79,20 @@ impl Problem {
         self
     }
 
+    /// Redirects the browser of a person to a page that shows the problem.
+    pub(crate) fn shown_at(mut self, address: String) -> Self {
+        self.shown_at = Some(address);
+        self
+    }
+
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    pub(crate) fn remedy(&self) -> &str {
+        &self.remedy
+    }
+
     #[cold]
     pub(crate) fn invalid(field: &str, detail: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self::new(Code::Invalid, detail, remedy).field(field)
@@ -88,6 +104,12 @@ impl Problem {
     }
 
     pub(crate) fn into_response(self, request_id: &str) -> Response<Body> {
+        if let Some(address) = self.shown_at.as_deref().and_then(|it| HeaderValue::from_str(it).ok()) {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::SEE_OTHER;
+            response.headers_mut().insert(header::LOCATION, address);
+            return response;
+        }
         let status = self.code.status();
         let body = ProblemBody {
             kind: format!("urn:onward:problem:{}", self.code.as_str()),

@@ -23,6 +23,8 @@ use crate::http::wire::read_duration;
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) server: Arc<Server>,
+    /// The number of the request.
+    pub(crate) id: String,
     /// The actor; `None` on a path that needs no credential.
     pub(crate) actor: Option<Actor>,
     /// The address of the client; `None` in a router that another program serves without it.

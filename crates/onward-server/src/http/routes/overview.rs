@@ -13,10 +13,12 @@ use utoipa::ToSchema;
 use super::route::{Access, Route, route};
 use super::tasks::ReasonBody;
 use crate::http::access::Role;
+use crate::http::bounds;
 use crate::http::problem::Problem;
-use crate::http::request::Call;
+use crate::http::request::{Call, decode_cursor, encode_cursor};
 use crate::http::wire::{
-    DurationText, EndedBody, LimitBody, Page, QueueBody, Reply, ScheduleBody, json, pause_scope_text,
+    DurationText, EndedBody, LimitBody, Page, PageQuery, QueueBody, Reply, ScheduleBody, check_limit, json,
+    pause_scope_text,
 };
 
 /// The number of days of which the overview has the ends.
@@ -39,7 +41,8 @@ pub(super) fn table() -> Vec<Route> {
         route(Method::GET, "/v1/statistics", viewer, "Lists durations and sizes of ended tasks, by kind.", statistics)
             .returns_page::<KindBody>("All kinds."),
         route(Method::GET, "/v1/workers", viewer, "Lists the workers that are registered now.", workers)
-            .returns_page::<WorkerBody>("The workers, the oldest first."),
+            .query::<PageQuery>()
+            .returns_page::<WorkerBody>("A page of workers, the oldest first."),
     ]
 }
 
@@ -59,7 +62,7 @@ struct OverviewBody {
     queues: Vec<QueueBody>,
     /// The limits.
     limits: Vec<LimitBody>,
-    /// The workers.
+    /// The workers, at most 1000, the oldest first.
     workers: Vec<WorkerBody>,
     /// The kinds.
     kinds: Vec<KindBody>,
@@ -178,7 +181,7 @@ async fn overview(call: Call) -> Reply {
         queue_mode: store.queue_mode().await?.to_string(),
         queues: bodies(queues),
         limits: bodies(store.limits().await?),
-        workers: bodies(store.sessions().await?),
+        workers: bodies(store.sessions().await?.into_iter().take(bounds::PAGE).collect()),
         kinds: bodies(store.statistics().await?),
         pauses: store.pauses().await?.into_iter().map(pause).collect(),
         schedules: bodies(store.schedules(ScheduleSelection::Next { limit: SCHEDULES }).await?),
@@ -217,6 +220,19 @@ async fn statistics(call: Call) -> Reply {
     page::<_, KindBody>(call.server.store.statistics().await?)
 }
 
+/// The position of a worker in the list.
+type WorkerCursor = (Timestamp, String);
+
 async fn workers(call: Call) -> Reply {
-    page::<_, WorkerBody>(call.server.store.sessions().await?)
+    let query: PageQuery = call.query()?;
+    let after = query.cursor.as_deref().map(decode_cursor::<WorkerCursor>).transpose()?;
+    let limit = check_limit(query.limit)?;
+    let place = |worker: &SessionRecord| (worker.opened_at, worker.id.to_string());
+    let mut workers = call.server.store.sessions().await?;
+    workers.retain(|worker| after.as_ref().is_none_or(|after| place(worker) > *after));
+    workers.sort_by_key(place);
+    let has_more = workers.len() > limit;
+    workers.truncate(limit);
+    let next = workers.last().filter(|_| has_more).map(|last| encode_cursor(&place(last)));
+    json(&Page { items: bodies::<_, WorkerBody>(workers), next })
 }

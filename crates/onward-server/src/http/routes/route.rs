@@ -96,6 +96,8 @@ pub(crate) struct Route {
     pub(crate) waits: bool,
     /// True if a request uses something up.
     uses_up: bool,
+    /// True if the one-time link is its credential.
+    by_link: bool,
     pub(super) is_recorded: bool,
     pub(super) query: Vec<Parameter>,
     pub(super) headers: Vec<(&'static str, &'static str)>,
@@ -154,6 +156,7 @@ where
         creates: false,
         waits: false,
         uses_up: false,
+        by_link: false,
         query: Vec::new(),
         headers: Vec::new(),
         takes: Takes::Nothing,
@@ -234,6 +237,17 @@ impl Route {
         self
     }
 
+    /// Has the one-time link as its credential, so that its audit record names the link.
+    pub(super) fn by_link(mut self) -> Self {
+        self.by_link = true;
+        self
+    }
+
+    /// Returns true if the one-time link is its credential.
+    pub(crate) fn is_by_link(&self) -> bool {
+        self.by_link
+    }
+
     /// Returns true if a request uses something up, so that HEAD must not reach the handler.
     pub(crate) fn is_used_up(&self) -> bool {
         self.uses_up
@@ -258,6 +272,11 @@ impl Route {
     /// Returns another content type.
     pub(super) fn returns_other(self, content_type: &'static str, description: &'static str) -> Self {
         self.with_return(200, description, Content::Other(content_type))
+    }
+
+    /// Redirects a browser.
+    pub(super) fn returns_redirect(self, description: &'static str) -> Self {
+        self.with_return(303, description, Content::Nothing)
     }
 
     /// Returns a status without a body.

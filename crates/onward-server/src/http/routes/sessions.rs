@@ -62,13 +62,23 @@ async fn me(call: Call) -> Reply {
 }
 
 async fn create(call: Call) -> Reply {
-    let Actor { key, name, role, account, .. } = actor(&call)?;
+    let actor = actor(&call)?;
+    let is_token = actor.is_token();
+    let Actor { key, name, role, account, .. } = actor;
     if !matches!(call.body.trim_ascii(), b"" | b"{}") {
         let detail = "the request has two credentials: a key, and a name with a password";
         return Err(Problem::new(Code::Malformed, detail, "send one of them"));
     }
+    if is_token {
+        let remedy = "send the token with each request; people sign in at GET /v1/sign-in/oidc";
+        return Err(Problem::new(
+            Code::Conflict,
+            "a token of the issuer opens no session, which would outlive it",
+            remedy,
+        ));
+    }
     let key = if account.is_some() { None } else { Some(key) };
-    let new = NewSession { name, role, key, account, replaces: replaced_session(&call).await? };
+    let new = NewSession { name, role, key, account, issuer: None, replaces: replaced_session(&call).await? };
     let (secret, record) = call.server.sessions.create(new).await?;
     let reply = created(StatusCode::CREATED, &format!("/v1/sessions/{}", record.id), &record);
     with_cookie(reply, &cookie::set(&call.headers, &secret))
@@ -137,6 +147,6 @@ pub(super) fn with_cookie(reply: Reply, cookie: &str) -> Reply {
     let value = HeaderValue::from_str(cookie).map_err(|_| {
         Problem::new(Code::Malformed, "the host of the request is no host name", "use another name of the server")
     })?;
-    response.headers_mut().insert(header::SET_COOKIE, value);
+    response.headers_mut().append(header::SET_COOKIE, value);
     Ok(response)
 }

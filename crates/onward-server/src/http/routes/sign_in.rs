@@ -22,6 +22,7 @@ pub(super) fn table() -> Vec<Route> {
             .query::<SignInQuery>()
             .header("Accept", "With `text/html` the response is 303 to the page, with the cookie of a session.")
             .uses_up()
+            .by_link()
             .returns::<NewKeyBody>(200, "The key of the first admin, which is shown once."),
     ]
 }
@@ -65,6 +66,7 @@ async fn sign_in(call: Call) -> Reply {
             role: Role::Admin,
             key: None,
             account: None,
+            issuer: None,
             replaces: replaced_session(&call).await?,
         };
         let (secret, _) = call.server.sessions.create(new).await?;

@@ -2,8 +2,8 @@
 
 use super::route::{Route, RouteInfo};
 use super::{
-    accounts, audit, bulk, changes, dead, events, groups, health, hooks, inbox, keys, limits, metrics, orchestrations,
-    overview, queues, run_graph, run_path, run_results, runs, schedules, sessions, sign_in, store, submit,
+    accounts, audit, bulk, changes, dead, events, groups, health, hooks, inbox, keys, limits, mcp, metrics, oidc,
+    orchestrations, overview, queues, run_graph, run_path, run_results, runs, schedules, sessions, sign_in, store, submit,
     task_actions, tasks, templates, webhooks, work,
 };
 
@@ -12,7 +12,9 @@ pub(crate) fn all_routes() -> Vec<Route> {
     [
         health::table(),
         metrics::table(),
+        mcp::table(),
         sign_in::table(),
+        oidc::table(),
         submit::table(),
         tasks::table(),
         task_actions::table(),

@@ -1,21 +1,18 @@
 //! A POST to an address of a webhook.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, OnceLock};
 
-use axum::http::{Request, StatusCode, Uri, header};
+use axum::http::{Request, StatusCode, header};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 
 use super::address::is_public;
 use crate::http::bounds;
+use crate::http::outgoing::{Target, connect_tls};
 
 /// Names and values of headers.
 pub(super) type Headers<'a> = &'a [(&'a str, &'a str)];
@@ -35,17 +32,6 @@ pub(super) enum PostError {
     Refused(String),
     /// The connection failed.
     Failed(String),
-}
-
-/// The parts of a URL.
-#[derive(Debug)]
-struct Target {
-    is_tls: bool,
-    host: String,
-    port: u16,
-    path: String,
-    /// The host and the port, as the header `Host` has them.
-    authority: String,
 }
 
 /// Checks a URL as far as that is possible without a look-up of its host. Returns the fault.
@@ -75,28 +61,12 @@ async fn post_now(destination: Destination<'_>, headers: Headers<'_>, body: Byte
     if !target.is_tls {
         return exchange(stream, &target, headers, body).await;
     }
-    let name = ServerName::try_from(target.host.clone())
-        .map_err(|_| PostError::Refused(format!("`{}` is no name of a server", target.host)))?;
-    let connector = TlsConnector::from(tls()?);
-    let stream = connector.connect(name, stream).await.map_err(|error| failed("TLS failed", &error))?;
+    let stream = connect_tls(&target.host, stream).await.map_err(PostError::Failed)?;
     exchange(stream, &target, headers, body).await
 }
 
 fn target(Destination { url, allows_private }: Destination<'_>) -> Result<Target, String> {
-    let uri: Uri = url.parse().map_err(|_| format!("`{url}` is no URL; write it as https://HOST/PATH"))?;
-    let is_tls = match uri.scheme_str() {
-        Some("https") => true,
-        Some("http") if allows_private => false,
-        _ => return Err(format!("`{url}` does not begin with https://; send events encrypted")),
-    };
-    let authority = uri.authority().ok_or_else(|| format!("`{url}` has no host"))?;
-    if authority.as_str().contains('@') {
-        return Err("the URL has a name or a password; the receiver knows the sender by the signature".to_owned());
-    }
-    let host = authority.host().trim_matches(['[', ']']).to_owned();
-    let port = authority.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
-    let path = uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
-    Ok(Target { is_tls, host, port, path, authority: authority.as_str().to_owned() })
+    Target::parse(url, allows_private)
 }
 
 fn check_address(destination: Destination<'_>, address: IpAddr) -> Result<(), String> {
@@ -152,22 +122,6 @@ where
 
 fn failed(what: &str, error: &dyn std::error::Error) -> PostError {
     PostError::Failed(format!("{what}: {error}"))
-}
-
-/// Returns the configuration of TLS, with the authorities that the operating system trusts.
-fn tls() -> Result<Arc<ClientConfig>, PostError> {
-    static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
-    if let Some(config) = CONFIG.get() {
-        return Ok(Arc::clone(config));
-    }
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| failed("TLS cannot be used", &error))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(Arc::clone(CONFIG.get_or_init(|| Arc::new(config))))
 }
 
 #[cfg(test)]

@@ -32,11 +32,16 @@ struct Failures {
 
 /// A sign-in that was counted.
 #[derive(Debug)]
-pub(super) struct Attempt([Subject; 2]);
+pub(in crate::http::access) struct Attempt([Subject; 2]);
 
 impl Attempts {
     /// Counts a sign-in. Returns the rest of the lock-out if there is one.
-    pub(super) fn begin(&self, account: &str, address: Option<IpAddr>, now: Duration) -> Result<Attempt, Duration> {
+    pub(in crate::http::access) fn begin(
+        &self,
+        account: &str,
+        address: Option<IpAddr>,
+        now: Duration,
+    ) -> Result<Attempt, Duration> {
         let address = address.map(network);
         let subjects = [Subject { account: Some(account.to_owned()), address }, Subject { account: None, address }];
         let mut attempts = self.attempts();
@@ -56,7 +61,7 @@ impl Attempts {
     }
 
     /// Notes that the password was right: the account is not locked out at this address.
-    pub(super) fn note_success(&self, attempt: &Attempt) {
+    pub(in crate::http::access) fn note_success(&self, attempt: &Attempt) {
         let mut attempts = self.attempts();
         let [account, address] = &attempt.0;
         attempts.remove(account);
@@ -67,7 +72,7 @@ impl Attempts {
     }
 
     /// Notes that no password was compared.
-    pub(super) fn note_nothing(&self, attempt: &Attempt) {
+    pub(in crate::http::access) fn note_nothing(&self, attempt: &Attempt) {
         let mut attempts = self.attempts();
         for subject in &attempt.0 {
             if let Some(failures) = attempts.get_mut(subject) {

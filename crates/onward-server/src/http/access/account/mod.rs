@@ -8,6 +8,7 @@ mod sign_in;
 
 pub use accounts::Accounts;
 pub(crate) use accounts::SignedIn;
+pub(super) use attempts::Attempt;
 pub(crate) use attempts::Attempts;
 pub use record::{AccountChange, AccountRecord, NewAccount};
 pub(crate) use sign_in::{SignInBody, change_own_password, sign_in};
