@@ -59,7 +59,13 @@ impl ScriptWork {
         let step = script.step.clone();
         let stop = context.cancelled();
         match self.run(&context, &step, invocation(script, &context), &stop).await {
-            Ok(finished) => outcome(&finished, self.limits.capture),
+            Ok(finished) => {
+                let outcome = outcome(&finished, self.limits.capture);
+                if outcome.as_ref().is_ok_and(|result| *result == finished.stdout.bytes) {
+                    context.result_is_output();
+                }
+                outcome
+            }
             Err(NotRun::Stopped) => Err(stopped()),
             Err(NotRun::Refused(error)) => Err(Failure::permanent(format!("the script cannot be started: {error}"))),
             Err(NotRun::Lost(error)) => {
