@@ -359,8 +359,11 @@ impl TaskTable {
 
     /// Requests at least one waiting task of each sub-queue.
     pub(in crate::model) fn require_every_sub_queue(&self) {
-        let mut more: BTreeMap<_, _> =
-            self.coverage.partial_sub_queues().map(|(sub_queue, sort_key, task)| (sub_queue, (sort_key, task))).collect();
+        let mut more: BTreeMap<_, _> = self
+            .coverage
+            .partial_sub_queues()
+            .map(|(sub_queue, sort_key, task)| (sub_queue, (sort_key, task)))
+            .collect();
         for task in self.waiting.iter().filter_map(|sort_key| self.all.get(&sort_key.task)) {
             // The first tasks of all sub-queues are mostly among the first of all tasks.
             if more.is_empty() {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use onward_store::{
     AfterFailure, AfterTurn, AttemptEnd, Change, ChildTask, EndWithTurn, Ended, InstanceRecord, Lease, LimitScope,
-    NewTask, Outcome, OutputPiece, OutputStream, Rate, Recipient, Refusal, Scope, SessionId, SetLimit, StoreReads, TaskId, TaskResult, TaskState,
-    Ttl, TtlFrom, Turn, Turned, Write,
+    NewTask, Outcome, OutputPiece, OutputStream, Rate, Recipient, Refusal, Scope, SessionId, SetLimit, StoreReads,
+    TaskId, TaskResult, TaskState, Ttl, TtlFrom, Turn, Turned, Write,
 };
 
 use super::orchestration_turns::{

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    Claim, KindSelection, LimitScope, NewTask, Outcome, Priority, Refusal, SessionId, SetLimit, SetQueue, StoreReads, TaskId,
-    WaitReason, When, Write, bounds,
+    Claim, KindSelection, LimitScope, NewTask, Outcome, Priority, Refusal, SessionId, SetLimit, SetQueue, StoreReads,
+    TaskId, WaitReason, When, Write, bounds,
 };
 
 use crate::test_store::{LEASE, TestStore, after, all_of, name, numbers, task};

@@ -282,10 +282,7 @@ pub async fn why_names_a_limit_that_a_heavier_queue_uses_up_in_place_of_its_own(
     store.submit_new(NewTask { kind: name("other"), priority: Priority::URGENT, ..of("a") }).await;
     let heavy = store.submit_new(NewTask { queue: name("heavy"), ..of("a") }).await;
     let waiting = store.submit("k").await;
-    assert_eq!(
-        why(&store, waiting).await,
-        [WaitReason::Contended { limit_on: LimitScope::Kind(name("k")), room: 1 }]
-    );
+    assert_eq!(why(&store, waiting).await, [WaitReason::Contended { limit_on: LimitScope::Kind(name("k")), room: 1 }]);
     assert_eq!(numbers(&store.claim(session, 10).await), [heavy]);
 }
 

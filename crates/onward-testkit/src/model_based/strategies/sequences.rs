@@ -32,7 +32,8 @@ pub fn sequences(steps: usize) -> impl Strategy<Value = Vec<Step>> {
 /// Generates sequences of up to `steps` steps that also contain parked orchestrations, and crowds.
 pub(in crate::model_based) fn sequences_with_orchestrations(steps: usize) -> impl Strategy<Value = Vec<Step>> {
     let step = step().prop_map(|step| vec![step]);
-    vec(prop_oneof![12 => step, 2 => parked(), 1 => awaiting(), 2 => crowd()], 1..=steps).prop_map(|steps| steps.concat())
+    vec(prop_oneof![12 => step, 2 => parked(), 1 => awaiting(), 2 => crowd()], 1..=steps)
+        .prop_map(|steps| steps.concat())
 }
 
 /// Generates an orchestration that starts and parks, and may then be paused or signalled.
