@@ -246,7 +246,9 @@ impl WaitReasonCheck {
     }
 
     /// Claims a task for which `why` states no reason, with a worker that already exists. Every
-    /// other claim is of all queues, and all are of all kinds. The claim takes the task.
+    /// other claim is of all queues, and all are of all kinds. The claim takes the task. Where
+    /// groups share queues, `why` does not charge the starts of others, so there the check ends the
+    /// tasks that use up a limit before the task.
     async fn claim_unblocked(&mut self, record: &TaskRecord) -> Result<Option<Lease>, FalseReason> {
         let version = self.version(record.id).await;
         let sessions = self.store.inner().sessions().await.unwrap();
@@ -263,7 +265,20 @@ impl WaitReasonCheck {
         if self.waits(record.id).await.is_none() {
             return Ok(None);
         }
-        Err(self.false_reason(record.id, format!("no reason prevents its start, and a claim takes {taken:?}")))
+        if taken.is_empty() || !self.groups_share().await {
+            let what = format!("no reason prevents its start, and a claim takes {taken:?}");
+            return Err(self.false_reason(record.id, what));
+        }
+        for lease in taken {
+            self.end(lease).await;
+        }
+        Ok(None)
+    }
+
+    /// Returns true if a limit has a weight or a minimum.
+    async fn groups_share(&self) -> bool {
+        let limits = self.store.inner().limits().await.unwrap();
+        limits.iter().any(|record| record.limit.weight.is_some() || record.limit.minimum.is_some())
     }
 
     async fn version(&self, task: TaskId) -> Option<u32> {
