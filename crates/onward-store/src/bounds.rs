@@ -251,6 +251,11 @@ pub const GROUP_WEIGHT: u32 = 1000;
 
 /// The number up to which the tasks that go before another one are counted.
 pub const AHEAD: u64 = 1000;
+
+/// The largest number of sessions whose reserved tasks `why` examines as those that may go before
+/// another task.
+pub const CONTENDING_SESSIONS: usize = 16;
+
 /// The largest number of schedules in one store.
 pub const SCHEDULES: usize = 10_000;
 

@@ -1,5 +1,7 @@
 //! `onward each`: lines, results, and a second run.
 
+use onward_store::rusqlite::Connection;
+
 use crate::harness::{CommandResult, Sandbox, numbers, settings, sorted};
 use crate::stores::on_every_store;
 
@@ -20,6 +22,36 @@ on_every_store! {
     a_failed_attempt_is_followed_by_another,
     a_command_that_takes_too_long_is_stopped_with_all_that_it_started,
     a_worker_of_every_kind_takes_no_line_of_a_run,
+}
+
+/// A start that copies the memory of the worker takes the longer, the more the worker holds.
+#[cfg(target_os = "linux")]
+#[test]
+fn every_command_is_started_by_one_process_that_holds_less_memory_than_the_worker() {
+    let sandbox = Sandbox::new();
+    sandbox.script("memory", "sed -n 's/^RssAnon:[^0-9]*\\([0-9]*\\) kB$/\\1/p' /proc/$1/status");
+    let script = "echo $PPID $(./memory $PPID) $(./memory $(sed -n 's/^PPid:[^0-9]*//p' /proc/$PPID/status))";
+    let running = sandbox.start(&["each", "--jobs", "4", "--", "sh", "-c", script], &numbers(100));
+    let worker = running.id();
+    let ran = running.wait();
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let numbers = |line: &str| line.split(' ').map(|number| number.parse().unwrap()).collect::<Vec<u32>>();
+    let seen: Vec<Vec<u32>> = ran.stdout.lines().map(numbers).collect();
+    let is_of_starter = |seen: &Vec<u32>| seen[0] != worker && seen[1] < seen[2];
+    assert!(seen.len() == 100 && seen.iter().all(is_of_starter), "{worker}: {}", ran.stdout);
+    assert!(seen.iter().all(|one| one[0] == seen[0][0]), "{}", ran.stdout);
+}
+
+/// The end of a line and the start of the next one are one commit.
+#[test]
+fn a_line_costs_at_most_one_commit() {
+    let sandbox = Sandbox::new();
+    let ran = sandbox.onward_with(&["each", "--jobs", "4", "--", "true"], &numbers(400));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let connection = Connection::open(sandbox.path("onward.db")).unwrap();
+    // The log has a row for each commit in which a task started or ended.
+    let commits = connection.query_row("SELECT count(*) FROM log", [], |row| row.get::<_, u32>(0)).unwrap();
+    assert!(commits <= 420, "{commits} commits");
 }
 
 /// Shows: B9

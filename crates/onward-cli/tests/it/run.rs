@@ -1,5 +1,6 @@
 //! `onward run`: the workflow of a file.
 
+use onward_store::rusqlite::Connection;
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -78,6 +79,19 @@ fn a_list_of_commands_runs_in_order_and_prints_the_last_result(sandbox: Sandbox)
     sandbox.write("build.yaml", "- echo one >> order\n- echo two >> order\n- cat order\n");
     let ran = run(&sandbox, "build.yaml");
     assert_eq!((ran.code, &*ran.stdout), (Some(0), "one\ntwo\n"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_output_of_a_script_that_is_json_is_stored_once() {
+    let sandbox = Sandbox::new();
+    sandbox.write("list.yaml", "- seq -s ', ' 20000 | sed 's/^/[/; s/$/]/'; echo err >&2\n");
+    let ran = run(&sandbox, "list.yaml");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let connection = Connection::open(sandbox.path("onward.db")).unwrap();
+    let sum = "SELECT coalesce(sum(length(bytes)), 0) FROM output_piece";
+    assert_eq!(connection.query_row(sum, [], |row| row.get::<_, usize>(0)), Ok("err\n".len()));
+    let output = sandbox.onward(&["task", "output", "2"]).stdout;
+    assert!(output.starts_with("[1, 2, ") && output.ends_with(", 20000]\n"), "{} bytes", output.len());
 }
 
 /// Shows: B9

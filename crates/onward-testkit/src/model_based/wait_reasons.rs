@@ -34,6 +34,12 @@ const ROUNDS: usize = 100;
 /// The greatest depth to which the check follows tasks that wait for each other.
 const DEPTH: usize = 6;
 
+/// The number of calls of `why` for a task after which the check no longer waits for tokens.
+const WAITS_FOR_TOKENS: usize = 50;
+
+/// More tasks than any sequence submits.
+const MANY: usize = 1000;
+
 /// The furthest that the clock is moved for one reason.
 const LONGEST: Duration = Duration::from_secs(10 * 24 * 3600);
 
@@ -242,8 +248,10 @@ impl WaitReasonCheck {
         }
     }
 
-    /// Claims a task for which `why` states no reason, with a worker that already exists. Where
-    /// there are limits, ends the tasks that use them up before it.
+    /// Claims a task for which `why` states no reason, with a worker that already exists. Every
+    /// other claim is of all queues, and all are of all kinds. The claim takes the task. Where
+    /// groups share queues, `why` does not charge the starts of others, so there the check ends the
+    /// tasks that use up a limit before the task.
     async fn claim_unblocked(&mut self, record: &TaskRecord) -> Result<Option<Lease>, FalseReason> {
         let version = self.version(record.id).await;
         let sessions = self.store.inner().sessions().await.unwrap();
@@ -251,23 +259,29 @@ impl WaitReasonCheck {
         let Some(session) = serving.min_by_key(|session| session.running) else {
             return Err(self.false_reason(record.id, "no reason prevents its start, and no worker serves it"));
         };
-        let has_limits = !self.store.inner().limits().await.unwrap().is_empty();
-        let taken = self.claim(session.id, record).await;
+        let own = QueueSelection::Only(vec![(record.queue.clone(), MANY)]);
+        let queues = if record.id.0 % 2 == 0 { own } else { QueueSelection::All };
+        let taken = self.claim_of(Claim { queues, ..Claim::any(session.id, MANY) }).await;
         if let Some(lease) = taken.iter().find(|lease| lease.task == record.id) {
             return Ok(Some(*lease));
         }
         if self.waits(record.id).await.is_none() {
             return Ok(None);
         }
-        if taken.is_empty() || !has_limits {
-            return Err(
-                self.false_reason(record.id, format!("no reason prevents its start, and a claim takes {taken:?}"))
-            );
+        if taken.is_empty() || !self.groups_share().await {
+            let what = format!("no reason prevents its start, and a claim takes {taken:?}");
+            return Err(self.false_reason(record.id, what));
         }
         for lease in taken {
             self.end(lease).await;
         }
         Ok(None)
+    }
+
+    /// Returns true if a limit has a weight or a minimum.
+    async fn groups_share(&self) -> bool {
+        let limits = self.store.inner().limits().await.unwrap();
+        limits.iter().any(|record| record.limit.weight.is_some() || record.limit.minimum.is_some())
     }
 
     async fn version(&self, task: TaskId) -> Option<u32> {
@@ -276,9 +290,13 @@ impl WaitReasonCheck {
 
     /// Claims as many tasks of this task's queue and kind as there are.
     async fn claim(&self, session: SessionId, record: &TaskRecord) -> Vec<Lease> {
-        let queues = QueueSelection::Only(vec![(record.queue.clone(), 1000)]);
+        let queues = QueueSelection::Only(vec![(record.queue.clone(), MANY)]);
         let kinds = KindSelection::Only(vec![record.kind.clone()]);
-        let claimed = self.store.claimed(Claim { queues, kinds, ..Claim::any(session, 1000) }).await;
+        self.claim_of(Claim { queues, kinds, ..Claim::any(session, MANY) }).await
+    }
+
+    async fn claim_of(&self, claim: Claim) -> Vec<Lease> {
+        let claimed = self.store.claimed(claim).await;
         claimed.tasks.iter().map(|task| task.lease).collect()
     }
 
@@ -381,7 +399,13 @@ impl WaitReasonCheck {
                 let concurrency = Some(ConcurrencyLimit::Unlimited);
                 self.limit(SetLimit { concurrency, ..unchanged(limit_on) }).await;
             }
-            WaitReason::Rate { next, .. } if task.0 % 2 == 0 && *next <= LONGEST => self.store.advance(*next),
+            // A bucket keeps what an earlier, slower rate took from it. So a rate that was changed
+            // holds a task back for longer than it says, and the check removes it in the end.
+            WaitReason::Rate { next, .. }
+                if task.0 % 2 == 0 && *next <= LONGEST && self.stated.len() < WAITS_FOR_TOKENS =>
+            {
+                self.store.advance(*next);
+            }
             WaitReason::Contended { limit_on, .. } => {
                 let (concurrency, rate) = (Some(ConcurrencyLimit::Unlimited), Some(RateLimit::Unlimited));
                 self.limit(SetLimit { concurrency, rate, ..unchanged(limit_on) }).await;

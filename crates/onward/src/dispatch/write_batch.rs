@@ -167,11 +167,11 @@ impl PendingWrite {
 /// Returns a piece that stands for the standard output of an attempt whose result is that output.
 fn piece_of_result(ended: &EndedAttempt) -> Option<OutputPiece> {
     let AttemptEnd::Complete(Some(result)) = &ended.end else { return None };
-    ended.attempt.output.piece_of_result(result).filter(|_| ended.planned.is_none())
+    ended.attempt.output.piece_of_result(result)
 }
 
 /// Returns a successful end together with the tasks that the handler has spawned and the piece that
-/// stands for its result, as one atomic write.
+/// stands for its result, as one atomic write. The end may have a turn with it.
 fn with_spawned(end: Write, ended: &EndedAttempt, piece: Option<OutputPiece>) -> Write {
     let spawned = match ended.end {
         AttemptEnd::Complete(_) | AttemptEnd::AwaitChildren(_) | AttemptEnd::AwaitCompletion(_) => {

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use onward::task::OutputStream;
 use onward::task::OutputStream::{Stderr, Stdout};
+use onward::workflow::template::TemplateFile;
 use onward::{Backoff, Context, Engine, Failure, NewTask, RetryPolicy, StoreReads, TaskId, TaskState};
+use onward_store::{Page, TaskFilter};
+use serde_json::Value;
 
 use crate::fixture::{Gate, SECOND, TestStore, start, state, stop, submit};
 
@@ -14,6 +17,7 @@ on_every_store! {
     output_of_a_failed_attempt_is_replaced_by_that_of_the_next,
     a_handler_without_output_leaves_none,
     a_result_that_is_the_output_is_stored_once,
+    a_result_of_a_step_that_is_its_output_is_stored_once,
     output_that_is_declared_the_result_and_is_not_stays_what_it_is,
     output_of_an_attempt_whose_result_is_too_large_stays,
 }
@@ -113,23 +117,43 @@ async fn pieces(engine: &Engine, task: TaskId) -> (usize, String) {
     (output.map_or(0, |output| output.pieces.len()), result.unwrap_or_default())
 }
 
+/// Waits until the output of a task that is in the gate is saved, and lets the task go on.
+async fn pass_after_half(engine: &Engine, store: &TestStore, gate: &Gate, task: TaskId) {
+    let mut changes = engine.store().changes();
+    store.clock.advance(SECOND * 2);
+    while text(engine, task, Stdout).await.is_empty() {
+        changes.changed().await.unwrap();
+    }
+    gate.open(1);
+}
+
 async fn a_result_that_is_the_output_is_stored_once(store: TestStore) {
     let (engine, gate) = (store.engine().await, Gate::new());
     declaring(&engine, &gate, "half,", "half,half,");
     let task = submit(&engine, "write").await;
-    let mut changes = engine.store().changes();
     let run = start(&engine);
     gate.entered(1).await;
-    store.clock.advance(SECOND * 2);
-    while text(&engine, task, Stdout).await.is_empty() {
-        changes.changed().await.unwrap();
-    }
-    assert_eq!(text(&engine, task, Stdout).await, "half,");
-    gate.open(1);
+    pass_after_half(&engine, &store, &gate, task).await;
     stop(&engine, run).await;
     assert_eq!(text(&engine, task, Stdout).await, "half,half,");
     // One piece in place of the one that was saved and the rest: it is the result.
     assert_eq!(pieces(&engine, task).await, (1, "half,half,".to_owned()));
+}
+
+/// The end of a step is written with the turn that follows.
+async fn a_result_of_a_step_that_is_its_output_is_stored_once(store: TestStore) {
+    let (engine, gate) = (store.engine().await, Gate::new());
+    declaring(&engine, &gate, "7", "77");
+    engine.add_workflow(TemplateFile::read("test.yaml", "steps: {a: {task: write}}").unwrap());
+    let run = start(&engine);
+    let parent = engine.start_run("test").input(&Value::Null).await.unwrap().id;
+    gate.entered(1).await;
+    let filter = TaskFilter { parent: Some(parent), ..TaskFilter::default() };
+    let page = engine.store().tasks(filter, Page { before: None, limit: 1 }).await.unwrap();
+    let task = page.tasks[0].id;
+    pass_after_half(&engine, &store, &gate, task).await;
+    stop(&engine, run).await;
+    assert_eq!(pieces(&engine, task).await, (1, "77".to_owned()));
 }
 
 async fn output_that_is_declared_the_result_and_is_not_stays_what_it_is(store: TestStore) {

@@ -17,7 +17,7 @@ on_every_store! {
     a_live_event_reaches_those_who_listen_and_is_not_stored,
     an_event_that_is_a_task_goes_to_its_queue,
     a_deleted_run_takes_its_events_with_it,
-    many_steps_that_begin_items_in_one_turn_submit_no_more_than_a_store_takes not on postgres,
+    many_steps_that_begin_items_in_one_turn_submit_no_more_than_a_store_takes,
 }
 
 async fn all(events: &mut PublishedEvents) -> Vec<(String, Value)> {

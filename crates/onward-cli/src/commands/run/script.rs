@@ -53,7 +53,14 @@ impl ScriptWork {
         let step = script.step.clone();
         let stop = context.cancelled();
         match self.run(&context, &step, invocation(script, &context), &stop).await {
-            Ok(finished) => outcome(finished, Reported::default(), self.limits.capture).map(|stdout| result(&stdout)),
+            Ok(finished) => {
+                let stdout = outcome(finished, Reported::default(), self.limits.capture)?;
+                let result = result(&stdout);
+                if result == stdout {
+                    context.result_is_output();
+                }
+                Ok(result)
+            }
             Err(NotRun::Stopped) => Err(stopped()),
             Err(NotRun::Refused(error)) => Err(Failure::permanent(format!("the script cannot be started: {error}"))),
             Err(NotRun::Lost(error)) => {

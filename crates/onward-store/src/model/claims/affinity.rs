@@ -59,28 +59,43 @@ impl State {
     /// Returns the session for which the sub-queue of a waiting task is reserved, and the end of
     /// the reservation.
     pub(in crate::model) fn reservation(&self, task: &Task, now: Timestamp) -> Option<(SessionId, Timestamp)> {
-        let preferred = self.affinities.get(task.new.affinity.as_ref()?)?;
-        let wait = self.settings_of(&task.new.queue).affinity_wait;
-        let first =
-            self.waiting_with_affinity().find(|one| affinity_sub_queue_of(one) == affinity_sub_queue_of(task))?;
+        self.affinities.get(task.new.affinity.as_ref()?)?;
+        self.tasks.require_every_sub_queue();
+        self.reservation_of(self.tasks.first_with_affinity(&SubQueue::of(task))?, now)
+    }
+
+    /// Returns the session for which a sub-queue is reserved, and the end of the reservation, by
+    /// its first task.
+    fn reservation_of(&self, first: &Task, now: Timestamp) -> Option<(SessionId, Timestamp)> {
+        let preferred = self.affinities.get(first.new.affinity.as_ref()?)?;
+        let wait = self.settings_of(&first.new.queue).affinity_wait;
         let until = rules::affinity::reserved_until(first.run_at, wait);
         (!wait.is_zero() && now < until).then_some((preferred.session, until))
     }
 
-    /// Returns the waiting tasks that have an affinity key, by sort key.
-    pub(in crate::model) fn waiting_with_affinity(&self) -> impl Iterator<Item = &Task> {
+    /// Returns each sub-queue that is reserved, with its first task, the session and the end of the
+    /// reservation.
+    pub(super) fn reservations(
+        &self,
+        now: Timestamp,
+    ) -> impl Iterator<Item = (&SubQueue, &Task, (SessionId, Timestamp))> {
+        let reserved = move |(sub_queue, first)| Some((sub_queue, first, self.reservation_of(first, now)?));
+        self.firsts_with_affinity().filter_map(reserved)
+    }
+
+    /// Returns the first task of each sub-queue of an affinity key.
+    pub(super) fn firsts_with_affinity(&self) -> impl Iterator<Item = (&SubQueue, &Task)> {
         if !self.affinities.is_empty() {
             self.tasks.require_every_sub_queue();
         }
-        self.tasks.waiting_with_affinity()
+        self.tasks.firsts_with_affinity()
     }
 
     /// Returns the time until the first reservation ends. Sub-queues of blocked groups do not
     /// count, because they wait for their group first.
     pub(in crate::model) fn next_reservation_end(&self) -> Option<Duration> {
         let blocked = |task: &Task| self.is_group_blocked(task, self.now.steady);
-        let may_start = self.waiting_with_affinity().filter(|task| !blocked(task));
-        let ends = may_start.filter_map(|task| self.reservation(task, self.now.wall)).map(|(_, until)| until);
-        ends.min().map(|until| until - self.now.wall)
+        let may_start = self.reservations(self.now.wall).filter(|(_, first, _)| !blocked(first));
+        may_start.map(|(_, _, (_, until))| until).min().map(|until| until - self.now.wall)
     }
 }

@@ -246,8 +246,8 @@ impl<'a> Candidates<'a> {
 
 /// Returns the sub-queues of affinity keys that are reserved for other sessions now.
 fn reserved_for_others(state: &State, session: SessionId, now: Timestamp) -> BTreeSet<SubQueue> {
-    let is_for_another = |task: &Task| state.reservation(task, now).is_some_and(|(preferred, _)| preferred != session);
-    state.waiting_with_affinity().filter(|task| is_for_another(task)).filter_map(affinity_sub_queue_of).collect()
+    let reserved = state.reservations(now).filter(|(_, _, (preferred, _))| *preferred != session);
+    reserved.map(|(sub_queue, ..)| sub_queue.clone()).collect()
 }
 
 /// Returns the largest number of tasks that a claim wants from each queue.

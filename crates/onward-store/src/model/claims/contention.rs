@@ -1,5 +1,8 @@
 //! Limits that tasks of other sub-queues can use up before a task starts.
 
+use std::collections::BTreeSet;
+use std::iter;
+
 use crate::api::limit::LimitScope;
 use crate::api::name::Name;
 use crate::api::queue::{QueueChoice, QueueMode};
@@ -13,53 +16,68 @@ use crate::model::tasks::task::Task;
 
 impl State {
     /// Returns the limit that other tasks can use up before a waiting task, the first of its
-    /// sub-queue, starts. It counts the tasks that a claim takes before it from its queue, and then
-    /// those of other queues that go first. In strict mode these are tasks of heavier queues, and
-    /// earlier ones of equally heavy queues; in the other modes any. Of each it counts at most
-    /// [`bounds::AHEAD`].
+    /// sub-queue, starts. It looks at the claims of each session that may take other tasks: those
+    /// that are reserved for it.
     pub(in crate::model) fn contended_limit(&self, task: &Task, now: Now) -> Option<LimitScope> {
         let mut headroom = Headroom::at(self, now.steady);
         if self.is_paused(task) || !headroom.is_limited() || !headroom.allows(self, task) {
             return None;
         }
-        let own = claim_of(vec![(task.new.queue.clone(), usize::MAX)]);
-        headroom = self.use_up(task, Candidates::of(self, &own, now), |_| true);
-        if headroom.allows(self, task) {
-            let others = self.queues.iter().filter(|queue| **queue != task.new.queue);
-            let others = claim_of(others.map(|queue| (queue.clone(), usize::MAX)).collect());
-            let candidates = Candidates::of(self, &others, now).with_headroom(self, headroom);
-            headroom = self.use_up(task, candidates, |other| self.is_before_in_other_queue(other, task));
-        }
-        headroom.exhausted(self, task)
+        // No session has the number 0, so its claim takes no reserved task.
+        let mut sessions = iter::once(SessionId(0)).chain(self.contending_sessions());
+        sessions.find_map(|session| self.contended_by(session, task, now))
     }
 
-    /// Returns whether a task of another queue may start before a task.
-    fn is_before_in_other_queue(&self, other: &Task, task: &Task) -> bool {
-        let weight = |task: &Task| self.settings_of(&task.new.queue).weight;
-        let is_earlier = self.are_shared() || other.sort_key() < task.sort_key();
-        self.mode != QueueMode::Strict || weight(other) > weight(task) || weight(other) == weight(task) && is_earlier
+    /// Returns the sessions that waiting tasks prefer by their affinity keys, by number: the first
+    /// [`bounds::CONTENDING_SESSIONS`].
+    fn contending_sessions(&self) -> impl Iterator<Item = SessionId> {
+        let firsts = self.firsts_with_affinity();
+        let preferred = firsts.filter_map(|(_, task)| self.affinities.get(task.new.affinity.as_ref()?));
+        let sessions = preferred.map(|preferred| preferred.session);
+        sessions.collect::<BTreeSet<_>>().into_iter().take(bounds::CONTENDING_SESSIONS)
+    }
+
+    /// Returns the limit that claims of a session can use up before a task starts: a claim of its
+    /// queue, or one of all queues. In strict mode the order of queues is known. In the other modes
+    /// tasks of other queues may start before or after those of its own queue. Of each group of
+    /// queues it counts at most [`bounds::AHEAD`] tasks.
+    fn contended_by(&self, session: SessionId, task: &Task, now: Now) -> Option<LimitScope> {
+        let is_own = |queue: &&Name| **queue == task.new.queue;
+        let (own, others): (Vec<&Name>, Vec<&Name>) = self.queues.iter().partition(is_own);
+        let orders = if self.mode == QueueMode::Strict {
+            [vec![own.clone()], vec![[own, others].concat()]]
+        } else {
+            [vec![own.clone(), others.clone()], vec![others, own]]
+        };
+        orders.iter().find_map(|order| {
+            let mut headroom = Headroom::at(self, now.steady);
+            for queues in order {
+                let claim = claim_of(session, queues);
+                headroom = self.use_up(task, Candidates::of(self, &claim, now).with_headroom(self, headroom));
+            }
+            headroom.exhausted(self, task)
+        })
     }
 
     /// Starts candidates on trial, until the turn of a task or until a limit of the task is used
     /// up. Returns the headroom that is left.
-    fn use_up(&self, task: &Task, mut candidates: Candidates<'_>, is_before: impl Fn(&Task) -> bool) -> Headroom {
+    fn use_up(&self, task: &Task, mut candidates: Candidates<'_>) -> Headroom {
         for _ in 0..bounds::AHEAD {
             if !candidates.headroom.allows(self, task) {
                 break;
             }
-            let Some(next) = candidates.next(self).and_then(|id| self.tasks.get(id)) else { break };
-            if next.id == task.id || !is_before(next) {
-                break;
+            match candidates.next(self) {
+                Some(next) if next != task.id => candidates.took(self),
+                _ => break,
             }
-            candidates.took(self);
         }
         candidates.headroom
     }
 }
 
-/// Returns a claim of all tasks of some queues, the heaviest queue first.
-fn claim_of(queues: Vec<(Name, usize)>) -> Claim {
+/// Returns a session's claim of all tasks of some queues, the heaviest queue first.
+fn claim_of(session: SessionId, queues: &[&Name]) -> Claim {
     let choice = QueueChoice { mode: Some(QueueMode::Strict), ..QueueChoice::default() };
-    // No session has the number 0, so tasks that are reserved for one are left out.
-    Claim { queues: QueueSelection::Only(queues), choice, ..Claim::any(SessionId(0), usize::MAX) }
+    let queues = queues.iter().map(|queue| ((*queue).clone(), usize::MAX)).collect();
+    Claim { queues: QueueSelection::Only(queues), choice, ..Claim::any(session, usize::MAX) }
 }

@@ -24,8 +24,8 @@ pub(crate) struct TaskTable {
     pub(crate) coverage: Coverage,
     all: BTreeMap<TaskId, Arc<Task>>,
     waiting: BTreeSet<SortKey>,
-    /// The waiting tasks that have an affinity key.
-    waiting_with_affinity: BTreeSet<SortKey>,
+    /// The waiting tasks that have an affinity key, by sub-queue.
+    waiting_with_affinity: BTreeMap<SubQueue, BTreeSet<SortKey>>,
     scheduled: BTreeSet<(Timestamp, TaskId)>,
     /// Live tasks that do not run and have an expiry.
     expiring: BTreeSet<(Timestamp, TaskId)>,
@@ -82,7 +82,9 @@ impl TaskTable {
 
     /// Inserts a task that other states share.
     pub(crate) fn insert_shared(&mut self, task: Arc<Task>) {
-        self.update_indexes(task.id, &IndexEntries::default(), &IndexEntries::of(&task));
+        let after = IndexEntries::of(&task);
+        self.update_indexes(task.id, &IndexEntries::default(), &after);
+        self.move_with_affinity(None, after.with_affinity(&task));
         self.all.insert(task.id, task);
     }
 
@@ -93,10 +95,13 @@ impl TaskTable {
             return;
         };
         let before = IndexEntries::of(task);
+        let affinity_before = before.with_affinity(task);
         change(Arc::make_mut(task));
         let after = IndexEntries::of(task);
+        let affinity_after = after.with_affinity(task);
         // Most changes leave most entries as they are.
         self.update_indexes(id, &before, &after);
+        self.move_with_affinity(affinity_before, affinity_after);
     }
 
     /// Removes a task and its entries in the orders.
@@ -105,14 +110,34 @@ impl TaskTable {
             self.coverage.request_task(id);
             return None;
         };
-        self.update_indexes(id, &IndexEntries::of(&task), &IndexEntries::default());
+        let before = IndexEntries::of(&task);
+        self.update_indexes(id, &before, &IndexEntries::default());
+        self.move_with_affinity(before.with_affinity(&task), None);
         Some(task)
+    }
+
+    /// Moves the entry of a waiting task that has an affinity key. It is kept by sub-queue, because
+    /// each claim needs the first task of each sub-queue, and one key may have thousands of tasks.
+    fn move_with_affinity(&mut self, before: Option<(SubQueue, SortKey)>, after: Option<(SubQueue, SortKey)>) {
+        if before == after {
+            return;
+        }
+        if let Some((sub_queue, sort_key)) = before
+            && let Some(waiting) = self.waiting_with_affinity.get_mut(&sub_queue)
+        {
+            waiting.remove(&sort_key);
+            if waiting.is_empty() {
+                self.waiting_with_affinity.remove(&sub_queue);
+            }
+        }
+        if let Some((sub_queue, sort_key)) = after {
+            self.waiting_with_affinity.entry(sub_queue).or_default().insert(sort_key);
+        }
     }
 
     /// Moves the changed entries of a task.
     fn update_indexes(&mut self, id: TaskId, before: &IndexEntries, after: &IndexEntries) {
         move_entry(&mut self.waiting, before.waiting, after.waiting);
-        move_entry(&mut self.waiting_with_affinity, before.waiting_with_affinity, after.waiting_with_affinity);
         let with_id = |at: Option<Timestamp>| at.map(|at| (at, id));
         move_entry(&mut self.scheduled, with_id(before.scheduled), with_id(after.scheduled));
         move_entry(&mut self.expiring, with_id(before.expiring), with_id(after.expiring));
@@ -152,9 +177,19 @@ impl TaskTable {
         self.all.range(from..before.max(from)).map(|(_, task)| task.as_ref())
     }
 
-    /// Returns the waiting tasks that have an affinity key, by sort key.
-    pub(in crate::model) fn waiting_with_affinity(&self) -> impl Iterator<Item = &Task> {
-        self.waiting_with_affinity.iter().filter_map(|sort_key| self.all.get(&sort_key.task)).map(Arc::as_ref)
+    /// Returns the first task of each sub-queue of an affinity key.
+    pub(in crate::model) fn firsts_with_affinity(&self) -> impl Iterator<Item = (&SubQueue, &Task)> {
+        let first = |(sub_queue, waiting)| Some((sub_queue, self.first_of(waiting)?));
+        self.waiting_with_affinity.iter().filter_map(first)
+    }
+
+    /// Returns the first task of a sub-queue of an affinity key.
+    pub(in crate::model) fn first_with_affinity(&self, sub_queue: &SubQueue) -> Option<&Task> {
+        self.first_of(self.waiting_with_affinity.get(sub_queue)?)
+    }
+
+    fn first_of(&self, waiting: &BTreeSet<SortKey>) -> Option<&Task> {
+        self.all.get(&waiting.first()?.task).map(Arc::as_ref)
     }
 
     /// Returns the first waiting task after `sort_key`; without one, the first of all.
@@ -324,29 +359,30 @@ impl TaskTable {
 
     /// Requests at least one waiting task of each sub-queue.
     pub(in crate::model) fn require_every_sub_queue(&self) {
-        let mut more = self.coverage.partial_sub_queues().peekable();
-        if more.peek().is_none() {
-            return;
-        }
-        let mut first = BTreeMap::<SubQueue, SortKey>::new();
-        for (sort_key, task) in
-            self.waiting.iter().filter_map(|sort_key| Some((sort_key, self.all.get(&sort_key.task)?)))
-        {
-            first.entry(SubQueue::of(task)).or_insert(*sort_key);
-        }
-        for (sub_queue, sort_key, task) in more {
-            if first.get(sub_queue).is_none_or(|first| *first > sort_key) {
-                self.request_sub_queue_of(task);
+        let mut more: BTreeMap<_, _> = self
+            .coverage
+            .partial_sub_queues()
+            .map(|(sub_queue, sort_key, task)| (sub_queue, (sort_key, task)))
+            .collect();
+        for task in self.waiting.iter().filter_map(|sort_key| self.all.get(&sort_key.task)) {
+            // The first tasks of all sub-queues are mostly among the first of all tasks.
+            if more.is_empty() {
+                return;
+            }
+            if let Some((loaded_up_to, sample)) = more.remove(&SubQueue::of(task))
+                && task.sort_key() > loaded_up_to
+            {
+                self.request_sub_queue_of(sample);
             }
         }
+        more.values().for_each(|(_, sample)| self.request_sub_queue_of(sample));
     }
 }
 
-/// The entries of a task in the orders.
+/// The entries of a task in the orders, except those by affinity key.
 #[derive(Debug, Default)]
 struct IndexEntries {
     waiting: Option<SortKey>,
-    waiting_with_affinity: Option<SortKey>,
     scheduled: Option<Timestamp>,
     expiring: Option<Timestamp>,
     overdue: Option<Timestamp>,
@@ -363,7 +399,6 @@ impl IndexEntries {
         let may_expire = matches!(task.state, TaskState::Waiting | TaskState::Scheduled | TaskState::Blocked);
         Self {
             waiting,
-            waiting_with_affinity: waiting.filter(|_| task.new.affinity.is_some()),
             scheduled: (task.state == TaskState::Scheduled).then_some(task.run_at),
             expiring: task.expires_at.filter(|_| may_expire),
             overdue: task.completion_deadline(),
@@ -372,6 +407,14 @@ impl IndexEntries {
             retained: task.retained_until(),
             running: (task.state == TaskState::Running).then(|| Running::of(task)),
         }
+    }
+}
+
+impl IndexEntries {
+    /// Returns the sub-queue and the sort key of a waiting task that has an affinity key.
+    fn with_affinity(&self, task: &Task) -> Option<(SubQueue, SortKey)> {
+        let sort_key = self.waiting.filter(|_| task.new.affinity.is_some())?;
+        Some((SubQueue::of(task), sort_key))
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::api::error::Result;
 use crate::api::limit::LimitScope;
 use crate::api::name::Name;
 use crate::api::queue::{QueueChoice, QueueMode};
-use crate::api::task::{SessionId, TaskRecord};
+use crate::api::task::{SessionId, TaskId, TaskRecord};
 use crate::api::timestamp::Timestamp;
 use crate::api::write::{Claim, QueueSelection};
 use crate::bounds;
@@ -18,6 +18,7 @@ use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::transaction::Transaction;
 use crate::sqlite::limits::limit_usage::ScopeNumber;
 use crate::sqlite::reads::peek::looking;
+use crate::sqlite::ready::affinity_keys::preferred_sessions;
 
 /// Returns the limit that other tasks can use up before a waiting task, the first of its list,
 /// starts. The model has the rule (`contended_limit`).
@@ -28,25 +29,44 @@ pub(in crate::sqlite) fn contended_limit(
     list: i64,
     (now, steady): (Timestamp, Duration),
 ) -> Result<Option<LimitScope>> {
-    let transaction = looking(connection, cache, now, steady);
+    // No session has the number 0, so its claim takes no reserved task.
+    let mut sessions = vec![SessionId(0)];
+    sessions.extend(preferred_sessions(connection, cache)?);
+    let orders = orders_of_queues(cache, &record.queue);
     let task = sort_key(record.priority, record.run_at, record.id);
-    let mut trial = Trial { transaction, steady, left: FxHashMap::default(), list, task };
-    if trial.exhausted()?.is_some() {
-        return Ok(None);
+    for session in sessions {
+        for order in &orders {
+            let transaction = looking(connection, cache, now, steady);
+            let (left, seen) = (FxHashMap::default(), FxHashSet::default());
+            let mut trial = Trial { transaction, session, steady, left, seen, list, task };
+            if let Some(position) = trial.contended(order)? {
+                return Ok(scope_at(record, position));
+            }
+        }
     }
-    trial.use_up(vec![record.queue.clone()], |_, _| true)?;
-    if trial.exhausted()?.is_none() {
-        let queues = trial.transaction.cache.names.queues().map(|(name, _)| name);
-        let others = queues.filter(|name| **name != record.queue).cloned().collect();
-        trial.use_up(others, Trial::is_before_in_other_queue)?;
+    Ok(None)
+}
+
+/// Returns the orders in which claims may take the tasks of queues before a task of `own`, each as
+/// groups of queues. In strict mode the order within a group is known.
+fn orders_of_queues(cache: &Cache, own: &Name) -> [Vec<Vec<Name>>; 2] {
+    let names = cache.names.queues().map(|(name, _)| name.clone());
+    let (own, others): (Vec<Name>, Vec<Name>) = names.partition(|name| name == own);
+    if cache.queues.mode() == QueueMode::Strict {
+        [vec![own.clone()], vec![[own, others].concat()]]
+    } else {
+        [vec![own.clone(), others.clone()], vec![others, own]]
     }
-    let scope = |position| match position {
+}
+
+/// Returns a scope of a task by its position.
+fn scope_at(record: &TaskRecord, position: usize) -> Option<LimitScope> {
+    match position {
         0 => Some(LimitScope::All),
         1 => Some(LimitScope::Queue(record.queue.clone())),
         2 => Some(LimitScope::Kind(record.kind.clone())),
         _ => record.group.clone().map(LimitScope::Group),
-    };
-    Ok(trial.exhausted()?.and_then(scope))
+    }
 }
 
 /// A scope that a limit may be set on.
@@ -59,9 +79,14 @@ enum TrialScope {
 /// Starts on trial, which change nothing.
 struct Trial<'a> {
     transaction: Transaction<'a>,
+    /// The session that claims.
+    session: SessionId,
     steady: Duration,
     /// The number of further starts in each scope that was looked at.
     left: FxHashMap<TrialScope, usize>,
+    /// The candidates so far. A task whose reservation is over may be in two sources, because only
+    /// a sweep moves it.
+    seen: FxHashSet<TaskId>,
     /// The list of the task.
     list: i64,
     /// The sort key of the task.
@@ -69,12 +94,18 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
+    /// Returns the position of the scope of the task that other tasks use up before it can start.
+    fn contended(&mut self, order: &[Vec<Name>]) -> Result<Option<usize>> {
+        order.iter().try_for_each(|queues| self.use_up(queues))?;
+        self.exhausted()
+    }
+
     /// Starts the tasks that a claim takes from some queues, until the turn of the task or until a
     /// limit of the task is used up.
-    fn use_up(&mut self, queues: Vec<Name>, is_before: impl Fn(&Self, (i64, SortKey)) -> bool) -> Result<()> {
+    fn use_up(&mut self, queues: &[Name]) -> Result<()> {
         let choice = QueueChoice { mode: Some(QueueMode::Strict), ..QueueChoice::default() };
-        let queues = QueueSelection::Only(queues.into_iter().map(|queue| (queue, usize::MAX)).collect());
-        let claim = Claim { queues, choice, ..Claim::any(SessionId(0), usize::MAX) };
+        let queues = QueueSelection::Only(queues.iter().map(|queue| (queue.clone(), usize::MAX)).collect());
+        let claim = Claim { queues, choice, ..Claim::any(self.session, usize::MAX) };
         let mut candidates = self.transaction.peek_candidates(&claim)?;
         let mut started = 0;
         while started < bounds::AHEAD
@@ -82,29 +113,23 @@ impl Trial<'_> {
             && let Some(candidate) = self.transaction.next_candidate(&mut candidates)?
         {
             candidates.pass(candidate);
-            if candidate.sort_key == self.task || !is_before(self, (candidate.list, candidate.sort_key)) {
+            if candidate.sort_key == self.task {
                 break;
+            }
+            if !self.seen.insert(candidate.sort_key.task) {
+                continue;
             }
             started += u64::from(self.start(candidate.list)?);
         }
         Ok(())
     }
 
-    /// Returns whether a task of another queue may start before the task.
-    fn is_before_in_other_queue(&self, (list, sort_key): (i64, SortKey)) -> bool {
-        let cache = &self.transaction.cache;
-        let queue = |list| cache.names.sub_queue(list).map_or(0, |sub_queue| sub_queue.queue);
-        let weight = |list| cache.queues.weight(queue(list));
-        let is_earlier = cache.limits.fair_shares.are_shared() || sort_key < self.task;
-        cache.queues.mode() != QueueMode::Strict
-            || weight(list) > weight(self.list)
-            || weight(list) == weight(self.list) && is_earlier
-    }
-
     /// Starts a task of a list. Returns false if a limit or a reservation holds it back.
     fn start(&mut self, list: i64) -> Result<bool> {
         let Transaction { connection, cache, now, .. } = &mut self.transaction;
-        if cache.reservation(connection, list, *now)?.is_some() || self.first_exhausted(list)?.is_some() {
+        let reserved = cache.reservation(connection, list, *now)?;
+        let is_for_another = reserved.is_some_and(|(preferred, _)| preferred != self.session);
+        if is_for_another || self.first_exhausted(list)?.is_some() {
             return Ok(false);
         }
         for scope in self.scopes(list).into_iter().flatten() {

@@ -18,6 +18,7 @@ use crate::bounds;
 use crate::rules::affinity::must_store_start;
 use crate::sqlite::columns::durations::microseconds;
 use crate::sqlite::columns::meta::{exists, meta};
+use crate::sqlite::commit::cache::Cache;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::AFFINITY_SHIFT;
 use crate::sqlite::commit::transaction::{Transaction, VerbResult};
@@ -69,6 +70,21 @@ pub(super) fn number_of(connection: &Database<'_>, name: &Name) -> Result<Option
 pub(super) fn preferred(connection: &Database<'_>, affinity_key: i64) -> Result<Option<i64>> {
     let mut statement = connection.prepare_cached("SELECT session FROM affinity WHERE id = ?")?;
     Ok(statement.query_row([affinity_key], |row| row.get(0)).optional()?.flatten())
+}
+
+/// Returns the sessions that the keys of ready lists prefer, by number: the first
+/// [`bounds::CONTENDING_SESSIONS`].
+pub(in crate::sqlite) fn preferred_sessions(connection: &Database<'_>, cache: &Cache) -> Result<Vec<SessionId>> {
+    if !cache.affinity.any() {
+        return Ok(Vec::new());
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT DISTINCT a.session FROM affinity_list l JOIN affinity a ON a.id = l.list >> ?
+         WHERE a.session IS NOT NULL ORDER BY 1 LIMIT ?",
+    )?;
+    let most = bounds::CONTENDING_SESSIONS.cast_signed();
+    let sessions = statement.query_map(params![AFFINITY_SHIFT, most], |row| row.get(0).map(SessionId))?;
+    Ok(sessions.collect::<rusqlite::Result<_>>()?)
 }
 
 impl Transaction<'_> {

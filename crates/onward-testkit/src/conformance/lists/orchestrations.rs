@@ -134,6 +134,7 @@ macro_rules! orchestration_cases {
                 an_end_is_written_with_the_turn_that_follows,
                 an_end_with_a_turn_is_as_an_end_a_claim_and_a_turn,
                 a_claim_behind_an_end_with_a_turn_gets_what_the_turn_submitted,
+                output_that_is_the_result_is_stored_once_with_an_end_and_its_turn,
                 ends_of_one_call_are_planned_on_each_other,
                 an_end_planned_on_a_turn_that_is_not_written_leaves_its_own_out,
                 an_end_is_alone_if_a_message_came_before_it,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use onward_store::{
     AfterFailure, AfterTurn, AttemptEnd, Change, ChildTask, EndWithTurn, Ended, InstanceRecord, Lease, LimitScope,
-    NewTask, Outcome, Rate, Recipient, Refusal, Scope, SessionId, SetLimit, StoreReads, TaskId, TaskResult, TaskState,
-    Ttl, TtlFrom, Turn, Turned, Write,
+    NewTask, Outcome, OutputPiece, OutputStream, Rate, Recipient, Refusal, Scope, SessionId, SetLimit, StoreReads,
+    TaskId, TaskResult, TaskState, Ttl, TtlFrom, Turn, Turned, Write,
 };
 
 use super::orchestration_turns::{
@@ -114,6 +114,20 @@ pub async fn a_claim_behind_an_end_with_a_turn_gets_what_the_turn_submitted(stor
     let Some(Outcome::Claimed(claimed)) = outcomes.pop() else { panic!("the claim should have been answered") };
     let submitted = ended_of(outcomes.remove(0)).turned.unwrap().submitted[0].id();
     assert_eq!(claimed.tasks.iter().map(|task| task.lease.task).collect::<Vec<_>>(), [submitted]);
+}
+
+/// Shows: D2
+pub async fn output_that_is_the_result_is_stored_once_with_an_end_and_its_turn(store: TestStore) {
+    let (task, lease) = awaiting(&store).await;
+    let saved = OutputPiece::new(OutputStream::Stdout, 0, "o");
+    store.done(Write::AppendOutput { lease, piece: saved }).await;
+    let append = Write::AppendOutput { lease, piece: OutputPiece::of_result(OutputStream::Stdout, 2) };
+    let outcome = store.write(Write::All(vec![append, write(completion(task, lease))])).await;
+    let Outcome::All(mut outcomes) = outcome else { panic!("both should have been applied: {outcome:?}") };
+    assert!(ended_of(outcomes.pop().unwrap()).turned.is_some());
+    let output = store.inner().task_output(lease.task, OutputStream::Stdout, 0, usize::MAX).await.unwrap().unwrap();
+    let pieces: Vec<&[u8]> = output.pieces.iter().map(|piece| &piece.bytes[..]).collect();
+    assert_eq!((pieces, output.cut), (vec![b"ok".as_slice()], 0));
 }
 
 /// Returns ends of one orchestration, each planned on those before it.

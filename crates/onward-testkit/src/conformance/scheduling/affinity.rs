@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    Claim, KindSelection, NewTask, Outcome, Priority, Refusal, SessionId, SetLimit, SetQueue, StoreReads, TaskId,
-    WaitReason, When, Write, bounds,
+    Claim, KindSelection, LimitScope, NewTask, Outcome, Priority, Refusal, SessionId, SetLimit, SetQueue, StoreReads,
+    TaskId, WaitReason, When, Write, bounds,
 };
 
 use crate::test_store::{LEASE, TestStore, after, all_of, name, numbers, task};
@@ -66,6 +66,17 @@ pub async fn a_session_gets_its_reserved_task_in_queue_order(store: TestStore) {
     let last = store.submit("k").await;
     let urgent = store.submit_new(NewTask { priority: Priority::URGENT, ..task("k") }).await;
     assert_eq!(claimed(&store, preferred).await, [urgent, first, reserved, last]);
+}
+
+/// Shows: B6
+pub async fn why_names_a_limit_that_a_reserved_task_uses_up_first(store: TestStore) {
+    let [preferred, _] = preferred_and_other(&store).await;
+    store.write(Write::SetLimit(SetLimit::new(LimitScope::All).concurrency(1))).await;
+    let reserved = store.submit_new(of("s")).await;
+    let waiting = store.submit("k").await;
+    let reasons = store.inner().why(waiting).await.ok().flatten().unwrap_or_default();
+    assert_eq!(reasons, [WaitReason::Contended { limit_on: LimitScope::All, room: 1 }]);
+    assert_eq!(claimed(&store, preferred).await, [reserved]);
 }
 
 /// Shows: Q12

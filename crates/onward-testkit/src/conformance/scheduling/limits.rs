@@ -271,6 +271,21 @@ pub async fn why_names_a_limit_that_other_queues_use_up_first(store: TestStore) 
     assert_eq!(reasons().await, [vec![contended()], Vec::new()], "the heavier queue goes first");
 }
 
+/// Shows: B6
+pub async fn why_names_a_limit_that_a_heavier_queue_uses_up_in_place_of_its_own(store: TestStore) {
+    set(&store, SetLimit::new(LimitScope::Kind(name("k"))).concurrency(1)).await;
+    set(&store, group("a").concurrency(1)).await;
+    store.write(Write::SetQueueMode(QueueMode::Strict)).await;
+    store.write(Write::SetQueue(SetQueue::new(name("heavy")).weight(2))).await;
+    let session = store.session().await;
+    // By itself the queue of the task would start this one, and no other of the group.
+    store.submit_new(NewTask { kind: name("other"), priority: Priority::URGENT, ..of("a") }).await;
+    let heavy = store.submit_new(NewTask { queue: name("heavy"), ..of("a") }).await;
+    let waiting = store.submit("k").await;
+    assert_eq!(why(&store, waiting).await, [WaitReason::Contended { limit_on: LimitScope::Kind(name("k")), room: 1 }]);
+    assert_eq!(numbers(&store.claim(session, 10).await), [heavy]);
+}
+
 pub async fn a_token_for_which_no_task_waits_wakes_no_worker(store: TestStore) {
     set(&store, group("a").rate(ten_a_second(1))).await;
     submit(&store, of("a"), 2).await;

@@ -29,10 +29,11 @@ pub fn sequences(steps: usize) -> impl Strategy<Value = Vec<Step>> {
     vec(prop_oneof![40 => step, 1 => awaiting()], 1..=steps).prop_map(|steps| steps.concat())
 }
 
-/// Generates sequences of up to `steps` steps that also contain parked orchestrations.
+/// Generates sequences of up to `steps` steps that also contain parked orchestrations, and crowds.
 pub(in crate::model_based) fn sequences_with_orchestrations(steps: usize) -> impl Strategy<Value = Vec<Step>> {
     let step = step().prop_map(|step| vec![step]);
-    vec(prop_oneof![12 => step, 2 => parked(), 1 => awaiting()], 1..=steps).prop_map(|steps| steps.concat())
+    vec(prop_oneof![12 => step, 2 => parked(), 1 => awaiting(), 2 => crowd()], 1..=steps)
+        .prop_map(|steps| steps.concat())
 }
 
 /// Generates an orchestration that starts and parks, and may then be paused or signalled.
@@ -74,18 +75,54 @@ fn awaiting() -> impl Strategy<Value = Vec<Step>> {
     )
 }
 
+/// Generates tasks that compete for the room of limits. Sessions may have started some before, so
+/// that others are reserved for them.
+fn crowd() -> impl Strategy<Value = Vec<Step>> {
+    let open = Operation::OpenSession { lease: MINUTE, serves: Served::default() };
+    let claims = || vec((pick(), 1..3usize).prop_map(|(session, limit)| claim_of(session, limit)), 0..3);
+    let submits = || vec(competitor().prop_map(|new| Operation::Submit(Box::new(new))), 2..7);
+    let limits = vec(set_limit().prop_map(Operation::SetLimit), 1..4);
+    let queues = vec(set_queue().prop_map(Operation::SetQueue), 0..2);
+    let mode = option::weighted(0.5, mode().prop_map(Operation::SetQueueMode));
+    (submits(), claims(), (limits, queues, mode), submits(), claims()).prop_map(
+        move |(before, started, (limits, queues, mode), submits, claims)| {
+            let open = vec![open.clone(), open.clone()];
+            let mode = mode.into_iter().collect();
+            let steps = [open, before, started, queues, limits, mode, submits, claims];
+            steps.into_iter().map(Step::Apply).collect()
+        },
+    )
+}
+
+/// Generates a task that is due at once.
+fn competitor() -> impl Strategy<Value = NewTask> {
+    let priority = select(vec![32u8, 128, 128]).prop_map(Priority);
+    let (group, affinity) = (option::weighted(0.6, group()), option::weighted(0.4, affinity_key()));
+    (kind(), queue(), priority, group, affinity, proptest::bool::weighted(0.2)).prop_map(
+        |(kind, queue, priority, group, affinity, orchestration)| {
+            let new = NewTask { queue, priority, group, affinity, ..NewTask::of(kind) };
+            NewTask { orchestration, ..new }
+        },
+    )
+}
+
 fn start(orchestration: NewTask) -> Vec<Operation> {
     let open = Operation::OpenSession { lease: MINUTE, serves: Served::default() };
     vec![open, Operation::Submit(Box::new(orchestration))]
 }
 
 fn claim_of_all() -> Operation {
+    claim_of(Pick(0), 64)
+}
+
+/// Returns a session's claim of all queues and kinds.
+fn claim_of(session: Pick, limit: usize) -> Operation {
     Operation::Claim {
-        session: Pick(0),
+        session,
         queues: QueueSelection::All,
         kinds: KindSelection::All,
         orchestrations: true,
-        limit: 64,
+        limit,
         mode: None,
         random: 0,
         least: None,
