@@ -42,7 +42,7 @@ pub(crate) struct Options {
 struct Soak {
     name: &'static str,
     what: &'static str,
-    /// Packages, and the tests to run of each one's test program `it`. Without any, a script is run.
+    /// Packages, and the tests to run of each one's test program `it`. Without any, a script runs.
     tests: &'static [(&'static str, &'static str)],
     rounds: u64,
     /// The variable that sets the number of rounds.
@@ -55,7 +55,7 @@ impl Soak {
         self.name.starts_with("postgres-") || self.name == "cluster"
     }
 
-    /// Returns the script that is run instead of tests, because its programs are in other languages.
+    /// Returns the script that runs instead of tests, because its programs are in other languages.
     fn script(&self) -> Option<&'static str> {
         self.tests.is_empty().then_some("sdk/conformance/kills.sh")
     }
@@ -201,6 +201,13 @@ const SOAKS: &[Soak] = &[
         tests: &[("onward-store", "power_loss::cuts::a_power_cut_in_class_full")],
         rounds: 20_000,
         variable: "ONWARD_POINTS",
+    },
+    Soak {
+        name: "simulation",
+        what: "a cluster of engines on the memory store in one thread: crashes, pauses, clock jumps, late and lost calls; nothing lost or doubled, and progress after the faults",
+        tests: &[("onward", "simulation::")],
+        rounds: 100_000,
+        variable: "ONWARD_SEEDS",
     },
     Soak {
         name: "sockets-crowd",

@@ -127,6 +127,7 @@ impl Dispatcher {
             // Ended attempts are dropped: the store cannot be written to.
             self.run.state.take_ended();
             tokio::select! {
+                biased;
                 () = self.run.state.woken() => {}
                 () = timer::reached(&*self.run.inner.clock, until) => {}
             }

@@ -215,6 +215,7 @@ async fn finish_hooks(run: &Run, mut hooks: JoinSet<()>) {
     let clock = &*run.inner.clock;
     let over_at = clock.steady().saturating_add(run.inner.settings.shutdown_limit.max(bounds::HOOK_SHUTDOWN_LIMIT));
     tokio::select! {
+        biased;
         () = async { while hooks.join_next().await.is_some() {} } => {}
         () = timer::reached(clock, over_at) => {
             tracing::warn!("a hook did not process all changes within the shutdown limit and is aborted");

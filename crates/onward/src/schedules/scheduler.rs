@@ -244,6 +244,7 @@ impl Scheduler {
             not_before.await;
         };
         tokio::select! {
+            biased;
             () = self.until(next.due) => {}
             () = self.ended(next.behind) => {}
             () = changed => {}

@@ -154,6 +154,8 @@ mod schedules;
 #[cfg(test)]
 mod seen;
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod stops;
 #[cfg(test)]
 mod stored_templates;
@@ -179,6 +181,7 @@ mod workflow_events;
 mod workflow_forks;
 #[cfg(test)]
 mod workflow_limits;
+#[cfg(test)]
 mod workflow_paths;
 #[cfg(test)]
 mod workflow_runs;

@@ -3,8 +3,8 @@
 use super::route::{Route, RouteInfo};
 use super::{
     accounts, audit, bulk, changes, dead, events, groups, health, hooks, inbox, keys, limits, mcp, metrics, oidc,
-    orchestrations, overview, queues, run_graph, run_path, run_results, runs, schedules, sessions, sign_in, store, submit,
-    task_actions, tasks, templates, webhooks, work,
+    orchestrations, overview, queues, run_graph, run_path, run_results, runs, schedules, sessions, sign_in, store,
+    submit, task_actions, tasks, templates, webhooks, work,
 };
 
 /// Returns all routes.

@@ -42,6 +42,7 @@ impl Evictor {
         loop {
             let next = self.is_behind().then_some(self.next);
             tokio::select! {
+                biased;
                 received = self.notifications.next() => match received {
                     Some(Notification::Tasks(notifications)) => self.evict(notifications.iter().filter_map(ended)),
                     Some(Notification::Missed) => self.missed = true,

@@ -493,11 +493,7 @@ pub(super) fn check_growth(settings: &Settings, bytes_before: u64, turn: &Turn) 
 /// Stops a history that exceeds its number of events before its turn is written.
 fn check_length(settings: &Settings, events: u64) -> Result<(), TurnAbort> {
     let most = settings.history_events;
-    if events <= most {
-        Ok(())
-    } else {
-        Err(too_long(&format!("more than {most} events, and may have {most}")))
-    }
+    if events <= most { Ok(()) } else { Err(too_long(&format!("more than {most} events, and may have {most}"))) }
 }
 
 /// Returns the end of an orchestration whose history is too long.
@@ -535,6 +531,7 @@ async fn apply_with_retries(run: &Run, write: Write) -> Option<Outcome> {
             }
         }
         tokio::select! {
+            biased;
             () = backoff.wait(&*run.inner.clock) => {}
             () = run.instances.abort.cancelled() => return None,
         }
@@ -549,6 +546,7 @@ async fn try_apply(run: &Run, write: &Write) -> Option<onward_store::Result<Outc
             let reply = run.instances.submit_turn(turn.clone());
             run.state.wake();
             tokio::select! {
+                biased;
                 reply = reply => reply.ok(),
                 () = run.instances.abort.cancelled() => None,
             }
