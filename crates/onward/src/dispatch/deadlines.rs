@@ -40,6 +40,19 @@ struct Due {
     wall: Timestamp,
 }
 
+/// The moment at which a call of the store began, by both clocks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallStart {
+    pub(crate) steady: Duration,
+    wall: Timestamp,
+}
+
+impl CallStart {
+    pub(crate) fn now(clock: &dyn Clock) -> Self {
+        Self { steady: clock.steady(), wall: clock.now() }
+    }
+}
+
 /// The time since which the buffer is watched, and the number of attempts started by then.
 #[derive(Debug, Clone, Copy)]
 struct BufferWatch {
@@ -64,9 +77,13 @@ impl Deadlines {
         }
     }
 
-    /// Sets the time after which time alone changes something, and replaces an earlier one.
-    pub(crate) fn set_due(&mut self, after: Option<Duration>, clock: &dyn Clock) {
-        self.due = after.map(|after| due(after, clock));
+    /// Sets the time after which time alone changes something, and replaces an earlier one. The store
+    /// measured `after` at some moment of the call that began at `began`.
+    pub(crate) fn set_due(&mut self, after: Option<Duration>, began: CallStart, clock: &dyn Clock) {
+        // If the wall clock was set forward since that moment, `after` is too long by the jump. An
+        // earlier wall time than that of the moment only wakes the engine too early.
+        let earlier = |due: Due, after| Due { wall: due.wall.min(began.wall.plus(after)), ..due };
+        self.due = after.map(|after| earlier(due(after, clock), after));
         self.may_claim |= after.is_some_and(|after| after.is_zero());
     }
 
@@ -210,9 +227,19 @@ mod tests {
     fn a_task_due_by_wall_time_is_noticed_when_the_clock_is_set() {
         let clock = ManualClock::default();
         let mut deadlines = Deadlines::new(LEASE, clock.steady());
-        deadlines.set_due(Some(Duration::from_secs(3600)), &clock);
+        deadlines.set_due(Some(Duration::from_secs(3600)), CallStart::now(&clock), &clock);
         assert!(!deadlines.is_due(&clock));
         clock.set_wall(clock.now().plus(Duration::from_secs(3600)));
+        assert!(deadlines.is_due(&clock));
+    }
+
+    #[test]
+    fn a_task_is_due_if_the_clock_was_set_while_the_reply_was_on_its_way() {
+        let clock = ManualClock::default();
+        let mut deadlines = Deadlines::new(LEASE, clock.steady());
+        let began = CallStart::now(&clock);
+        clock.set_wall(clock.now().plus(Duration::from_secs(3600)));
+        deadlines.set_due(Some(Duration::from_secs(3600)), began, &clock);
         assert!(deadlines.is_due(&clock));
     }
 

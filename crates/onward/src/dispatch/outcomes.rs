@@ -1,12 +1,12 @@
 //! Applies the outcomes of a commit to the run.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use onward_store::{
     AfterFailure, Change, Claimed, ClaimedTask, Ended, Failed, Lease, Outcome, Refusal, SessionId, TaskId, TaskState,
 };
 
+use super::deadlines::CallStart;
 use super::dispatcher::Dispatcher;
 use super::outbox::OutboxReply;
 use super::run_state::{Added, AttemptEnd, EndedAttempt};
@@ -17,9 +17,9 @@ use crate::handlers::{Attempt, EndReport};
 use crate::orchestration::InstanceCache;
 
 impl Dispatcher {
-    /// Acts on the outcomes of a commit that began at the steady time `began`. Leases count from
+    /// Acts on the outcomes of a call that began at `began`. Leases count from
     /// then, because the store may have set them at any moment of the commit.
-    pub(super) fn apply_outcomes(&mut self, pending: Vec<PendingWrite>, outcomes: Vec<Outcome>, began: Duration) {
+    pub(super) fn apply_outcomes(&mut self, pending: Vec<PendingWrite>, outcomes: Vec<Outcome>, began: CallStart) {
         let mut lost = Vec::new();
         for (write, outcome) in pending.into_iter().zip(outcomes) {
             match (write, outcome) {
@@ -29,18 +29,18 @@ impl Dispatcher {
                 (PendingWrite::Report(_) | PendingWrite::Output(..) | PendingWrite::RecordIo, _) => {}
                 (PendingWrite::Open, Outcome::SessionOpened(session)) => {
                     self.session = Some(session);
-                    self.deadlines.renewed(began);
+                    self.deadlines.renewed(began.steady);
                 }
                 (PendingWrite::Claim { limit }, Outcome::Claimed(claimed)) => self.start_claimed(claimed, limit, began),
                 (PendingWrite::ClaimTurns { limit }, Outcome::Claimed(claimed)) => {
                     self.start_turns(claimed, limit, began)
                 }
                 (PendingWrite::Renew, Outcome::Renewed { cancel }) => {
-                    self.deadlines.renewed(began);
+                    self.deadlines.renewed(began.steady);
                     self.cancel(&cancel);
                 }
                 (PendingWrite::Sweep, Outcome::Swept(swept)) => {
-                    self.deadlines.set_due(swept.next_due, &*self.run.inner.clock);
+                    self.deadlines.set_due(swept.next_due, began, &*self.run.inner.clock);
                     self.deadlines.may_claim |= swept.due + swept.lost > 0 || self.is_limited_by_pressure;
                     self.may_claim_turns |= swept.due + swept.lost > 0;
                     self.preemption.recheck();
@@ -65,12 +65,12 @@ impl Dispatcher {
         self.run.inner.telemetry.buffered.set(gauge(occupancy.buffered));
     }
 
-    fn start_claimed(&mut self, claimed: Claimed, limit: usize, began: Duration) {
-        self.deadlines.renewed(began);
+    fn start_claimed(&mut self, claimed: Claimed, limit: usize, began: CallStart) {
+        self.deadlines.renewed(began.steady);
         // A claim that returned fewer tasks than it asked for has taken all that it could.
         self.deadlines.may_claim = claimed.tasks.len() >= limit;
         self.note_seen(claimed.work_seen);
-        self.deadlines.set_due(claimed.next_due, &*self.run.inner.clock);
+        self.deadlines.set_due(claimed.next_due, began, &*self.run.inner.clock);
         self.preemption.must_claim = false;
         self.preemption.recheck();
         self.is_limited_by_pressure = claimed.next_aged.is_some();
@@ -88,11 +88,11 @@ impl Dispatcher {
         self.cancel(&claimed.cancel);
     }
 
-    fn start_turns(&mut self, claimed: Claimed, limit: usize, began: Duration) {
-        self.deadlines.renewed(began);
+    fn start_turns(&mut self, claimed: Claimed, limit: usize, began: CallStart) {
+        self.deadlines.renewed(began.steady);
         self.may_claim_turns = claimed.tasks.len() >= limit;
         self.note_turns_seen(claimed.work_seen);
-        self.deadlines.set_due(claimed.next_due, &*self.run.inner.clock);
+        self.deadlines.set_due(claimed.next_due, began, &*self.run.inner.clock);
         // Orchestrations that are due now may not have been in the claim.
         if claimed.next_due.is_some_and(|after| after.is_zero()) {
             self.may_claim_turns = true;

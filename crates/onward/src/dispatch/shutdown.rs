@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use onward_store::TaskState;
 
+use super::deadlines::CallStart;
 use super::dispatcher::Dispatcher;
 use super::run_state::EndedAttempt;
 use super::write_batch::WriteBatch;
@@ -101,7 +102,7 @@ impl Dispatcher {
         if batch.is_empty() {
             return Ok(());
         }
-        let began = self.now();
+        let began = CallStart::now(&*self.run.inner.clock);
         match self.run.inner.store.apply(batch.writes).await {
             Ok(outcomes) => {
                 self.apply_outcomes(batch.pending, outcomes, began);

@@ -7,13 +7,13 @@
 //! one.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use onward_store::Outcome;
 
+use super::deadlines::CallStart;
 use super::dispatcher::Dispatcher;
 use super::throughput::ThroughputSample;
 use super::write_batch::{PendingWrite, WriteBatch};
@@ -39,7 +39,7 @@ pub(super) struct CallReply {
 /// The contents of a call, and the counters at its beginning.
 struct StoreCall {
     pending: Vec<PendingWrite>,
-    began: Duration,
+    began: CallStart,
     /// For the throughput of handlers.
     ends: ThroughputSample,
     /// For the throughput of turns.
@@ -122,14 +122,14 @@ impl Dispatcher {
 
     /// Sends a batch to the store.
     pub(super) fn begin_call(&mut self, batch: WriteBatch) {
-        let began = self.now();
+        let began = CallStart::now(&*self.run.inner.clock);
         let occupancy = self.run.state.occupancy();
-        let time = self.time_of_each_slot(occupancy, began);
+        let time = self.time_of_each_slot(occupancy, began.steady);
         let call = StoreCall {
             pending: batch.pending,
             began,
-            ends: ThroughputSample { at: began, time, ended: occupancy.counts.ended },
-            turns: ThroughputSample { at: began, time: began, ended: self.run.instances.executed() },
+            ends: ThroughputSample { at: began.steady, time, ended: occupancy.counts.ended },
+            turns: ThroughputSample { at: began.steady, time: began.steady, ended: self.run.instances.executed() },
         };
         let writes = batch.writes;
         self.run.inner.telemetry.commit_writes.record(f64::from(u32::try_from(writes.len()).unwrap_or(u32::MAX)));
@@ -160,7 +160,7 @@ impl Dispatcher {
 
     pub(super) fn apply_reply(&mut self, CallReply { call, result }: CallReply) -> Result<()> {
         let StoreCall { pending, began, ends, turns } = call;
-        let took = self.now().saturating_sub(began);
+        let took = self.now().saturating_sub(began.steady);
         self.run.inner.telemetry.commit_seconds.record(took);
         self.ends.note(ends, took);
         self.turns.note(turns, took);
