@@ -1,6 +1,6 @@
 // The page: sign-in, the frame around the screens, and the keys.
 
-import { html, render, useEffect, useRef } from './lib/html.js';
+import { html, render, useEffect, useLayoutEffect, useRef } from './lib/html.js';
 import { loadMe, may, me, signOut } from './lib/api.js';
 import { connection } from './lib/live.js';
 import { Help, isSearchWanted, listenForKeys } from './lib/keys.js';
@@ -54,7 +54,8 @@ function Frame() {
   const { name, is, place } = screen();
   const main = useRef(/** @type {HTMLElement | null} */ (null));
   const address = route.value.parts.join('/');
-  useEffect(() => {
+  // Before the next key, so that `j` and Enter right after a change of the screen reach a row.
+  useLayoutEffect(() => {
     document.title = `${name.slice(0, 60)} · Onward`;
     const search = isSearchWanted.value ? main.current?.querySelector('[data-search]') : null;
     isSearchWanted.value = false;

@@ -39,12 +39,12 @@ async fn post(call: Call) -> Reply {
             *response.status_mut() = StatusCode::ACCEPTED;
             Ok(response)
         }
-        Some(reply) => {
-            let mut response = json(&reply)?;
-            if reply["id"] == Value::Null {
-                *response.status_mut() = StatusCode::BAD_REQUEST;
-            }
-            Ok(response)
+        Some(reply) if reply["id"] == Value::Null => {
+            // The protocol lets a server refuse what is no message with a body of its own.
+            let detail = reply["error"]["message"].as_str().unwrap_or("the body is no message").to_owned();
+            let remedy = "send one JSON-RPC message, an object with `jsonrpc`, `method` and `id`";
+            Err(Problem::new(Code::Malformed, detail, remedy))
         }
+        Some(reply) => json(&reply),
     }
 }
