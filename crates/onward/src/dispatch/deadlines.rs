@@ -77,8 +77,8 @@ impl Deadlines {
         }
     }
 
-    /// Sets the time after which time alone changes something, and replaces an earlier one. The store
-    /// measured `after` at some moment of the call that began at `began`.
+    /// Sets the time after which time alone changes something, and replaces an earlier one. The
+    /// store measured `after` at some moment of the call that began at `began`.
     pub(crate) fn set_due(&mut self, after: Option<Duration>, began: CallStart, clock: &dyn Clock) {
         // If the wall clock was set forward since that moment, `after` is too long by the jump. An
         // earlier wall time than that of the moment only wakes the engine too early.

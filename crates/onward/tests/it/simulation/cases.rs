@@ -1,9 +1,9 @@
 //! Runs of the simulation. `ONWARD_SEEDS` sets their number, `ONWARD_SEED` the first seed, and
 //! `ONWARD_TRACE` prints each commit.
 //!
-//! A seed repeats the work and the faults. It does not repeat the order in which tokio wakes several
-//! waiters of one channel: tokio draws it from a generator of its own. A failure may need some runs
-//! of its seed.
+//! A seed repeats the work and the faults. It does not repeat the order in which tokio wakes
+//! several waiters of one channel: tokio draws it from a generator of its own. A failure may need
+//! some runs of its seed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
