@@ -12,7 +12,7 @@ use onward_testkit::soak::{self, Tally};
 use super::world::World;
 
 /// The number of seeds without `ONWARD_SEEDS`.
-const SEEDS: u64 = 1000;
+const SEEDS: u64 = 500;
 
 /// Shows: Q1, Q3, D1, W1
 #[test]

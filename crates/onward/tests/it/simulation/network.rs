@@ -60,7 +60,12 @@ impl Network {
             _ if !state.is_faulty => Duration::ZERO,
             0..80 => Duration::ZERO,
             80..99 => Duration::from_millis(state.random.u64(1..500)),
-            _ => Duration::from_secs(state.random.u64(1..15)),
+            // Longer than the lease allows for a renewal.
+            _ if state.lease_faults > 0 => {
+                state.lease_faults -= 1;
+                Duration::from_secs(state.random.u64(3..15))
+            }
+            _ => Duration::from_millis(state.random.u64(500..2_000)),
         };
         state.sent += 1;
         let due = (self.clock.steady() + delay, state.sent);
