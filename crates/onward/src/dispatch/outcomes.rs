@@ -17,8 +17,8 @@ use crate::handlers::{Attempt, EndReport};
 use crate::orchestration::InstanceCache;
 
 impl Dispatcher {
-    /// Acts on the outcomes of a call that began at `began`. Leases count from
-    /// then, because the store may have set them at any moment of the commit.
+    /// Acts on the outcomes of a call that began at `began`. Leases count from then, because the
+    /// store may have set them at any moment of the commit.
     pub(super) fn apply_outcomes(&mut self, pending: Vec<PendingWrite>, outcomes: Vec<Outcome>, began: CallStart) {
         let mut lost = Vec::new();
         for (write, outcome) in pending.into_iter().zip(outcomes) {

@@ -207,7 +207,9 @@ impl Engine {
     /// Submits a task. If it is an orchestration or a run of a workflow that this process executes,
     /// the submission is committed together with its claim.
     pub(crate) async fn apply_submit(&self, new: Box<NewTask>) -> Result<Outcome> {
-        let starts = self.inner.run().is_some_and(|run| run.starts_at_once(&new));
+        // A plain task goes to the store at once. A store commits the writes of all callers
+        // together, so waiting for the dispatcher would only add delay.
+        let starts = new.orchestration && self.inner.run().is_some_and(|run| run.starts_at_once(&new));
         let write = Write::Submit(new);
         if starts { self.apply_and_wake(write).await } else { self.apply(write).await }
     }

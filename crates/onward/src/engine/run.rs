@@ -67,14 +67,13 @@ impl Run {
         Claim { kinds, orchestrations: true, ..self.claim() }
     }
 
-    /// Returns true if this run claims an orchestration or a run of a workflow right after its
+    /// Returns true if this run claims a new orchestration or run of a workflow right after its
     /// submission, unless the store holds it back. A claim in the same call then saves a commit.
     pub(crate) fn starts_at_once(&self, new: &NewTask) -> bool {
         let kind = &new.kind;
         let has_code = self.orchestrations.has(kind) || self.runs_workflows && kind.starts_with(RUN_KIND_PREFIX);
         let queues = self.inner.settings.queues.as_ref();
-        new.orchestration
-            && has_code
+        has_code
             && queues.is_none_or(|queues| queues.contains(&new.queue))
             && new.when == When::Now
             && new.depends_on.tasks.is_empty()

@@ -5,7 +5,6 @@ use std::fs;
 use std::path::PathBuf;
 
 use onward::workflow::TurnsAlone;
-use onward::workflow::template::TemplateFile;
 
 #[path = "../../fuzz/src/lib.rs"]
 #[allow(unreachable_pub, reason = "it is a crate of its own, for the fuzzers")]
@@ -69,22 +68,10 @@ fn every_beginning_of_an_input_ends_within_its_bounds() {
     }
 }
 
-/// The template of the target `workflow_history`.
-const TEMPLATE: &str = "
-on_failure: undo
-steps:
-  a: {task: t, undo: {task: u}, publishes: [{name: e}]}
-  b: {task: t, each: {from: 0, to: 5, by: 1}, undo: {task: u}, depends_on: [a]}
-  ask: {signal: s, depends_on: [a]}
-  choose: {task: t, chooses: [c], depends_on: [a], on_failure: continue}
-  c: {value: '${{ steps.choose.result }}'}
-  late: {wait: 1h, depends_on: [ask]}";
-
 /// Shows: W2
 #[test]
 fn a_history_with_any_octet_changed_is_refused_or_continued() {
-    let file = TemplateFile::read("fuzz.yaml", TEMPLATE).unwrap();
-    let history = TurnsAlone::of(&file).unwrap().history().unwrap();
+    let history = TurnsAlone::exercised().unwrap().history().unwrap();
     assert!(history.len() > 100, "{history:?}");
     for at in 0..history.len() {
         for change in [0x01, 0x10, 0x80, 0xFF] {

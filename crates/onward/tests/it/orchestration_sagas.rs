@@ -114,33 +114,52 @@ async fn after_a_failure_the_steps_are_undone_in_reverse_order(store: TestStore)
     assert!(error.contains("no room") && !error.contains("compensations"), "{error}");
 }
 
-/// Shows: W5, D8
-async fn after_a_cancellation_the_steps_are_undone_and_it_ends_as_cancelled(store: TestStore) {
+/// Cancels the trip of some code after three stops.
+async fn cancel_after_stops<F, A>(store: TestStore, code: F)
+where
+    F: Fn(Work, OrchestrationContext) -> A + Copy + Send + Sync + 'static,
+    A: Future<Output = Answer> + Send + 'static,
+{
     let engine = store.engine().await;
     let task = start(&engine).await;
-    run(&store, trip).await;
+    run(&store, code).await;
     engine.cancel(task).await.unwrap();
-    run(&store, trip).await;
+    run(&store, code).await;
     assert_eq!(made(&engine).await, [1, 2, 3, -3, -2, -1]);
     assert_eq!(state(&store, task).await, TaskState::Cancelled);
 }
 
-/// Shows: W5, D8
-async fn a_cancellation_while_steps_are_undone_stops_nothing(store: TestStore) {
+/// Cancels the trip of some code after its last stop has failed, while it is undone.
+async fn cancel_while_undone<F, A>(store: &TestStore, code: F) -> TaskId
+where
+    F: Fn(Work, OrchestrationContext) -> A + Copy + Send + Sync + 'static,
+    A: Future<Output = Answer> + Send + 'static,
+{
     let engine = store.engine().await;
     let task = start(&engine).await;
-    run(&store, trip).await;
+    run(store, code).await;
     engine.signal(task, "go", &FAILS).await.unwrap();
     // The last step is submitted and fails; then the first compensation is submitted.
-    forgetful(&store, trip).await.run_until_idle().await.unwrap();
+    forgetful(store, code).await.run_until_idle().await.unwrap();
     let worker = store.engine().await;
     worker.register(|_: Stop, _| async { Err(Failure::permanent("no room")) });
     worker.run_until_idle().await.unwrap();
-    forgetful(&store, trip).await.run_until_idle().await.unwrap();
+    forgetful(store, code).await.run_until_idle().await.unwrap();
     assert_eq!(made(&engine).await, [1, 2, 3, FAILS, -3]);
     engine.cancel(task).await.unwrap();
-    run(&store, trip).await;
+    run(store, code).await;
     assert_eq!(made(&engine).await, [1, 2, 3, FAILS, -3, -2, -1]);
+    task
+}
+
+/// Shows: W5, D8
+async fn after_a_cancellation_the_steps_are_undone_and_it_ends_as_cancelled(store: TestStore) {
+    cancel_after_stops(store, trip).await;
+}
+
+/// Shows: W5, D8
+async fn a_cancellation_while_steps_are_undone_stops_nothing(store: TestStore) {
+    let task = cancel_while_undone(&store, trip).await;
     assert_eq!(state(&store, task).await, TaskState::Failed);
 }
 
@@ -239,33 +258,18 @@ async fn trip_of(context: &OrchestrationContext, first: &'static [i32]) -> Resul
 
 /// Shows: W5, D8
 async fn a_cancellation_undoes_the_steps_of_a_saga_in_a_saga_too(store: TestStore) {
-    let engine = store.engine().await;
-    let task = start(&engine).await;
-    run(&store, nested).await;
-    engine.cancel(task).await.unwrap();
-    run(&store, nested).await;
-    assert_eq!(made(&engine).await, [1, 2, 3, -3, -2, -1]);
-    assert_eq!(state(&store, task).await, TaskState::Cancelled);
+    cancel_after_stops(store, nested).await;
 }
 
 /// Shows: W5, D8
 async fn a_cancellation_does_not_stop_a_saga_in_a_saga_that_undoes_its_steps(store: TestStore) {
-    let engine = store.engine().await;
-    let task = start(&engine).await;
-    run(&store, nested).await;
-    engine.signal(task, "go", &FAILS).await.unwrap();
-    // The last step is submitted and fails; then the first compensation is submitted.
-    forgetful(&store, nested).await.run_until_idle().await.unwrap();
-    let worker = store.engine().await;
-    worker.register(|_: Stop, _| async { Err(Failure::permanent("no room")) });
-    worker.run_until_idle().await.unwrap();
-    forgetful(&store, nested).await.run_until_idle().await.unwrap();
-    assert_eq!(made(&engine).await, [1, 2, 3, FAILS, -3]);
-    engine.cancel(task).await.unwrap();
-    run(&store, nested).await;
-    assert_eq!(made(&engine).await, [1, 2, 3, FAILS, -3, -2, -1]);
-    let undone = engine.tasks().kind(Stop::KIND).state(TaskState::Cancelled).count().await.unwrap();
-    assert_eq!(undone, 0, "a compensation was cancelled");
+    cancel_while_undone(&store, nested).await;
+    let undone = store.count(TaskFilter {
+        states: vec![TaskState::Cancelled],
+        kind: Some(Stop::KIND.parse().unwrap()),
+        ..TaskFilter::default()
+    });
+    assert_eq!(undone.await.unwrap(), 0, "a compensation was cancelled");
 }
 
 /// Shows: W5, D8

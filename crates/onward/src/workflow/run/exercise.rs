@@ -29,6 +29,14 @@ impl TurnsAlone {
         Ok(Self(RunContext::new(template, schemas, (&serde_json::Value::Null).into(), facts)))
     }
 
+    /// Creates a run of the template to which the histories of [`exercise_history`] belong.
+    ///
+    /// # Errors
+    /// Never: the template is valid.
+    pub fn exercised() -> Result<Self, String> {
+        Self::of(&TemplateFile::read("fuzz.yaml", TEMPLATE).map_err(|errors| errors.to_string())?)
+    }
+
     /// Decides and folds the turns of the run until nothing is open. Returns their number.
     ///
     /// # Errors
@@ -101,10 +109,7 @@ steps:
   c: {value: '${{ steps.choose.result }}'}
   late: {wait: 1h, depends_on: [ask]}";
 
-static CONTEXT: LazyLock<Option<RunContext>> = LazyLock::new(|| {
-    let file = TemplateFile::read("fuzz.yaml", TEMPLATE).ok()?;
-    TurnsAlone::of(&file).ok().map(|turns| turns.0)
-});
+static CONTEXT: LazyLock<Option<RunContext>> = LazyLock::new(|| TurnsAlone::exercised().ok().map(|turns| turns.0));
 
 /// Reads any bytes as the history of a run, folds it, and decides a turn behind it.
 ///
