@@ -28,7 +28,12 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(options: &GlobalOptions, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut server_options = ServerOptions::default();
     server_options.mcp_writes = arguments.mcp_writes;
-    let server = Server::open(store_file::open_or_create_to_stay(options).await?, server_options).await?;
+    // Without tools that write, a store that is missing is a wrong path.
+    let store = match arguments.mcp_writes {
+        true => store_file::open_or_create_to_stay(options).await?,
+        false => store_file::open_to_stay(options).await?,
+    };
+    let server = Server::open(store, server_options).await?;
     while let Some(message) = tokio::task::spawn_blocking(next).await.context("cannot read a message")?? {
         if message.trim_ascii().is_empty() {
             continue;

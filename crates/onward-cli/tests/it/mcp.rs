@@ -43,7 +43,16 @@ fn tools_read_and_write_over_standard_input(sandbox: Sandbox) {
     assert!(sandbox.onward(&["task", "list"]).stdout.contains("mail"));
 }
 
+#[test]
+fn a_missing_store_is_an_error_where_tools_only_read() {
+    let sandbox = Sandbox::new();
+    let ran = sandbox.onward_with(&["mcp"], "");
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stderr.contains("there is no store"), "{ran:?}");
+}
+
 fn tools_only_read_unless_allowed(sandbox: Sandbox) {
+    sandbox.onward(&["submit", "--kind", "mail"]);
     let replies = talk(&sandbox, &[], &[call(1, "submit_task", json!({"kind": "mail"}))]);
     assert_eq!(replies[0]["result"]["isError"], true, "{replies:?}");
     assert!(text(&replies[0]).contains("--mcp-writes"), "{replies:?}");

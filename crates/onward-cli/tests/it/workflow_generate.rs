@@ -101,3 +101,11 @@ async fn a_run_has_the_generated_types_from_its_start_to_its_result() {
         reserved.iter().map(|task| (task.place.as_str(), &task.line)).collect();
     assert_eq!(places, [("shelf 0", &input.lines[0]), ("shelf 1", &input.lines[1])]);
 }
+
+/// Shows: W1
+#[test]
+fn a_missing_file_is_named_even_where_there_is_no_store() {
+    let ran = Sandbox::new().onward(&["workflow", "generate", "missing.yaml"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stderr.contains("there is no file `missing.yaml`"), "{ran:?}");
+}

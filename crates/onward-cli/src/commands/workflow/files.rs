@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use onward::workflow::template::{TemplateErrors, TemplateFile};
 
 use super::command::open_to_read;
@@ -42,5 +43,7 @@ pub(super) async fn read_file_or_stored(options: &GlobalOptions, text: &str) -> 
         return read_valid(path);
     }
     let reference: Reference = text.parse().map_err(|error: String| wrong_usage(error))?;
-    Ok(reference.find(&open_to_read(options).await?).await?.read()?)
+    let no_file = || format!("there is no file `{text}`, and no stored template of that name was found");
+    let store = open_to_read(options).await.with_context(no_file)?;
+    Ok(reference.find(&store).await.with_context(no_file)?.read()?)
 }
