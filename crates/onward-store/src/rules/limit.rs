@@ -152,18 +152,39 @@ fn interval(rate: Rate) -> u64 {
     in_nanoseconds(rate.per).div_ceil(u64::from(rate.tasks.max(1)))
 }
 
+/// Returns the time in which an empty bucket becomes full, in nanoseconds.
+fn empty(rate: Rate) -> u64 {
+    interval(rate).saturating_mul(u64::from(rate.burst))
+}
+
 /// Returns a duration in nanoseconds. 64 bits are enough for 584 years, and divide far faster than
 /// 128.
 fn in_nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// The time by which an empty bucket may seem to lack more than its burst, because processes read
+/// slightly different times. A bucket that seems to lack more was written under another steady
+/// clock: the machine was restarted, the clock of a server was set back, or the store was copied.
+const TOLERANCE: u64 = 60_000_000_000;
+
 impl Bucket {
-    /// Returns the time until the bucket is full, in nanoseconds. It is at most that of an empty
-    /// bucket, even if steady time has started again since.
+    /// Returns the time until the bucket is full, in nanoseconds: at most that of an empty bucket.
+    /// A bucket that was written under another steady clock is full, because its time has no
+    /// meaning under this one.
     fn missing(self, rate: Rate, now: Duration) -> u64 {
-        let missing = in_nanoseconds(self.full_at.saturating_sub(now));
-        missing.min(interval(rate).saturating_mul(u64::from(rate.burst)))
+        let (missing, empty) = (in_nanoseconds(self.full_at.saturating_sub(now)), empty(rate));
+        if missing > empty.saturating_add(TOLERANCE) { 0 } else { missing.min(empty) }
+    }
+
+    /// Returns the bucket after its rate was changed. It lacks as many tokens as before, at most
+    /// the new burst: a token is not returned because the rate changed, and its time is that of the
+    /// new rate.
+    #[must_use]
+    pub fn under(self, before: Rate, after: Rate, now: Duration) -> Self {
+        let lacking = u128::from(self.missing(before, now)) * u128::from(interval(after));
+        let missing = u64::try_from(lacking.div_ceil(u128::from(interval(before).max(1)))).unwrap_or(u64::MAX);
+        Self { full_at: now.saturating_add(Duration::from_nanos(missing.min(empty(after)))) }
     }
 
     /// Returns the number of tokens in the bucket.
@@ -233,10 +254,38 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_from_before_a_restart_of_the_machine_is_empty_at_most() {
+    fn a_bucket_from_before_a_restart_of_the_machine_is_full() {
         let rate = rate(1, 1000, 3);
-        let bucket = Bucket::default().take(rate, 1, at(3_600_000_000));
+        let bucket = Bucket::default().take(rate, 3, at(3_600_000_000));
+        assert_eq!(bucket.tokens(rate, at(0)), 3);
+    }
+
+    #[test]
+    fn a_bucket_that_another_process_wrote_a_little_later_is_empty_at_most() {
+        let rate = rate(1, 1000, 3);
+        let bucket = Bucket::default().take(rate, 3, at(1_000_000));
         assert_eq!(bucket.until_token(rate, at(0)), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_faster_rate_holds_at_once_for_tokens_that_a_slower_one_took() {
+        let (slow, fast) = (rate(1, 60_000, 3), rate(1, 300, 3));
+        let bucket = Bucket::default().take(slow, 3, at(0)).under(slow, fast, at(0));
+        assert_eq!([0, 300_000, 600_000, 900_000].map(|now| bucket.tokens(fast, at(now))), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn a_larger_burst_is_given_at_once() {
+        let (before, after) = (rate(1, 1000, 1), rate(1, 1000, 10));
+        let bucket = Bucket::default().take(before, 1, at(0)).under(before, after, at(0));
+        assert_eq!(bucket.tokens(after, at(0)), 9);
+    }
+
+    #[test]
+    fn a_slower_rate_gives_no_token_for_the_time_of_the_faster_one() {
+        let (fast, slow) = (rate(10, 1000, 10), rate(1, 60_000, 10));
+        let bucket = Bucket::default().take(fast, 10, at(0)).under(fast, slow, at(0));
+        assert_eq!([0, 59_999_999, 60_000_000].map(|now| bucket.tokens(slow, at(now))), [0, 0, 1]);
     }
 
     #[test]
@@ -305,6 +354,23 @@ mod tests {
                     prop_assert!((sum - i128::from(burst)) * i128::from(per) * 1000 <= brought);
                 }
             }
+        }
+
+        /// A bucket that was used in any way under one rate never gives more than the burst of the
+        /// next, gives its first token after one interval of it at the latest, and is full after
+        /// the time of an empty one.
+        #[test]
+        fn a_changed_rate_bounds_the_time_and_the_number_of_tokens(
+            rates in proptest::array::uniform2((1..50u32, 1..3000u64, 1..20u32)),
+            taken in 0..25u32, later in 0..4_000_000u64,
+        ) {
+            let [before, after] = rates.map(|(tasks, per, burst)| rate(tasks, per, burst));
+            let bucket = Bucket::default().take(before, taken.min(before.burst), at(0));
+            let (now, lacked) = (at(later), before.burst - bucket.tokens(before, at(later)));
+            let changed = bucket.under(before, after, now);
+            prop_assert_eq!(changed.tokens(after, now), after.burst.saturating_sub(lacked));
+            prop_assert!(changed.until_token(after, now) <= Duration::from_nanos(interval(after)) + at(1));
+            prop_assert_eq!(changed.tokens(after, now + Duration::from_nanos(empty(after))), after.burst);
         }
 
         /// A caller that takes each token as soon as it arrives gets the rate, to a microsecond per

@@ -157,3 +157,18 @@ async fn counts_outlive_the_part_of_the_log_that_they_follow_from() {
     store.apply(vec![Write::Prune(prune)]).await.unwrap();
     assert_eq!(usage(&file.as_left_by_a_killed_process().await).await, (Some(0), Some(6)));
 }
+
+#[tokio::test]
+async fn a_rate_holds_no_task_back_for_the_time_before_a_restart_of_the_machine() {
+    let (mut file, store) = File::new().await;
+    file.clock.advance(HOUR * 24 * 30);
+    let worker = session(&store).await;
+    complete(&store, start(&store, worker, 4).await).await;
+    drop(store);
+    // Steady time begins again.
+    file.clock = Arc::new(ManualClock::starting_at(file.clock.now()));
+    let store = file.open(&file.path()).await;
+    assert_eq!(usage(&store).await, (Some(0), Some(10)));
+    let worker = session(&store).await;
+    assert_eq!(start(&store, worker, 4).await.len(), 4);
+}

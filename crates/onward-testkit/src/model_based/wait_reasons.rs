@@ -34,9 +34,6 @@ const ROUNDS: usize = 100;
 /// The greatest depth to which the check follows tasks that wait for each other.
 const DEPTH: usize = 6;
 
-/// The number of calls of `why` for a task after which the check no longer waits for tokens.
-const WAITS_FOR_TOKENS: usize = 50;
-
 /// More tasks than any sequence submits.
 const MANY: usize = 1000;
 
@@ -228,20 +225,24 @@ impl WaitReasonCheck {
     }
 
     /// Checks that `why` no longer states a removed reason, unless that kind of reason can return.
+    /// After the time that a rate states there is a token, whatever the rate was before.
     async fn check_removed(&mut self, task: TaskId, removed: &WaitReason) -> Result<(), FalseReason> {
         let can_return = matches!(
             removed,
             WaitReason::Behind { .. }
                 | WaitReason::Turn { .. }
                 | WaitReason::Slot { .. }
-                | WaitReason::Rate { .. }
                 | WaitReason::Reserved { .. }
         );
         if can_return || self.waits(task).await.is_none() {
             return Ok(());
         }
         let reasons = self.why(task).await;
-        if reasons.contains(removed) {
+        let is_removed = |reason: &WaitReason| match (reason, removed) {
+            (WaitReason::Rate { limit_on, .. }, WaitReason::Rate { limit_on: removed, .. }) => limit_on == removed,
+            (reason, removed) => reason == removed,
+        };
+        if reasons.iter().any(is_removed) {
             Err(self.false_reason(task, format!("{removed:?} cannot be removed")))
         } else {
             Ok(())
@@ -249,9 +250,7 @@ impl WaitReasonCheck {
     }
 
     /// Claims a task for which `why` states no reason, with a worker that already exists. Every
-    /// other claim is of all queues, and all are of all kinds. The claim takes the task. Where
-    /// groups share queues, `why` does not charge the starts of others, so there the check ends the
-    /// tasks that use up a limit before the task.
+    /// other claim is of all queues, and all are of all kinds. The claim takes the task.
     async fn claim_unblocked(&mut self, record: &TaskRecord) -> Result<Option<Lease>, FalseReason> {
         let version = self.version(record.id).await;
         let sessions = self.store.inner().sessions().await.unwrap();
@@ -268,20 +267,7 @@ impl WaitReasonCheck {
         if self.waits(record.id).await.is_none() {
             return Ok(None);
         }
-        if taken.is_empty() || !self.groups_share().await {
-            let what = format!("no reason prevents its start, and a claim takes {taken:?}");
-            return Err(self.false_reason(record.id, what));
-        }
-        for lease in taken {
-            self.end(lease).await;
-        }
-        Ok(None)
-    }
-
-    /// Returns true if a limit has a weight or a minimum.
-    async fn groups_share(&self) -> bool {
-        let limits = self.store.inner().limits().await.unwrap();
-        limits.iter().any(|record| record.limit.weight.is_some() || record.limit.minimum.is_some())
+        Err(self.false_reason(record.id, format!("no reason prevents its start, and a claim takes {taken:?}")))
     }
 
     async fn version(&self, task: TaskId) -> Option<u32> {
@@ -399,13 +385,7 @@ impl WaitReasonCheck {
                 let concurrency = Some(ConcurrencyLimit::Unlimited);
                 self.limit(SetLimit { concurrency, ..unchanged(limit_on) }).await;
             }
-            // A bucket keeps what an earlier, slower rate took from it. So a rate that was changed
-            // holds a task back for longer than it says, and the check removes it in the end.
-            WaitReason::Rate { next, .. }
-                if task.0 % 2 == 0 && *next <= LONGEST && self.stated.len() < WAITS_FOR_TOKENS =>
-            {
-                self.store.advance(*next);
-            }
+            WaitReason::Rate { next, .. } if task.0 % 2 == 0 && *next <= LONGEST => self.store.advance(*next),
             WaitReason::Contended { limit_on, .. } => {
                 let (concurrency, rate) = (Some(ConcurrencyLimit::Unlimited), Some(RateLimit::Unlimited));
                 self.limit(SetLimit { concurrency, rate, ..unchanged(limit_on) }).await;

@@ -13,6 +13,7 @@ use crate::api::task::{SessionId, TaskId};
 use crate::api::timestamp::Timestamp;
 use crate::api::write::{Claim, QueueSelection};
 use crate::model::claims::affinity::affinity_sub_queue_of;
+use crate::model::limits::fair_share::TrialShares;
 use crate::model::limits::headroom::Headroom;
 use crate::model::state::{Now, State};
 use crate::model::tasks::sub_queue::SubQueue;
@@ -42,6 +43,9 @@ pub(super) struct Candidates<'a> {
     /// task is recorded in `looked_at`.
     pub(in crate::model) is_shared: bool,
     looked_at: BTreeSet<TaskId>,
+    /// The fair shares after the starts of a claim on trial; `None` for a claim, which charges the
+    /// state itself.
+    trial: Option<TrialShares>,
     /// Sub-queues of affinity keys that are reserved for other sessions.
     reserved: BTreeSet<SubQueue>,
 }
@@ -61,17 +65,32 @@ impl<'a> Candidates<'a> {
             picked: None,
             is_shared: state.are_shared(),
             looked_at: BTreeSet::new(),
+            trial: None,
             reserved: reserved_for_others(state, claim.session, now.wall),
         };
         candidates.look_again(state);
         candidates
     }
 
-    /// Continues with the headroom that an earlier scan left.
-    pub(super) fn with_headroom(mut self, state: &State, headroom: Headroom) -> Self {
+    /// Continues on trial with the headroom and the fair shares that an earlier scan left.
+    pub(super) fn on_trial(mut self, state: &State, (headroom, shares): (Headroom, TrialShares)) -> Self {
         self.headroom = headroom;
+        self.trial = Some(shares);
         self.drop_held_back(state);
         self
+    }
+
+    /// Returns the headroom and the fair shares that a scan on trial leaves.
+    pub(super) fn left(self) -> (Headroom, TrialShares) {
+        (self.headroom, self.trial.unwrap_or_default())
+    }
+
+    /// Returns the fair-share tag of a waiting task's group within its queue.
+    fn fair_share_tag(&self, state: &State, task: &Task) -> FairShareTag {
+        match &self.trial {
+            Some(trial) => trial.fair_share_tag(state, task),
+            None => state.fair_share_tag(task),
+        }
     }
 
     /// Finds the first task of every candidate again.
@@ -162,7 +181,7 @@ impl<'a> Candidates<'a> {
             behind = Some(sort_key);
             let is_of_candidate = self.selects(task) && self.candidate_of(state, &task.new.queue) == candidate;
             if is_of_candidate && !self.looked_at.contains(&sort_key.task) && self.may_start(state, task) {
-                let next = (state.fair_share_tag(task), sort_key);
+                let next = (self.fair_share_tag(state, task), sort_key);
                 first.entry(task.new.queue.clone()).and_modify(|first| *first = next.min(*first)).or_insert(next);
             }
         }
@@ -235,6 +254,9 @@ impl<'a> Candidates<'a> {
         let task = self.heads.remove(&candidate).and_then(|sort_key| state.tasks.get(sort_key.task));
         if let Some(task) = task {
             self.headroom.start(state, task);
+            if let Some(trial) = self.trial.as_mut().filter(|_| self.is_shared) {
+                trial.start(state, task);
+            }
             self.asked.entry(task.new.queue.clone()).and_modify(|asked| *asked = asked.saturating_sub(1));
         }
         if self.headroom.is_limited() && !self.is_shared {

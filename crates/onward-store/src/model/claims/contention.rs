@@ -10,6 +10,7 @@ use crate::api::task::SessionId;
 use crate::api::write::{Claim, QueueSelection};
 use crate::bounds;
 use crate::model::claims::candidates::Candidates;
+use crate::model::limits::fair_share::TrialShares;
 use crate::model::limits::headroom::Headroom;
 use crate::model::state::{Now, State};
 use crate::model::tasks::task::Task;
@@ -50,18 +51,18 @@ impl State {
             [vec![own.clone(), others.clone()], vec![others, own]]
         };
         orders.iter().find_map(|order| {
-            let mut headroom = Headroom::at(self, now.steady);
+            let mut left = (Headroom::at(self, now.steady), TrialShares::default());
             for queues in order {
                 let claim = claim_of(session, queues);
-                headroom = self.use_up(task, Candidates::of(self, &claim, now).with_headroom(self, headroom));
+                left = self.use_up(task, Candidates::of(self, &claim, now).on_trial(self, left));
             }
-            headroom.exhausted(self, task)
+            left.0.exhausted(self, task)
         })
     }
 
     /// Starts candidates on trial, until the turn of a task or until a limit of the task is used
-    /// up. Returns the headroom that is left.
-    fn use_up(&self, task: &Task, mut candidates: Candidates<'_>) -> Headroom {
+    /// up. Returns the headroom and the fair shares that are left.
+    fn use_up(&self, task: &Task, mut candidates: Candidates<'_>) -> (Headroom, TrialShares) {
         for _ in 0..bounds::AHEAD {
             if !candidates.headroom.allows(self, task) {
                 break;
@@ -71,7 +72,7 @@ impl State {
                 _ => break,
             }
         }
-        candidates.headroom
+        candidates.left()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::api::limit::{Limit, LimitRecord, LimitScope, SetLimit};
+use crate::api::limit::{Limit, LimitRecord, LimitScope, Rate, SetLimit};
 use crate::api::name::Name;
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::queue::QueueSettings;
@@ -27,7 +27,9 @@ impl State {
         self.check_group_limits(&set.scope)?;
         self.register_names(queue, kind);
         let limit = rules::limit::after(self.limit_on(&set.scope), set);
+        let rates = self.rates_of_buckets(&set.scope);
         self.store_limit(&set.scope, limit);
+        self.convert_buckets(rates);
         self.reconfigured();
         self.hint_work();
         Ok(Outcome::LimitSet(limit))
@@ -59,8 +61,30 @@ impl State {
         if !self.are_shared() {
             self.fair_shares.clear();
         }
-        if limit.rate.is_none() && !matches!(scope, LimitScope::Group(_)) {
-            self.buckets.remove(scope);
+    }
+
+    /// Returns the scopes whose buckets a limit on `scope` may concern, each with its rate.
+    fn rates_of_buckets(&self, scope: &LimitScope) -> Vec<(LimitScope, Option<Rate>)> {
+        let concerns = |one: &&LimitScope| match (scope, one) {
+            (LimitScope::Groups(beginning), LimitScope::Group(group)) => group.starts_with(beginning.as_str()),
+            (scope, one) => scope == *one,
+        };
+        let concerned = self.buckets.keys().filter(concerns);
+        concerned.map(|one| (one.clone(), self.limit_for(one).rate)).collect()
+    }
+
+    /// Converts buckets to their present rates, given the rates before. A scope without a rate has
+    /// no bucket.
+    fn convert_buckets(&mut self, before: Vec<(LimitScope, Option<Rate>)>) {
+        for (scope, before) in before {
+            match before.zip(self.limit_for(&scope).rate) {
+                Some((before, after)) if before == after => {}
+                Some((before, after)) => {
+                    let bucket = self.bucket(&scope).under(before, after, self.now.steady);
+                    self.buckets.insert(scope, bucket);
+                }
+                None => drop(self.buckets.remove(&scope)),
+            }
         }
     }
 

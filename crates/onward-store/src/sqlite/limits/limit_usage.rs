@@ -118,6 +118,15 @@ impl Usage {
         Some(self.bucket.until_token(rate, now)).filter(|wait| !wait.is_zero())
     }
 
+    /// Returns the bucket after the rate was changed; a full one without a rate before or after.
+    pub(in crate::sqlite) fn bucket_under(&self, rate: Option<Rate>, now: Duration) -> Bucket {
+        match self.limit.rate.zip(rate) {
+            Some((before, after)) if before == after => self.bucket,
+            Some((before, after)) => self.bucket.under(before, after, now),
+            None => Bucket::default(),
+        }
+    }
+
     /// Returns true if the concurrency allows no further task.
     fn is_full(&self) -> bool {
         self.limit.concurrency.is_some_and(|most| self.running >= i64::from(most))
@@ -298,18 +307,19 @@ impl Limits {
         }
     }
 
-    /// Sets the limit of a scope in which `running` tasks run; for groups the caller counts them.
-    /// All counters must be saved.
+    /// Sets the limit of a scope in which `running` tasks run; for groups the caller counts them,
+    /// and converts their buckets. All counters must be saved.
     pub(in crate::sqlite) fn set(
         &mut self,
         connection: &Database<'_>,
-        scope: &LimitScope,
-        number: Option<ScopeNumber>,
+        (scope, number): (&LimitScope, Option<ScopeNumber>),
         limit: Limit,
         running: i64,
+        now: Duration,
     ) -> Result<()> {
-        let bucket = number.and_then(|number| self.scopes.remove(&number)).map(|(usage, _)| usage.bucket);
-        let full_at = bucket.filter(|_| limit.rate.is_some()).map(|bucket| nanoseconds(bucket.full_at));
+        let before = number.and_then(|number| self.scopes.remove(&number)).map(|(usage, _)| usage);
+        let bucket = before.map(|usage| usage.bucket_under(limit.rate, now)).unwrap_or_default();
+        let full_at = limit.rate.map(|_| nanoseconds(bucket.full_at));
         write_limit(connection, scope, limit, running, full_at)?;
         if limit.is_none() {
             self.configured.remove(scope);

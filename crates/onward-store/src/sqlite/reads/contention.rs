@@ -17,6 +17,7 @@ use crate::sqlite::commit::cache::Cache;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::transaction::Transaction;
 use crate::sqlite::limits::limit_usage::ScopeNumber;
+use crate::sqlite::limits::trial_shares::TrialShares;
 use crate::sqlite::reads::peek::looking;
 use crate::sqlite::ready::affinity_keys::preferred_sessions;
 
@@ -38,7 +39,8 @@ pub(in crate::sqlite) fn contended_limit(
         for order in &orders {
             let transaction = looking(connection, cache, now, steady);
             let (left, seen) = (FxHashMap::default(), FxHashSet::default());
-            let mut trial = Trial { transaction, session, steady, left, seen, list, task };
+            let shares = TrialShares::default();
+            let mut trial = Trial { transaction, session, steady, left, shares, seen, list, task };
             if let Some(position) = trial.contended(order)? {
                 return Ok(scope_at(record, position));
             }
@@ -84,6 +86,8 @@ struct Trial<'a> {
     steady: Duration,
     /// The number of further starts in each scope that was looked at.
     left: FxHashMap<TrialScope, usize>,
+    /// The fair shares after the starts so far.
+    shares: TrialShares,
     /// The candidates so far. A task whose reservation is over may be in two sources, because only
     /// a sweep moves it.
     seen: FxHashSet<TaskId>,
@@ -106,7 +110,7 @@ impl Trial<'_> {
         let choice = QueueChoice { mode: Some(QueueMode::Strict), ..QueueChoice::default() };
         let queues = QueueSelection::Only(queues.iter().map(|queue| (queue.clone(), usize::MAX)).collect());
         let claim = Claim { queues, choice, ..Claim::any(self.session, usize::MAX) };
-        let mut candidates = self.transaction.peek_candidates(&claim)?;
+        let mut candidates = self.transaction.trial_candidates(&claim, std::mem::take(&mut self.shares))?;
         let mut started = 0;
         while started < bounds::AHEAD
             && self.exhausted()?.is_none()
@@ -119,8 +123,12 @@ impl Trial<'_> {
             if !self.seen.insert(candidate.sort_key.task) {
                 continue;
             }
-            started += u64::from(self.start(candidate.list)?);
+            if self.start(candidate.list)? {
+                started += 1;
+                self.transaction.start_on_trial(&mut candidates, candidate)?;
+            }
         }
+        self.shares = candidates.trial.unwrap_or_default();
         Ok(())
     }
 

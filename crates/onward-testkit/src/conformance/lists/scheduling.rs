@@ -97,6 +97,10 @@ macro_rules! scheduling_cases {
                 a_rate_holds_for_all_sessions_together,
                 a_claim_returns_when_the_next_token_comes,
                 why_names_the_rate_and_when_its_next_token_comes,
+                a_faster_rate_holds_at_once_for_tokens_that_a_slower_one_took,
+                a_slower_rate_gives_no_token_for_the_time_of_the_faster_one,
+                a_group_without_its_own_rate_has_that_of_its_prefix_at_once,
+                a_rate_that_is_set_again_begins_with_its_burst,
                 why_names_a_limit_that_tasks_of_another_sub_queue_use_up_first,
                 why_names_no_limit_that_others_cannot_use_up_first,
                 why_names_a_limit_that_other_queues_use_up_first,
@@ -276,6 +280,9 @@ macro_rules! scheduling_cases {
                 weights_and_minimums_are_shown,
                 weights_and_minimums_out_of_their_range_are_refused_with_the_range,
                 why_says_how_many_groups_go_before_a_task,
+                why_names_a_limit_that_a_group_uses_up_between_two_tasks_of_another,
+                why_names_no_limit_that_a_group_with_a_lower_tag_uses_up_too_late,
+                why_counts_the_minimum_of_a_group_that_starts_first_in_another_queue,
             }
             sweep {
                 an_empty_store_has_nothing_to_sweep,

@@ -220,6 +220,68 @@ pub async fn why_names_the_rate_and_when_its_next_token_comes(store: TestStore) 
     assert!(!reasons().await.iter().any(|reason| matches!(reason, WaitReason::Rate { .. })), "there is a token");
 }
 
+/// Returns a rate of one task a minute with a burst of this size.
+fn one_a_minute(burst: u32) -> Rate {
+    Rate { tasks: 1, per: Duration::from_secs(60), burst }
+}
+
+/// Shows: T9
+pub async fn a_faster_rate_holds_at_once_for_tokens_that_a_slower_one_took(store: TestStore) {
+    let session = store.session().await;
+    let scopes = [LimitScope::All, LimitScope::Kind(name("k")), LimitScope::Queue(name("default"))];
+    for scope in scopes.into_iter().chain([LimitScope::Group(name("a")), LimitScope::Groups("a".to_owned())]) {
+        let set_rate = |rate| SetLimit::new(scope.clone()).rate(rate);
+        set(&store, set_rate(one_a_minute(2))).await;
+        submit(&store, of("a"), 2).await;
+        let waiting = store.submit_new(of("a")).await;
+        let taken = store.claim(session, 10).await.len();
+        let rate = ten_a_second(2);
+        set(&store, set_rate(rate)).await;
+        let reasons = why(&store, waiting).await;
+        assert_eq!(reasons[0], WaitReason::Rate { limit_on: scope.clone(), rate, next: TENTH });
+        store.advance(TENTH);
+        assert_eq!((taken, numbers(&store.claim(session, 10).await)), (2, vec![waiting]), "{scope}");
+        set(&store, SetLimit::new(scope.clone()).unlimited()).await;
+    }
+}
+
+pub async fn a_slower_rate_gives_no_token_for_the_time_of_the_faster_one(store: TestStore) {
+    set(&store, group("a").rate(ten_a_second(3))).await;
+    submit(&store, of("a"), 5).await;
+    let session = store.session_for(LEASE * 10).await;
+    assert_eq!(store.claim(session, 10).await.len(), 3);
+    set(&store, group("a").rate(one_a_minute(3))).await;
+    store.advance(Duration::from_secs(59));
+    assert_eq!(store.claim(session, 10).await, []);
+    store.advance(Duration::from_secs(1));
+    assert_eq!(store.claim(session, 10).await.len(), 1);
+}
+
+pub async fn a_group_without_its_own_rate_has_that_of_its_prefix_at_once(store: TestStore) {
+    set(&store, groups("").rate(ten_a_second(1))).await;
+    set(&store, group("a").rate(one_a_minute(1))).await;
+    submit(&store, of("a"), 2).await;
+    let session = store.session().await;
+    assert_eq!(store.claim(session, 10).await.len(), 1);
+    set(&store, group("a").unlimited()).await;
+    assert_eq!(store.claim(session, 10).await, []);
+    store.advance(TENTH);
+    assert_eq!(store.claim(session, 10).await.len(), 1);
+}
+
+pub async fn a_rate_that_is_set_again_begins_with_its_burst(store: TestStore) {
+    for scope in [LimitScope::Group(name("a")), LimitScope::Groups(String::new()), LimitScope::All] {
+        set(&store, SetLimit::new(scope.clone()).rate(one_a_minute(1))).await;
+        submit(&store, of("a"), 2).await;
+        let session = store.session().await;
+        let first = store.claim(session, 10).await.len();
+        set(&store, SetLimit::new(scope.clone()).unlimited()).await;
+        set(&store, SetLimit::new(scope.clone()).rate(one_a_minute(1))).await;
+        assert_eq!((first, store.claim(session, 10).await.len()), (1, 1), "{scope}");
+        set(&store, SetLimit::new(scope).unlimited()).await;
+    }
+}
+
 async fn why(store: &TestStore, task: TaskId) -> Vec<WaitReason> {
     store.inner().why(task).await.ok().flatten().unwrap_or_default()
 }

@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use onward_store::{
-    Claim, ClaimedTask, Lease, Limit, LimitScope, NewTask, Outcome, Priority, QueueSelection, SetLimit, StoreReads,
-    Ttl, TtlFrom, WaitReason, Write,
+    Claim, ClaimedTask, Lease, Limit, LimitScope, NewTask, Outcome, Priority, QueueMode, QueueSelection, SetLimit,
+    SetQueue, StoreReads, TaskId, Ttl, TtlFrom, WaitReason, Write,
 };
 
-use crate::test_store::{TestStore, all_of, name, task};
+use crate::test_store::{TestStore, all_of, name, numbers, task};
 
 fn of(group: &str) -> NewTask {
     NewTask { group: Some(name(group)), ..task("k") }
@@ -281,4 +281,56 @@ pub async fn why_says_how_many_groups_go_before_a_task(store: TestStore) {
     store.claim(session, 1).await;
     let reasons = store.inner().why(last).await.expect("the store can be read");
     assert_eq!(reasons.as_ref().and_then(|reasons| reasons.first()), Some(&WaitReason::Turn { groups: 2 }));
+}
+
+/// Returns the reasons why a task waits, and whether a claim of everything takes the task.
+async fn why_and_claim(store: &TestStore, task: TaskId) -> (Vec<WaitReason>, bool) {
+    let session = store.session().await;
+    let reasons = store.inner().why(task).await.ok().flatten().unwrap_or_default();
+    (reasons, numbers(&store.claim(session, 10).await).contains(&task))
+}
+
+/// Sets a limit on all tasks. Returns the reason that others can use it up first.
+async fn limit_all(store: &TestStore, concurrency: u32) -> WaitReason {
+    set(store, SetLimit::new(LimitScope::All).concurrency(concurrency)).await;
+    WaitReason::Contended { limit_on: LimitScope::All, room: u64::from(concurrency) }
+}
+
+/// The order of sort keys is `a`, the task, `b`. The start of `a` puts its group behind `b`.
+///
+/// Shows: B6
+pub async fn why_names_a_limit_that_a_group_uses_up_between_two_tasks_of_another(store: TestStore) {
+    set(&store, each().weight(1)).await;
+    let contended = limit_all(&store, 2).await;
+    submit(&store, of("a"), 1).await;
+    let waiting = store.submit_new(NewTask { kind: name("other"), ..of("a") }).await;
+    submit(&store, of("b"), 1).await;
+    assert_eq!(why_and_claim(&store, waiting).await, (vec![contended], false));
+}
+
+/// The first start of group `a` puts it level with the group of the task, which is more urgent.
+///
+/// Shows: B6
+pub async fn why_names_no_limit_that_a_group_with_a_lower_tag_uses_up_too_late(store: TestStore) {
+    set(&store, each().weight(1)).await;
+    store.complete(store.running(of("b")).await).await;
+    limit_all(&store, 2).await;
+    let waiting = store.submit_new(urgent(NewTask { kind: name("other"), ..of("b") })).await;
+    submit(&store, of("a"), 2).await;
+    assert_eq!(why_and_claim(&store, waiting).await, (Vec::new(), true));
+}
+
+/// In strict mode the heavier queue starts a task of group `a`, which then has its minimum.
+///
+/// Shows: B6
+pub async fn why_counts_the_minimum_of_a_group_that_starts_first_in_another_queue(store: TestStore) {
+    set(&store, group("a").minimum(1)).await;
+    let contended = limit_all(&store, 2).await;
+    store.write(Write::SetQueueMode(QueueMode::Strict)).await;
+    store.write(Write::SetQueue(SetQueue::new(name("heavy")).weight(2))).await;
+    let waiting = store.submit_new(NewTask { kind: name("other"), ..of("a") }).await;
+    submit(&store, urgent(of("b")), 1).await;
+    assert_eq!(store.inner().why(waiting).await.ok().flatten(), Some(vec![WaitReason::NoWorker]), "it goes first");
+    submit(&store, NewTask { queue: name("heavy"), ..of("a") }, 1).await;
+    assert_eq!(why_and_claim(&store, waiting).await, (vec![contended], false));
 }

@@ -13,9 +13,11 @@ use crate::api::queue::{QueueChoice, QueueMode};
 use crate::api::write::{Claim, QueueSelection};
 use crate::bounds;
 use crate::rules::order::{SortKey, between};
+use crate::rules::share::FairShareTag;
 use crate::sqlite::commit::names::{FIRST_GROUPED, Names, SubQueue};
 use crate::sqlite::commit::transaction::Transaction;
 use crate::sqlite::limits::limit_usage::ScopeNumber;
+use crate::sqlite::limits::trial_shares::TrialShares;
 use crate::sqlite::ready::affinity_lists::reserved_head_list;
 use crate::sqlite::ready::claim_order::{ClaimOrder, QueueOfSource};
 use crate::sqlite::ready::claimable_heads::ClaimableHead;
@@ -37,6 +39,9 @@ pub(in crate::sqlite) struct Candidates {
     last: Option<SortKey>,
     /// True if groups share queues.
     pub(in crate::sqlite) are_shared: bool,
+    /// The fair shares after the starts of a claim on trial; `None` for a claim, which charges the
+    /// groups themselves.
+    pub(in crate::sqlite) trial: Option<TrialShares>,
 }
 
 /// Tasks of one queue and kind: those without a group, or those of all groups that are not blocked.
@@ -123,6 +128,27 @@ impl Transaction<'_> {
         Ok(candidates)
     }
 
+    /// Returns the sources for a claim on trial that begins with the fair shares that an earlier one
+    /// left.
+    pub(in crate::sqlite) fn trial_candidates(&mut self, claim: &Claim, shares: TrialShares) -> Result<Candidates> {
+        let mut candidates = self.sources(claim, 1, self.resume_from_start(claim));
+        candidates.trial = Some(shares).filter(|_| candidates.are_shared);
+        self.add_groups_with_tokens(&mut candidates)?;
+        self.add_heads(&mut candidates)?;
+        Ok(candidates)
+    }
+
+    /// Charges the start of a candidate on trial, and updates the order of the candidates.
+    pub(in crate::sqlite) fn start_on_trial(
+        &mut self,
+        candidates: &mut Candidates,
+        candidate: Candidate,
+    ) -> Result<()> {
+        let Some(trial) = &mut candidates.trial else { return Ok(()) };
+        trial.start(self.connection, self.cache, candidate.list)?;
+        self.refresh_shares(candidates, candidate)
+    }
+
     /// Returns the position of a claim that has examined nothing.
     fn resume_from_start(&self, claim: &Claim) -> Resumed {
         Resumed { remaining: self.remaining(&claim.queues), choice: claim.choice.clone(), passed: FxHashMap::default() }
@@ -167,7 +193,7 @@ impl Transaction<'_> {
         }
         let order = ClaimOrder::new(mode, &choice, &queues, are_shared);
         let piece = if sources.len() == 1 { limit.max(1) } else { PIECE.max(limit / sources.len().max(1)) };
-        Candidates { order, sources, last_source: None, remaining, piece, last, are_shared }
+        Candidates { order, sources, last_source: None, remaining, piece, last, are_shared, trial: None }
     }
 
     /// Returns true if a sub-queue may give a task: the claim selects its kind, wants more tasks of
@@ -218,7 +244,7 @@ impl Transaction<'_> {
 
     /// Finds the next head of a source that is urgent enough for the claim.
     fn add_head(&mut self, candidates: &mut Candidates, source: usize) -> Result<()> {
-        let head = self.next_of(&mut candidates.sources[source].heads, candidates.piece)?;
+        let head = self.next_of(candidates, source)?;
         let head = head.filter(|head| candidates.is_urgent_enough(head.sort_key));
         candidates.sources[source].head = head;
         if let Some(head) = head {
@@ -229,28 +255,47 @@ impl Transaction<'_> {
 
     /// Returns the next head of a source. Reads the next piece of a ready list when the buffered
     /// one is used up.
-    fn next_of(&mut self, heads: &mut Heads, piece: usize) -> Result<Option<ClaimableHead>> {
-        match heads {
+    fn next_of(&mut self, candidates: &mut Candidates, source: usize) -> Result<Option<ClaimableHead>> {
+        let Candidates { sources, piece, trial, .. } = candidates;
+        match &mut sources[source].heads {
             Heads::List(cursor) => {
-                let Some(sort_key) = cursor.peek(self.connection, &mut self.cache.index, piece)? else {
+                let Some(sort_key) = cursor.peek(self.connection, &mut self.cache.index, *piece)? else {
                     return Ok(None);
                 };
-                Ok(Some(ClaimableHead { share_tag: self.share_tag_of(cursor.list)?, sort_key, list: cursor.list }))
+                let head = ClaimableHead { share_tag: FairShareTag::default(), sort_key, list: cursor.list };
+                self.tagged(head, trial.as_ref()).map(Some)
             }
-            Heads::HeadList(cursor) => self.next_of_groups(cursor),
+            Heads::HeadList(cursor) => self.next_of_groups(cursor, trial.as_ref()),
         }
     }
 
+    /// Returns a head with its present fair-share tag: after the starts on trial, if there are any.
+    fn tagged(&mut self, head: ClaimableHead, trial: Option<&TrialShares>) -> Result<ClaimableHead> {
+        let share_tag = match trial {
+            Some(trial) => trial.tag_of(self.connection, self.cache, head.list)?,
+            None => self.share_tag_of(head.list)?,
+        };
+        Ok(ClaimableHead { share_tag, ..head })
+    }
+
     /// Returns the first head of a head list that was not examined.
-    fn next_of_groups(&mut self, cursor: &HeadListCursor) -> Result<Option<ClaimableHead>> {
-        if cursor.behind.is_none() && cursor.passed.is_empty() && cursor.last.is_none() {
+    fn next_of_groups(
+        &mut self,
+        cursor: &HeadListCursor,
+        trial: Option<&TrialShares>,
+    ) -> Result<Option<ClaimableHead>> {
+        if cursor.behind.is_none() && cursor.passed.is_empty() && cursor.last.is_none() && trial.is_none() {
             let first = self.cache.heads.first(self.connection, cursor.head_list)?;
             return Ok(first.into_iter().chain(cursor.also.iter().copied()).min());
         }
         // A list whose head was examined may have further tasks after it.
         let mut next: Option<ClaimableHead> = None;
         let is_urgent_enough = |head: &ClaimableHead| cursor.last.is_none_or(|last| head.sort_key <= last);
-        let is_last = |head: &ClaimableHead| cursor.passed_of(head).is_none() && is_urgent_enough(head);
+        // Starts on trial have made tags only larger, so the first head with an unchanged tag goes
+        // before all heads behind it.
+        let has_moved = |head: &ClaimableHead| trial.is_some_and(|trial| trial.has_moved(&self.cache.names, head.list));
+        let is_last =
+            |head: &ClaimableHead| cursor.passed_of(head).is_none() && is_urgent_enough(head) && !has_moved(head);
         let around = self.cache.heads.up_to(self.connection, cursor.head_list, is_last)?;
         for head in around.into_iter().chain(cursor.also.iter().copied()) {
             let head = match cursor.passed_of(&head) {
@@ -260,7 +305,11 @@ impl Transaction<'_> {
                     sort_keys.first().map(|sort_key| ClaimableHead { sort_key: *sort_key, ..head })
                 }
             };
-            next = [next, head.filter(is_urgent_enough)].into_iter().flatten().min();
+            let mut head = head.filter(is_urgent_enough);
+            if trial.is_some() {
+                head = head.map(|head| self.tagged(head, trial)).transpose()?;
+            }
+            next = [next, head].into_iter().flatten().min();
         }
         Ok(next)
     }
@@ -369,7 +418,7 @@ impl Transaction<'_> {
             if !is_to_be(&self.cache.names, &candidates.sources[source]) {
                 continue;
             }
-            let head = self.next_of(&mut candidates.sources[source].heads, candidates.piece)?;
+            let head = self.next_of(candidates, source)?;
             let head = head.filter(|head| candidates.is_urgent_enough(head.sort_key));
             if candidates.sources[source].head == head {
                 continue;

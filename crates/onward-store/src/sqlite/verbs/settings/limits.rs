@@ -60,8 +60,9 @@ impl Transaction<'_> {
         let limit = rules::limit::after(before, set);
         self.keep_queue(number, QueueSettings { concurrency: limit.concurrency, ..settings })?;
         let kept = Limit { concurrency: None, ..limit };
-        let running = self.count_leases(number)?;
-        self.cache.limits.set(self.connection, &set.scope, Some(ScopeNumber::Queue(number)), kept, running)?;
+        let (running, now) = (self.count_leases(number)?, self.steady_time());
+        let scope = (&set.scope, Some(ScopeNumber::Queue(number)));
+        self.cache.limits.set(self.connection, scope, kept, running, now)?;
         Ok(limit)
     }
 
@@ -76,21 +77,29 @@ impl Transaction<'_> {
             Some(ScopeNumber::Kind(kind)) => self.count_leases_of_kind(Some(kind))?,
             _ => self.count_leases_of_kind(None)?,
         };
-        self.cache.limits.set(self.connection, &set.scope, number, limit, running)?;
+        let now = self.steady_time();
+        self.cache.limits.set(self.connection, (&set.scope, number), limit, running, now)?;
         Ok(limit)
     }
 
     /// Sets the limit of groups, and updates each existing group that it concerns.
     fn set_limit_of_groups(&mut self, set: &SetLimit) -> Result<Limit> {
         let limit = rules::limit::after(self.limit_before(&set.scope), set);
-        self.cache.limits.set(self.connection, &set.scope, None, limit, 0)?;
+        let (now, groups) = (self.steady_time(), self.groups_of(&set.scope));
+        let mut before = Vec::with_capacity(groups.len());
+        for group in groups {
+            before.push((group, self.cache.limits.group(self.connection, group)?.usage));
+        }
+        self.cache.limits.set(self.connection, (&set.scope, None), limit, 0, now)?;
         let are_shared = rules::share::are_shared(self.cache.limits.configured());
         if self.cache.limits.fair_shares.set(self.connection, are_shared)? {
             self.reset_share_tags()?;
         }
         let running = leases_of_groups(self.connection)?;
-        for group in self.groups_of(&set.scope) {
-            self.cache.limits.group(self.connection, group)?.usage.running = running.get(&group).copied().unwrap_or(0);
+        for (group, before) in before {
+            let usage = &mut self.cache.limits.group(self.connection, group)?.usage;
+            usage.running = running.get(&group).copied().unwrap_or(0);
+            usage.bucket = before.bucket_under(usage.limit.rate, now);
             self.cache.limits.mark_group_changed(group);
             self.refresh_group(group)?;
         }

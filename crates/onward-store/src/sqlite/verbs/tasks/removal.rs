@@ -202,7 +202,8 @@ impl Transaction<'_> {
         self.cache.queues.forget(self.connection, number)?;
         let scope = LimitScope::Queue(queue.clone());
         self.save_all_counters()?;
-        self.cache.limits.set(self.connection, &scope, Some(ScopeNumber::Queue(number)), Limit::default(), 0)?;
+        let (scope, now) = ((&scope, Some(ScopeNumber::Queue(number))), self.steady_time());
+        self.cache.limits.set(self.connection, scope, Limit::default(), 0, now)?;
         self.cache.limits.fair_shares.forget_queue(self.connection, number)?;
         self.cache.names.delete_queue(self.connection, queue)?;
         self.cache.queues.reconfigured(self.connection)?;
