@@ -89,7 +89,8 @@ impl StoreLocation for MemoryLocation {
             });
         }
         let clock: Arc<dyn Clock> = conditions.clock.clone();
-        let store = Arc::new(MemoryStore::with_clock(clock).with_payload_limit(conditions.payload_limit));
+        let store = MemoryStore::with_clock(clock).with_payload_limit(conditions.payload_limit);
+        let store = Arc::new(store.expect("the limit is at most the ceiling"));
         self.store = Some(Arc::clone(&store));
         Box::pin(ready(store as Arc<dyn Store>))
     }

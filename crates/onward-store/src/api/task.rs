@@ -494,6 +494,21 @@ impl NewTask {
     }
 }
 
+/// Checks the payload limit with which a store is to be opened.
+///
+/// # Errors
+/// [`is_invalid`](Error::is_invalid) if it is more than [`bounds::PAYLOAD_BYTES_CEILING`].
+pub(crate) fn check_payload_limit(bytes: usize) -> Result<()> {
+    if bytes <= bounds::PAYLOAD_BYTES_CEILING {
+        return Ok(());
+    }
+    let most = bounds::PAYLOAD_BYTES_CEILING;
+    Err(Error::invalid(format!(
+        "the payload limit is {bytes} bytes, and must be at most {most}; \
+         keep larger data elsewhere and pass a reference"
+    )))
+}
+
 /// Checks the size of a payload or a result.
 pub(crate) fn check_payload(what: &str, bytes: usize, limit: usize, kind: &str) -> Result<()> {
     if bytes <= limit {

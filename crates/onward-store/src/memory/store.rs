@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use crate::api::aggregate::{PendingBatch, PendingBatchSelection};
 use crate::api::document::{DocumentPage, DocumentQuery, DocumentRecord};
+use crate::api::error::Result;
 use crate::api::event::{EventCursor, EventPage};
 use crate::api::history::QueueDay;
 use crate::api::limit::LimitRecord;
@@ -24,7 +25,7 @@ use crate::api::store::{
     StoreInfo, TaskFilter, TaskIdPage, TaskPage,
 };
 use crate::api::tag::{TagKeyPage, TagPage, TagValuePage};
-use crate::api::task::{TaskId, TaskRecord};
+use crate::api::task::{TaskId, TaskRecord, check_payload_limit};
 use crate::api::write::{Claim, Write};
 use crate::bounds;
 use crate::clock::{Clock, SystemClock};
@@ -70,10 +71,13 @@ impl MemoryStore {
         }
     }
 
-    /// Sets the limit on payloads and results, in bytes; at most [`bounds::PAYLOAD_BYTES_CEILING`].
-    #[must_use]
-    pub fn with_payload_limit(self, bytes: usize) -> Self {
-        Self { payload_limit: bytes.min(bounds::PAYLOAD_BYTES_CEILING), ..self }
+    /// Sets the limit on payloads and results, in bytes.
+    ///
+    /// # Errors
+    /// [`is_invalid`](crate::Error::is_invalid) for more than [`bounds::PAYLOAD_BYTES_CEILING`].
+    pub fn with_payload_limit(self, bytes: usize) -> Result<Self> {
+        check_payload_limit(bytes)?;
+        Ok(Self { payload_limit: bytes, ..self })
     }
 
     fn write(&self, writes: Vec<Write>) -> Vec<Outcome> {

@@ -53,7 +53,7 @@ async fn close_sessions(store: &dyn Store) {
 }
 
 fn memory(clock: Arc<dyn Clock>, payload_limit: usize) -> Arc<dyn Store> {
-    Arc::new(MemoryStore::with_clock(clock).with_payload_limit(payload_limit))
+    Arc::new(MemoryStore::with_clock(clock).with_payload_limit(payload_limit).expect("the limit is low"))
 }
 
 fn difference(wrong: Wrong) -> String {

@@ -92,7 +92,7 @@ impl EngineBuilder {
     }
 
     /// Sets the largest payload or result, in bytes; for [`sqlite`](Self::sqlite), `postgres` and
-    /// [`memory`](Self::memory). Default: 1 MiB.
+    /// [`memory`](Self::memory). Building the engine fails with more than 256 MiB. Default: 1 MiB.
     #[must_use]
     pub fn payload_limit(mut self, bytes: usize) -> Self {
         self.location.payload_limit = Some(bytes);

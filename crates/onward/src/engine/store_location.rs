@@ -52,7 +52,7 @@ impl StoreLocation {
             }
             _ if self.durability.is_some() => Err(misplaced("a durability level", "`sqlite` and `postgres`")),
             NamedStore::Memory => {
-                Ok(Arc::new(MemoryStore::with_clock(self.clock()).with_payload_limit(self.payload_limit())))
+                Ok(Arc::new(MemoryStore::with_clock(self.clock()).with_payload_limit(self.payload_limit())?))
             }
             NamedStore::Open(_) if self.clock.is_some() || self.payload_limit.is_some() => {
                 Err(misplaced("a clock or a payload limit", "`sqlite`, `postgres` and `memory`"))

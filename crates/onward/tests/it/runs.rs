@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use onward::queues::Scope;
 use onward::task::When;
-use onward::{Failure, Name, NewTask, Priority, TaskState};
+use onward::{Engine, Failure, Name, NewTask, Priority, TaskState};
 use onward_store::Write;
 use onward_testkit::FaultyStore;
 
@@ -35,6 +35,24 @@ on_every_store! {
     no_more_handlers_run_at_once_than_there_are_slots with threads,
     engines_that_share_a_store_run_each_task_once with threads,
     no_submit_is_slept_through_however_it_meets_an_engine_that_falls_asleep with threads,
+}
+
+/// Shows: T1
+#[tokio::test]
+async fn a_payload_limit_above_the_ceiling_is_refused_alike_by_every_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let builders = [
+        Engine::builder().memory(),
+        Engine::builder().sqlite(directory.path().join("onward.db")),
+        #[cfg(feature = "postgres")]
+        Engine::builder().postgres("postgres://localhost/none"),
+    ];
+    for builder in builders {
+        let error = builder.payload_limit(usize::MAX).open().await.unwrap_err();
+        assert!(error.is_invalid());
+        let text = error.to_string();
+        assert!(text.starts_with("the payload limit is 18446744073709551615 bytes, and must be at most 268435456;"), "{text}");
+    }
 }
 
 /// Shows: T4

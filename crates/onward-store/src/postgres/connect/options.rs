@@ -7,6 +7,7 @@ use tokio_postgres::Config;
 
 use crate::api::error::{Error, Result};
 use crate::api::store::Durability;
+use crate::api::task::check_payload_limit;
 use crate::bounds;
 use crate::clock::Clock;
 use crate::migrations::Migrations;
@@ -65,11 +66,11 @@ impl PostgresOptions {
         Self { schema: schema.into(), ..self }
     }
 
-    /// Sets the largest payload or result in bytes, at most [`bounds::PAYLOAD_BYTES_CEILING`].
-    /// Default: 1 MiB.
+    /// Sets the largest payload or result in bytes. Opening fails with more than
+    /// [`bounds::PAYLOAD_BYTES_CEILING`], 256 MiB. Default: 1 MiB.
     #[must_use]
     pub fn payload_limit(self, bytes: usize) -> Self {
-        Self { payload_limit: bytes.min(bounds::PAYLOAD_BYTES_CEILING), ..self }
+        Self { payload_limit: bytes, ..self }
     }
 
     /// Sets what an acknowledgement guarantees. [`Durability::Full`], the default, waits until the
@@ -183,6 +184,7 @@ impl PostgresOptions {
             self = self.schema(schema);
         }
         check_schema(&self.schema)?;
+        check_payload_limit(self.payload_limit)?;
         let (service, url) = take_service(url);
         let defaults = Defaults::read(service, &|name| std::env::var(name).ok())?;
         let (wanted, url) = Wanted::take_from(&url, &defaults)?;

@@ -13,6 +13,7 @@ use crate::api::notification::NotificationSender;
 use crate::api::outcome::Outcome;
 use crate::api::schedule::ScheduleSelection;
 use crate::api::store::{Durability, Hint, StoreInfo};
+use crate::api::task::check_payload_limit;
 #[cfg(feature = "postgres")]
 use crate::api::write::Write;
 use crate::bounds;
@@ -100,7 +101,8 @@ impl SqliteOptions {
         self
     }
 
-    /// Sets the largest payload or result in bytes, up to 256 MiB. Default: 1 MiB.
+    /// Sets the largest payload or result in bytes. Opening fails with more than
+    /// [`bounds::PAYLOAD_BYTES_CEILING`], 256 MiB. Default: 1 MiB.
     #[must_use]
     pub fn payload_limit(mut self, bytes: usize) -> Self {
         self.payload_limit = bytes;
@@ -213,7 +215,7 @@ impl SqliteOptions {
     /// If there is not enough memory, or the payload limit is impossible.
     #[expect(clippy::unused_async, reason = "opening another kind of store waits, and callers should not care")]
     pub async fn open_in_memory(self) -> Result<SqliteStore> {
-        self.check()?;
+        check_payload_limit(self.payload_limit)?;
         let mut connection = Connection::open_in_memory_with_flags(CONNECT)?;
         prepare(&connection, Durability::Memory)?;
         migrate(&mut connection, self.migrations)?;
@@ -257,18 +259,6 @@ impl SqliteOptions {
         let connection = connect(path, None)?;
         prepare(&connection, Durability::Full)?;
         Ok(connection)
-    }
-
-    /// Checks the options.
-    fn check(&self) -> Result<()> {
-        if self.payload_limit > bounds::PAYLOAD_BYTES_CEILING {
-            return Err(Error::invalid(format!(
-                "a payload limit of {} bytes was asked for; a store takes at most {}",
-                self.payload_limit,
-                bounds::PAYLOAD_BYTES_CEILING
-            )));
-        }
-        Ok(())
     }
 
     /// Returns the description of a store at a location.
@@ -330,7 +320,7 @@ impl SqliteOptions {
     /// Opens the writing connection, and creates this process's lock file. Changes nothing that
     /// other processes see of the tasks.
     fn enter_file(&self, path: &Path) -> Result<(Committer, Arc<CheckpointTrigger>)> {
-        self.check()?;
+        check_payload_limit(self.payload_limit)?;
         check_place(path, self.create)?;
         let mut connection = connect_first(path, self.vfs.as_deref())?;
         // Before any setting, because `prepare` may rewrite the header of the file. In one
