@@ -3,8 +3,9 @@
 use crate::api::outcome::Refusal;
 use crate::api::task::{TaskId, TaskState};
 
-/// The last error of a task that was killed.
-pub const KILLED: &str = "killed on request before it ran";
+/// The last error of a task that was killed. It may have run before: a task between two attempts,
+/// or an orchestration between two turns.
+pub const KILLED: &str = "killed on request";
 
 /// Checks that a task can be made due.
 ///

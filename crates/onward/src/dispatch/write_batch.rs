@@ -65,6 +65,7 @@ impl WriteBatch {
     pub(crate) fn end(&mut self, ended: EndedAttempt) -> Option<EndedAttempt> {
         let Some(end) = write_of(&ended) else { return Some(ended) };
         let piece = piece_of_result(&ended);
+        warn_of_wrong_result(&ended);
         // The standard output is written once, as the result.
         let streams = if piece.is_some() { &[OutputStream::Stderr][..] } else { &OutputStream::ALL };
         self.report_progress(&ended.attempt);
@@ -168,6 +169,22 @@ impl PendingWrite {
 fn piece_of_result(ended: &EndedAttempt) -> Option<OutputPiece> {
     let AttemptEnd::Complete(Some(result)) = &ended.end else { return None };
     ended.attempt.output.piece_of_result(result)
+}
+
+/// Warns of a handler whose result is not the standard output that it declared to be the result.
+fn warn_of_wrong_result(ended: &EndedAttempt) {
+    let AttemptEnd::Complete(result) = &ended.end else { return };
+    let (task, result) = (&ended.attempt.task, result.as_deref().unwrap_or_default());
+    if let Some(output) = ended.attempt.output.other_than_result(result) {
+        tracing::warn!(
+            task = task.lease.task.0,
+            kind = %task.kind,
+            output_bytes = output,
+            result_bytes = result.len(),
+            "a handler declared that its result is its standard output, and returned another result; both are kept, long output \
+             without its middle. Return the output as the result, or leave `result_is_output` out"
+        );
+    }
 }
 
 /// Returns a successful end together with the tasks that the handler has spawned and the piece that

@@ -71,10 +71,17 @@ impl LiveOutput {
     /// reject the result.
     pub(crate) fn piece_of_result(&self, result: &[u8]) -> Option<OutputPiece> {
         let streams = lock(self.0.get()?);
-        let stdout = &streams.buffers[position(OutputStream::Stdout)];
         let length = u32::try_from(result.len()).ok().filter(|length| *length > 0)?;
-        let is_same = u64::from(length) == stdout.end && stdout.is_end_of(result);
+        let is_same = streams.buffers[position(OutputStream::Stdout)].is(result);
         (streams.is_result && is_same).then(|| OutputPiece::of_result(OutputStream::Stdout, length))
+    }
+
+    /// Returns the length of the whole standard output if it is declared to be the result of the
+    /// attempt, and `result` is another one.
+    pub(crate) fn other_than_result(&self, result: &[u8]) -> Option<u64> {
+        let streams = lock(self.0.get()?);
+        let stdout = &streams.buffers[position(OutputStream::Stdout)];
+        (streams.is_result && !stdout.is(result)).then_some(stdout.end)
     }
 
     /// Returns true if there is unsaved output.
@@ -107,10 +114,11 @@ impl Buffer {
         self.last.extend(rest);
     }
 
-    /// Returns true if the first unsaved bytes are at their offset in `whole`.
-    fn is_end_of(&self, whole: &[u8]) -> bool {
+    /// Returns true if the whole stream is `whole`, as far as it can be compared: it has the same
+    /// length, and the first unsaved bytes at their offset.
+    fn is(&self, whole: &[u8]) -> bool {
         let unsaved = usize::try_from(self.at).ok().and_then(|at| whole.get(at..));
-        unsaved.is_some_and(|unsaved| unsaved.starts_with(&self.first))
+        whole.len() as u64 == self.end && unsaved.is_some_and(|unsaved| unsaved.starts_with(&self.first))
     }
 
     fn take(&mut self, stream: OutputStream, pieces: &mut Vec<OutputPiece>) {
@@ -193,6 +201,15 @@ mod tests {
         assert_eq!(others.map(|other| output.piece_of_result(other)), [const { None }; 4]);
         assert_eq!(output.piece_of_result(b"one two"), Some(OutputPiece::of_result(Stdout, 7)));
         assert_eq!(taken(&output), [(Stdout, 4, "two".into())], "a store may reject the result");
+    }
+
+    #[test]
+    fn a_wrong_declaration_is_noticed_with_the_length_of_the_output() {
+        let output = LiveOutput::default();
+        output.append(Stdout, b"one");
+        assert_eq!(output.other_than_result(b""), None, "it is not declared");
+        output.declare_result();
+        assert_eq!([&b""[..], b"two", b"one"].map(|result| output.other_than_result(result)), [Some(3), Some(3), None]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use onward::task::WaitReason;
 use onward::{Backoff, Context, Engine, Failure, RetryPolicy, TaskFilter, TaskState};
 use serde_json::{Value, json};
 
-use crate::fixture::{HOUR, SECOND, TestStore, record, state};
+use crate::fixture::{HOUR, SECOND, TestStore, error, record, state};
 use crate::measured::Recorded;
 use crate::orchestration_clients::Lines;
 use crate::orchestrations::{Double, Part, Work, engine, finish, start};
@@ -24,6 +24,15 @@ on_every_store! {
     an_activity_goes_on_where_its_last_attempt_was,
     turns_replays_and_histories_are_counted,
     an_orchestration_without_code_is_logged_and_counted,
+    a_killed_orchestration_is_not_said_to_have_never_run,
+}
+
+async fn a_killed_orchestration_is_not_said_to_have_never_run(store: TestStore) {
+    let engine = engine(&store, |_, context| async move { context.event::<String>("word")?.await }).await;
+    let task = start(&engine).await;
+    engine.run_until_idle().await.unwrap();
+    engine.kill(task).await.unwrap();
+    assert_eq!(error(&store, task).await, "killed on request");
 }
 
 /// Shows: D8

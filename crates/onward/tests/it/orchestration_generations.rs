@@ -12,6 +12,48 @@ on_every_store! {
     a_request_to_stop_that_goes_along_ends_code_that_does_not_listen,
     a_received_stop_request_is_not_repeated_when_the_code_continues_as_new,
     an_answer_is_not_overwritten_when_the_code_continues_as_new,
+    code_that_only_continues_as_new_ends_when_it_is_cancelled,
+    code_that_listens_and_continues_as_new_for_each_signal_cleans_up,
+}
+
+/// Sends the event `go` a few times, and then a request to cancel, before any of them is read.
+async fn go_and_cancel(engine: &Engine, task: TaskId, signals: usize) {
+    for _ in 0..signals {
+        engine.signal(task, "go", &()).await.unwrap();
+    }
+    engine.cancel(task).await.unwrap();
+    engine.run_until_idle().await.unwrap();
+}
+
+/// Shows: D8
+async fn code_that_only_continues_as_new_ends_when_it_is_cancelled(store: TestStore) {
+    let engine = engine(&store, |work: Work, context: OrchestrationContext| async move {
+        if work.0 == 7 {
+            context.event::<()>("go")?.await?;
+        }
+        Err::<String, _>(context.continue_as_new(&Work(work.0 + 1)))
+    })
+    .await;
+    let task = start(&engine).await;
+    engine.run_until_idle().await.unwrap();
+    go_and_cancel(&engine, task, 1).await;
+    assert_eq!(state(&store, task).await, TaskState::Cancelled);
+}
+
+/// Shows: D8
+async fn code_that_listens_and_continues_as_new_for_each_signal_cleans_up(store: TestStore) {
+    let engine = engine(&store, |work: Work, context: OrchestrationContext| async move {
+        let cancelled = context.cancelled();
+        match select(context.event::<()>("go")?, cancelled).await {
+            Either::First(_) => Err(context.continue_as_new(&Work(work.0 + 1))),
+            Either::Second(()) => Ok(format!("cleaned up after {}", work.0 - 7)),
+        }
+    })
+    .await;
+    let task = start(&engine).await;
+    engine.run_until_idle().await.unwrap();
+    go_and_cancel(&engine, task, 3).await;
+    assert_eq!(finish(&engine, task).await.unwrap(), "cleaned up after 3");
 }
 
 /// Listens for a request to stop while it awaits an event, continues as new, and may then clean up.

@@ -12,7 +12,7 @@ use onward::Failure;
 use onward::orchestration::{OrchestrationContext, RecordedHistory, join_all};
 use tokio::sync::{Barrier, Mutex, Notify, OnceCell, RwLock, Semaphore, broadcast, mpsc, oneshot, watch};
 
-use crate::fixture::TestStore;
+use crate::fixture::{TestStore, error, state};
 use crate::orchestrations::{Answer, Double, Work, engine, finish, start};
 
 on_every_store! {
@@ -30,6 +30,62 @@ on_every_store! {
     a_biased_select_of_tokio_is_replayed,
     a_join_of_futures_is_replayed,
     unordered_futures_are_replayed,
+    a_context_that_a_spawned_task_uses_is_a_dead_letter,
+    an_activity_of_a_spawned_task_is_an_error_there,
+    an_activity_within_a_step_is_an_error_there,
+}
+
+/// Nothing awaits the spawned task, so the code ends at once.
+///
+/// Shows: D3
+async fn a_context_that_a_spawned_task_uses_is_a_dead_letter(store: TestStore) {
+    let engine = engine(&store, |_, context: OrchestrationContext| async move {
+        tokio::spawn(async move { context.activity(Double(1)).await });
+        Ok("over".to_owned())
+    })
+    .await;
+    let task = start(&engine).await;
+    engine.run_until_idle().await.unwrap();
+    let said = error(&store, task).await;
+    assert_eq!(state(&store, task).await, TaskState::Dead);
+    assert!(said.contains("a task that it spawned") && said.contains("`join_all`"), "{said}");
+}
+
+/// Shows: D3
+async fn an_activity_of_a_spawned_task_is_an_error_there(store: TestStore) {
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    let engine = engine(&store, move |_, context: OrchestrationContext| {
+        let sender = sender.clone();
+        async move {
+            let spawned = tokio::spawn(async move { context.activity(Double(1)).await });
+            _ = sender.send(tokio::spawn(async move { spawned.await.unwrap().unwrap_err().to_string() }));
+            std::future::pending::<()>().await;
+            Ok("never".to_owned())
+        }
+    })
+    .await;
+    let task = start(&engine).await;
+    engine.run_until_idle().await.unwrap();
+    let said = receiver.recv().await.unwrap().await.unwrap();
+    assert!(said.contains("outside of its code"), "{said}");
+    assert_eq!(state(&store, task).await, TaskState::Dead);
+}
+
+/// Shows: D3
+async fn an_activity_within_a_step_is_an_error_there(store: TestStore) {
+    let engine = engine(&store, |_, context: OrchestrationContext| async move {
+        let inner = context.clone();
+        let step = context.step("inner", move || async move {
+            Ok(inner.activity(Double(1)).await.map_err(|error| Failure::permanent(error.to_string()))?)
+        });
+        Ok(step.await?.to_string())
+    })
+    .await;
+    let task = start(&engine).await;
+    engine.run_until_idle().await.unwrap();
+    let said = error(&store, task).await;
+    assert_eq!(state(&store, task).await, TaskState::Dead);
+    assert!(said.contains("in a step"), "{said}");
 }
 
 /// More operations than the budget of one poll.

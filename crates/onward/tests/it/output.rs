@@ -10,6 +10,7 @@ use onward_store::{Page, TaskFilter};
 use serde_json::Value;
 
 use crate::fixture::{Gate, SECOND, TestStore, start, state, stop, submit};
+use crate::orchestration_clients::Lines;
 
 on_every_store! {
     output_is_saved_while_the_handler_runs,
@@ -20,6 +21,7 @@ on_every_store! {
     a_result_of_a_step_that_is_its_output_is_stored_once,
     output_that_is_declared_the_result_and_is_not_stays_what_it_is,
     output_of_an_attempt_whose_result_is_too_large_stays,
+    output_that_is_declared_the_result_of_a_handler_without_one_is_logged,
 }
 
 async fn text(engine: &Engine, task: TaskId, stream: OutputStream) -> String {
@@ -164,6 +166,25 @@ async fn output_that_is_declared_the_result_and_is_not_stays_what_it_is(store: T
     engine.run_until_idle().await.unwrap();
     assert_eq!(text(&engine, task, Stdout).await, "half,half,");
     assert_eq!(pieces(&engine, task).await.1, "half,HALF,");
+}
+
+/// The handler returns nothing, and its output is larger than any result.
+async fn output_that_is_declared_the_result_of_a_handler_without_one_is_logged(store: TestStore) {
+    let lines = Lines::default();
+    let reported = lines.clone();
+    let subscriber = tracing_subscriber::fmt().with_writer(move || reported.clone()).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let engine = store.engine().await;
+    engine.handle("write", |context: Context| async move {
+        (0..10).for_each(|_| context.output(Stdout, [b'x'; 1024 * 1024]));
+        context.result_is_output();
+        Ok::<(), Failure>(())
+    });
+    let task = submit(&engine, "write").await;
+    engine.run_until_idle().await.unwrap();
+    let logged = lines.text();
+    assert_eq!(state(&store, task).await, TaskState::Completed);
+    assert!(logged.contains("output_bytes=10485760") && logged.contains("`result_is_output`"), "{logged}");
 }
 
 async fn output_of_an_attempt_whose_result_is_too_large_stays(store: TestStore) {

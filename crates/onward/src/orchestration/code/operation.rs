@@ -251,6 +251,7 @@ fn check(replay_context: &ReplayContext, mut task: NewTask) -> Result<NewTask> {
 
 /// Returns an error if a turn cannot submit a task.
 pub(super) fn check_submit(replay_context: &ReplayContext, task: &NewTask) -> Result<()> {
+    replay_context.check_place()?;
     task.check(replay_context.payload_limit)?;
     match unsubmittable(task, replay_context.task) {
         Some(what) => Err(Error::invalid(format!("the orchestration `{}` {what}", replay_context.kind))),

@@ -22,7 +22,7 @@ use tracing::subscriber::NoSubscriber;
 use super::history::HistoryEvent;
 use super::nondeterminism::{CodeEnd, Nondeterminism};
 use super::replay_context::{Command, ReplayContext};
-use super::store_guard::without_store;
+use super::running_code::{USED_ELSEWHERE, run_code};
 use crate::bounds;
 use crate::handlers::{AlternativeEnd, Failure};
 
@@ -114,14 +114,14 @@ impl Drop for Machine {
         self.replay_context.close();
         let code = self.code.take();
         // A panic of the code must not stop the caller that evicts the orchestration.
-        let _panic = catch_unwind(AssertUnwindSafe(|| without_store(|| drop(code))));
+        let _panic = catch_unwind(AssertUnwindSafe(|| run_code(&self.replay_context, || drop(code))));
     }
 }
 
 impl Machine {
     /// Returns a machine before its first event.
     pub(in crate::orchestration) fn new(code: &Code, replay_context: Arc<ReplayContext>) -> Self {
-        let future = code(Arc::clone(&replay_context));
+        let future = run_code(&replay_context, || code(Arc::clone(&replay_context)));
         Self {
             replay_context,
             code: Some(future),
@@ -351,6 +351,18 @@ impl Machine {
             | HistoryEvent::Patched { .. } => return,
         }
         self.poll();
+        if matches!(event, HistoryEvent::Started { .. }) {
+            self.cancel_if_it_only_continues();
+        }
+    }
+
+    /// Ends code that has continued as new before it awaited anything, although a request to cancel
+    /// was carried to it. It would otherwise continue for ever, and never be notified.
+    fn cancel_if_it_only_continues(&mut self) {
+        let continues = matches!(self.outcome, Some(CodeOutcome::ContinuedAsNew(_)));
+        if continues && self.replay_context.is_cancel_carried() && !self.replay_context.handles_cancel() {
+            self.outcome = Some(CodeOutcome::Cancelled);
+        }
     }
 
     fn receive(&self, name: &str, payload: &[u8]) {
@@ -391,7 +403,8 @@ impl Machine {
         // has polled. A replay would see different polls.
         let mut code = unconstrained(code.as_mut());
         let mut context = Context::from_waker(&waker);
-        let polled = catch_unwind(AssertUnwindSafe(|| without_store(|| Pin::new(&mut code).poll(&mut context))));
+        let poll = || run_code(&self.replay_context, || Pin::new(&mut code).poll(&mut context));
+        let polled = catch_unwind(AssertUnwindSafe(poll));
         match polled {
             Ok(Poll::Pending) => return false,
             Ok(Poll::Ready(returned)) => self.stop(outcome_of(returned)),
@@ -403,20 +416,31 @@ impl Machine {
     fn stop(&mut self, outcome: CodeOutcome) {
         self.outcome = Some(outcome);
         let code = self.code.take();
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| without_store(|| drop(code)))) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run_code(&self.replay_context, || drop(code)))) {
             // A panic in a destructor of the code replaces the outcome.
             self.outcome = Some(panicked(&*panic));
         }
     }
 
-    /// Ends code that can never continue, because it awaits something outside of the orchestration.
+    /// Returns true if something holds the context of code that has ended: a task that the code has
+    /// spawned, a step that still runs, or the function of a query.
+    pub(in crate::orchestration) fn outlives_its_code(&self) -> bool {
+        self.outcome.is_some() && Arc::strong_count(&self.replay_context) > 1
+    }
+
+    /// Ends code that can never continue, because it awaits something outside of the orchestration,
+    /// and code whose context was used outside of it.
     ///
     /// Code with signals for which it was not polled can continue: the message behind them polls
     /// it.
     pub(in crate::orchestration) fn stop_if_stuck(&mut self) {
+        if self.replay_context.was_used_elsewhere() {
+            return self.stop(CodeOutcome::Stuck(USED_ELSEWHERE.to_owned()));
+        }
         let can_continue = self.has_unpolled || self.replay_context.awaits_anything();
         if self.has_started && self.outcome.is_none() && !can_continue {
-            let text = "the code awaits something that no orchestration can wait for; use the timers, steps and events of its context";
+            let text = "the code awaits something that no orchestration can wait for, such as a task that it spawned; use the activities, \
+                        timers, steps and events of its context";
             self.stop(CodeOutcome::Stuck(text.to_owned()));
         }
     }

@@ -7,6 +7,7 @@ mod machine;
 mod nondeterminism;
 mod random;
 mod replay_context;
+mod running_code;
 pub(crate) mod store_guard;
 pub(super) mod tags;
 

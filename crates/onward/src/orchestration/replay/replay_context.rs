@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::history::{HistoryEvent, StepEnd, TaskEnd};
 use super::random::Random;
+use super::running_code::{USED_ELSEWHERE, is_running};
 use super::store_guard::without_store;
 use super::tags;
 use crate::error::Error;
@@ -227,7 +228,12 @@ struct State {
     /// Running steps that the code has dropped.
     abandoned_steps: Vec<u64>,
     is_closed: bool,
+    /// True if anything but the code has used the context.
+    was_used_elsewhere: bool,
 }
+
+/// The number of an operation that was begun outside of the code. It never ends.
+const NO_OPERATION: u64 = 0;
 
 /// The replay context of one orchestration. Everything in it happens in the turns of the
 /// orchestration, one after the other.
@@ -274,12 +280,31 @@ impl ReplayContext {
             refused_patches: HashSet::new(),
             abandoned_steps: Vec::new(),
             is_closed: false,
+            was_used_elsewhere: false,
         };
         Self { task, kind, payload, generation, payload_limit, state: Mutex::new(state) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the state for a change by the code; `None` outside of the code, where the change
+    /// would come at a moment that no history records.
+    fn state_for_code(&self) -> Option<MutexGuard<'_, State>> {
+        let mut state = self.state();
+        if is_running(self) {
+            return Some(state);
+        }
+        if !std::mem::replace(&mut state.was_used_elsewhere, true) && !state.is_closed {
+            tracing::error!(task = self.task.0, kind = %self.kind, "an orchestration is wrong: {USED_ELSEWHERE}");
+        }
+        None
+    }
+
+    /// Returns an error if anything but the code uses the context.
+    pub(in crate::orchestration) fn check_place(&self) -> Result<(), Error> {
+        if self.state_for_code().is_some() { Ok(()) } else { Err(Error::invalid(USED_ELSEWHERE)) }
     }
 }
 
@@ -305,7 +330,7 @@ impl ReplayContext {
     }
 
     pub(in crate::orchestration) fn submit(&self, task: NewTask) -> u64 {
-        let mut state = self.state();
+        let Some(mut state) = self.state_for_code() else { return NO_OPERATION };
         let operation = state.begin(OperationKind::Task);
         let task = NewTask { parent: Some(self.task), report: Some(operation), ..task };
         if let Some(submitted) = &mut state.submitted {
@@ -316,11 +341,13 @@ impl ReplayContext {
     }
 
     pub(in crate::orchestration) fn detach(&self, task: NewTask) {
-        self.state().commands.push_back(Command::Detach { task: Box::new(task) });
+        if let Some(mut state) = self.state_for_code() {
+            state.commands.push_back(Command::Detach { task: Box::new(task) });
+        }
     }
 
     pub(in crate::orchestration) fn start_timer(&self, until: Timestamp) -> u64 {
-        let mut state = self.state();
+        let Some(mut state) = self.state_for_code() else { return NO_OPERATION };
         let operation = state.begin(OperationKind::Timer(until));
         state.timers.insert((until, operation));
         state.commands.push_back(Command::StartTimer { operation, until });
@@ -328,7 +355,7 @@ impl ReplayContext {
     }
 
     pub(in crate::orchestration) fn await_signal(&self, name: &Name) -> u64 {
-        let mut state = self.state();
+        let Some(mut state) = self.state_for_code() else { return NO_OPERATION };
         let operation = state.begin(OperationKind::Signal(name.clone()));
         // An earlier signal completes the operation before its first poll.
         let offered = state.inboxes.entry(name.clone()).or_default().wait(operation);
@@ -338,11 +365,11 @@ impl ReplayContext {
 
     /// Takes a signal that has already arrived.
     pub(in crate::orchestration) fn take_signal(&self, name: &Name) -> Option<Bytes> {
-        self.state().inboxes.get_mut(name)?.take_free()
+        self.state_for_code()?.inboxes.get_mut(name)?.take_free()
     }
 
     pub(in crate::orchestration) fn begin_step(&self, name: String, future: StepFuture) -> u64 {
-        let mut state = self.state();
+        let Some(mut state) = self.state_for_code() else { return NO_OPERATION };
         let operation = state.begin(OperationKind::Step(name.clone()));
         state.steps.push(NewStep { operation, name, future });
         operation
@@ -351,7 +378,7 @@ impl ReplayContext {
     /// Returns true if the code takes the branch of a patch: always, except for a history from
     /// before the patch. The result is the same for every call with this patch.
     pub(in crate::orchestration) fn is_patched(&self, patch: &str) -> bool {
-        let mut state = self.state();
+        let Some(mut state) = self.state_for_code() else { return false };
         // In a replay the history decides. After it the code stays on the branch that it has taken.
         let is_unknown = state.replayed_patches.as_ref().is_some_and(|patches| !patches.contains(patch));
         if is_unknown || state.refused_patches.contains(patch) {
@@ -378,6 +405,7 @@ impl ReplayContext {
 
     /// Changes a tag; `None` removes it. An error changes nothing.
     pub(in crate::orchestration) fn change_tag(&self, key: String, value: Option<String>) -> Result<(), Error> {
+        self.check_place()?;
         let mut state = self.state();
         let mut tags = state.tags.clone();
         let before = tags::put(&mut tags, &key, value.as_deref());
@@ -424,7 +452,7 @@ impl ReplayContext {
     }
 
     pub(in crate::orchestration) fn poll_cancelled(&self, number: u64, context: &Context<'_>) -> Poll<()> {
-        let mut state = self.state();
+        let Some(mut state) = self.state_for_code() else { return Poll::Pending };
         if state.cancellation.observe() {
             return Poll::Ready(());
         }
@@ -437,7 +465,7 @@ impl ReplayContext {
     }
 
     pub(in crate::orchestration) fn poll(&self, operation: u64, context: &Context<'_>) -> Poll<OperationResult> {
-        let mut state = self.state();
+        let Some(mut state) = self.state_for_code() else { return Poll::Pending };
         let Some(known) = state.operations.get_mut(&operation) else { return Poll::Pending };
         if known.result.is_none() {
             known.waker = Some(context.waker().clone());
@@ -647,6 +675,16 @@ impl ReplayContext {
     pub(in crate::orchestration) fn is_cancel_carried(&self) -> bool {
         let state = self.state();
         state.cancellation.is_carried && !state.cancellation.is_requested
+    }
+
+    /// Returns true if the code handles requests to cancel.
+    pub(super) fn handles_cancel(&self) -> bool {
+        self.state().cancellation.is_handled
+    }
+
+    /// Returns true if anything but the code has used the context.
+    pub(super) fn was_used_elsewhere(&self) -> bool {
+        self.state().was_used_elsewhere
     }
 
     /// Returns the first timer that is due at a moment.

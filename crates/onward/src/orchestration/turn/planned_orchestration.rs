@@ -73,7 +73,7 @@ fn feed_report(
         feed(instance, event);
     }
     instance.machine.stop_if_stuck();
-    if !instance.machine.replay_context().take_steps().is_empty() {
+    if !instance.machine.replay_context().take_steps().is_empty() || instance.machine.outlives_its_code() {
         return None;
     }
     let next = after_turn(instance).ok()?;

@@ -341,6 +341,11 @@ impl<'a> TurnRun<'a> {
 
     /// Writes the end of the turn. Returns `None` if the code is to decide again.
     async fn close(&mut self) -> Result<Option<ClosedTurn>, TurnAbort> {
+        if self.instance.machine.outlives_its_code() {
+            // A task that the code has spawned can run now, before the end is written. If it uses
+            // the context, the orchestration is a dead letter.
+            tokio::task::yield_now().await;
+        }
         self.instance.machine.stop_if_stuck();
         let next = after_turn(&self.instance)?;
         let outcome = TurnOutcome::of(&next);
