@@ -67,7 +67,7 @@ enum Command {
     Miri(miri::Options),
     /// Break the project by every patch in xtask/mutants, and check that a test notices.
     Mutants(mutants::Options),
-    /// Unpack the inputs of the fuzz targets for a fuzzer, or pack them again.
+    /// Run the fuzz targets; unpack their inputs, minimise them, or pack them again.
     Fuzz(fuzz::Options),
     /// Remove old build folders, and what tests and benchmarks left behind.
     CleanStale(disk::clean_stale::Options),

@@ -13,7 +13,8 @@ pub(crate) enum ExitCode {
     Failed,
     /// 2: wrong usage.
     Usage,
-    /// 3: the store cannot be used.
+    /// 3: the store cannot be used: it is missing, damaged or out of reach, or it does not accept
+    /// the user, the password or the key.
     Store,
     /// 130: interrupted; finished work is kept.
     Interrupted,
@@ -27,7 +28,8 @@ Exit codes:
     0  done
     1  the work failed
     2  wrong usage
-    3  the store cannot be used
+    3  the store cannot be used: it is missing, damaged or out of reach, or refuses the
+       user, the password or the key
   130  interrupted; finished work is kept
   141  standard output was closed before the end; finished work is kept";
 

@@ -147,6 +147,13 @@ impl Error {
         self.store().is_some_and(onward_store::Error::is_replaced)
     }
 
+    /// Returns true if the server of the store does not accept the user, the password or the key,
+    /// or one of them is missing.
+    #[must_use]
+    pub fn is_denied(&self) -> bool {
+        self.store().is_some_and(onward_store::Error::is_denied)
+    }
+
     /// Returns true if the operation is worth a retry as it is.
     #[must_use]
     pub fn is_transient(&self) -> bool {

@@ -11,6 +11,7 @@ pub(super) fn store_error(error: onward_client::Error) -> Error {
         }
         Some("malformed") => Error::version(format!("{text}; compare the versions of the server and of this program")),
         _ if error.is_invalid() => Error::invalid(text),
+        _ if error.is_denied() => Error::denied(text),
         _ => Error::io(text),
     };
     kind.caused_by(error)

@@ -21,24 +21,60 @@ enum Side {
 
 /// Reads a time in the past, such as the start of a range in history.
 pub(crate) fn parse_past_time(text: &str) -> Result<Timestamp, String> {
-    time(text, &now(), Side::Past)
+    local_time(text, Side::Past)
 }
 
 /// Reads a time in the future, such as the moment at which a task becomes due.
 pub(crate) fn parse_coming_time(text: &str) -> Result<Timestamp, String> {
-    time(text, &now(), Side::Future)
+    local_time(text, Side::Future)
 }
 
 /// Reads a time in the future, in a time zone such as `Europe/Berlin`.
 pub(crate) fn coming_time_in(zone: &str, text: &str) -> Result<Timestamp, String> {
-    let now = now().in_tz(zone).map_err(|_| format!("`{zone}` is not a time zone; write it as Europe/Berlin"))?;
+    let now = now()
+        .to_zoned(TimeZone::UTC)
+        .in_tz(zone)
+        .map_err(|_| format!("`{zone}` is not a time zone; write it as Europe/Berlin"))?;
     time(text, &now, Side::Future)
 }
 
-/// Returns the present in the time zone of this machine.
-fn now() -> Zoned {
-    let now = jiff::Timestamp::from_microsecond(SystemClock.now().as_microseconds());
-    now.unwrap_or_default().to_zoned(TimeZone::system())
+/// Returns the time zone of this machine: that of the variable `TZ`, or else that of the system. A
+/// machine without a time zone is in UTC.
+///
+/// # Errors
+/// If `TZ` names a time zone that does not exist.
+pub(crate) fn local_zone() -> Result<TimeZone, String> {
+    match (TimeZone::try_system(), std::env::var_os("TZ")) {
+        (Ok(zone), _) => Ok(zone),
+        (Err(_), None) => Ok(TimeZone::UTC),
+        (Err(_), Some(named)) => Err(format!(
+            "the variable TZ is `{}`, which is not a time zone; set it to one such as Europe/Berlin, or unset it",
+            named.display()
+        )),
+    }
+}
+
+fn now() -> jiff::Timestamp {
+    jiff::Timestamp::from_microsecond(SystemClock.now().as_microseconds()).unwrap_or_default()
+}
+
+/// Returns the time that a text names, in the time zone of this machine if the text names none. The
+/// zone matters only to a text with a wall-clock time.
+fn local_time(text: &str, side: Side) -> Result<Timestamp, String> {
+    match local_zone() {
+        Ok(zone) => time(text, &now().to_zoned(zone), side),
+        Err(wrong) => zoneless_time(text, &now().to_zoned(TimeZone::UTC), side).ok_or(wrong),
+    }
+}
+
+/// Reads a time that is the same in every time zone.
+fn zoneless_time(text: &str, now: &Zoned, side: Side) -> Option<Timestamp> {
+    let zoned = || distance(text, now, side).or_else(|| text.parse::<Zoned>().ok());
+    text.parse().ok().or_else(|| Some(timestamp(&zoned()?)))
+}
+
+fn timestamp(zoned: &Zoned) -> Timestamp {
+    Timestamp::from_microseconds(zoned.timestamp().as_microsecond())
 }
 
 /// Returns the time that a text names, in the time zone of `now` if the text names none.
@@ -47,15 +83,13 @@ fn now() -> Zoned {
 /// one o'clock in the military zone H, and a task would run at a time that its author did not mean.
 fn time(text: &str, now: &Zoned, side: Side) -> Result<Timestamp, String> {
     let wrong = || format!("`{text}` is not a time; write it as {FORMS}");
-    if let Ok(exact) = text.parse() {
+    if let Some(exact) = zoneless_time(text, now, side) {
         return Ok(exact);
     }
-    let zoned = distance(text, now, side)
-        .or_else(|| day_with_time(text, now))
+    let zoned = day_with_time(text, now)
         .or_else(|| clock_time(text, now, side))
-        .or_else(|| text.parse::<Zoned>().ok())
         .or_else(|| text.parse::<civil::DateTime>().ok()?.to_zoned(now.time_zone().clone()).ok());
-    Ok(Timestamp::from_microseconds(zoned.ok_or_else(wrong)?.timestamp().as_microsecond()))
+    zoned.map(|zoned| timestamp(&zoned)).ok_or_else(wrong)
 }
 
 /// Reads `now`, `1h`, `in 1h` or `1h ago`.

@@ -16,6 +16,8 @@ on_every_store! {
     a_named_run_refuses_another_command_before_anything_has_changed,
     a_named_run_keeps_no_argument_of_its_command_where_tasks_are_shown,
     a_named_run_continues_with_another_command_on_request,
+    a_changed_command_is_remembered_without_a_new_line,
+    a_forgotten_run_forgets_its_changed_command,
     a_named_run_takes_only_the_lines_that_are_new,
     a_failed_line_is_shown_and_the_others_continue,
     a_failed_line_is_retried_only_on_request,
@@ -154,6 +156,28 @@ fn a_named_run_continues_with_another_command_on_request(sandbox: Sandbox) {
     assert_eq!((changed.code, sorted(&sandbox.read("ran"))), (Some(0), vec![1, 2, 33]));
     assert_eq!(each_named(&sandbox, &["--again"], "echo $0 >> again", 2).code, Some(0));
     assert_eq!(sorted(&sandbox.read("again")), [1, 2]);
+}
+
+/// Shows: B9
+fn a_changed_command_is_remembered_without_a_new_line(sandbox: Sandbox) {
+    each_named(&sandbox, &[], "echo $0 >> ran", 2);
+    each_named(&sandbox, &["--changed-command"], "echo $0$0 >> ran", 2);
+    let earlier = each_named(&sandbox, &[], "echo $0 >> ran", 3);
+    assert_eq!((earlier.code, sorted(&sandbox.read("ran"))), (Some(2), vec![1, 2]));
+    let changed = each_named(&sandbox, &[], "echo $0$0 >> ran", 3);
+    assert_eq!((changed.code, sorted(&sandbox.read("ran"))), (Some(0), vec![1, 2, 33]), "{}", changed.stderr);
+    let third = each_named(&sandbox, &["--changed-command"], "echo $0$0$0 >> ran", 4);
+    assert_eq!((third.code, sorted(&sandbox.read("ran"))), (Some(0), vec![1, 2, 33, 444]));
+    assert_eq!(each_named(&sandbox, &[], "echo $0$0 >> ran", 4).code, Some(2));
+}
+
+/// Shows: B9
+fn a_forgotten_run_forgets_its_changed_command(sandbox: Sandbox) {
+    each_named(&sandbox, &[], "echo $0 >> ran", 2);
+    each_named(&sandbox, &["--changed-command"], "echo $0$0 >> ran", 2);
+    assert_eq!(sandbox.onward(&["each", "--forget", "night"]).code, Some(0));
+    assert_eq!(each_named(&sandbox, &[], "echo $0 >> again", 2).code, Some(0));
+    assert_eq!(each_named(&sandbox, &[], "echo $0 >> again", 2).code, Some(0));
 }
 
 /// Shows: B9

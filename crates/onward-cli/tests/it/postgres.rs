@@ -1,5 +1,7 @@
 //! The program on a store in a PostgreSQL database; `cargo xtask test` starts a server.
 
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use onward_store::tokio_postgres;
@@ -38,6 +40,54 @@ fn what_the_url_leaves_out_comes_from_the_variables_of_psql() {
     let submitted = sandbox.onward_as(&variables, &["--store", &bare, "submit", "--kind", "greet"]);
     assert_eq!(submitted.code, Some(0), "{}", submitted.stderr);
     assert_eq!(sandbox.json(&["task", "list"]).len(), 1);
+}
+
+/// Starts a server that refuses each connection with an error code, after it has asked for a
+/// password if `asks`. Returns the URL of a database, without a password.
+fn refusing_server(code: &'static str, asks: bool) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            // The client may close the connection early.
+            let _ = refuse(stream.unwrap(), code, asks);
+        }
+    });
+    format!("postgres://me@127.0.0.1:{port}/work?sslmode=disable")
+}
+
+fn refuse(mut stream: TcpStream, code: &str, asks: bool) -> std::io::Result<()> {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length)?;
+    let mut startup = vec![0; u32::from_be_bytes(length) as usize - 4];
+    stream.read_exact(&mut startup)?;
+    if asks {
+        // AuthenticationCleartextPassword; the reply begins with a type and its length.
+        stream.write_all(&[b'R', 0, 0, 0, 8, 0, 0, 0, 3])?;
+        let mut reply = [0; 5];
+        stream.read_exact(&mut reply)?;
+    }
+    let fields = format!("SFATAL\0VFATAL\0C{code}\0Mrefused\0\0");
+    let length = u32::try_from(fields.len() + 4).unwrap();
+    stream.write_all(&[b"E", &length.to_be_bytes()[..], fields.as_bytes()].concat())
+}
+
+/// Shows: B2, B4
+#[test]
+fn a_database_that_cannot_be_used_ends_with_3_whatever_the_reason() {
+    let with_password = |url: String| url.replace("me@", "me:wrong@");
+    let sandbox = Sandbox::new();
+    for (url, reason) in [
+        (with_password(refusing_server("28P01", true)), "check user and password"),
+        (refusing_server("28000", false), "check user and password"),
+        (refusing_server("28P01", true), "PGPASSWORD"),
+        (refusing_server("3D000", false), "createdb"),
+        ("postgres://me@127.0.0.1:1/work".to_owned(), "check that it runs"),
+    ] {
+        let ran = sandbox.onward(&["--store", &url, "task", "list"]);
+        assert_eq!(ran.code, Some(3), "{url}: {}", ran.stderr);
+        assert!(ran.stderr.contains(reason), "{url}: {}", ran.stderr);
+    }
 }
 
 /// Shows: B2

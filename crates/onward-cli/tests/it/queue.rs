@@ -24,6 +24,7 @@ on_every_store! {
     a_queue_is_shown_with_how_long_its_oldest_task_has_waited,
     the_wait_for_affinity_is_set_and_shown,
     a_resume_without_a_pause_says_so,
+    a_reserved_queue_is_refused_wherever_one_is_named_to_change_it,
 }
 
 /// Shows: Q1
@@ -34,6 +35,32 @@ fn a_resume_without_a_pause_says_so(sandbox: Sandbox) {
     assert_eq!(of_another.stdout, "queue mial is not paused; onward stats lists the pauses\n");
     assert_eq!(sandbox.onward(&["queue", "resume", "mail"]).stdout, "resumed queue mail\n");
     assert_eq!(sandbox.json(&["queue", "resume", "mail"])[0]["was_paused"], false);
+}
+
+/// Shows: Q1, Q7
+fn a_reserved_queue_is_refused_wherever_one_is_named_to_change_it(sandbox: Sandbox) {
+    let sandbox = with_tasks(sandbox);
+    for typed in [
+        "submit --kind k --queue onward.x",
+        "task move --to onward.x 1",
+        "task move --to onward.x --kind k --yes",
+        "queue set onward.x --weight 3",
+        "queue pause onward.x",
+        "limit set --queue onward.x --concurrency 1",
+        "schedule set s --every 1h --kind k --queue onward.x",
+        "orchestration start --queue onward.unstarted k",
+        "work --kind k --queue onward.x --until-idle -- true",
+    ] {
+        let ran = sandbox.onward(&typed.split(' ').collect::<Vec<_>>());
+        assert_eq!(ran.code, Some(2), "{typed}: {}", ran.stderr);
+        assert!(
+            ran.stderr.contains("the queue `onward.") && ran.stderr.contains("reserved"),
+            "{typed}: {}",
+            ran.stderr
+        );
+    }
+    let queues = sandbox.json(&["queue", "list"]);
+    assert_eq!(queues.iter().map(|queue| queue["name"].clone()).collect::<Vec<_>>(), ["mail"]);
 }
 
 fn with_tasks(sandbox: Sandbox) -> Sandbox {

@@ -19,6 +19,7 @@ on_every_store! {
     the_option_again_starts_another_run,
     a_value_reaches_a_script_by_its_environment_only,
     json_has_one_object_for_each_event,
+    a_number_of_the_input_that_would_lose_digits_is_refused_by_name,
     an_input_that_does_not_fit_is_wrong_usage_and_starts_nothing,
     a_check_prints_the_plan_and_leaves_no_store not on postgres,
     a_check_refuses_an_input_that_does_not_fit,
@@ -198,6 +199,22 @@ fn an_input_that_does_not_fit_is_wrong_usage_and_starts_nothing(sandbox: Sandbox
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("day"), "{}", ran.stderr);
     assert_eq!(sandbox.onward(&["task", "list"]).stdout.lines().count(), 0);
+}
+
+/// Shows: W1
+fn a_number_of_the_input_that_would_lose_digits_is_refused_by_name(sandbox: Sandbox) {
+    sandbox.write("echo.yaml", "steps: {a: {value: \"${{ input.n }}\"}}");
+    sandbox.write("input.json", "{\"n\": 0.12345678901234567890}");
+    for (input, number) in
+        [("n=123456789012345678901", "123456789012345678901"), ("@input.json", "0.12345678901234567890")]
+    {
+        let ran = sandbox.onward(&["run", "echo.yaml", "--input", input]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains("--input") && ran.stderr.contains(number), "{}", ran.stderr);
+    }
+    let ran = sandbox.onward(&["run", "echo.yaml", "--input", "n=9007199254740993"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("9007199254740993"), "{}", ran.stdout);
 }
 
 /// Shows: W13

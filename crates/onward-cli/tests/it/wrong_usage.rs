@@ -32,6 +32,28 @@ fn a_wrong_duration_backoff_or_rate_names_its_flag_and_the_form() {
     refused(&["each", "--rate", "0/s", "--", "true"], 2, &["--rate", "10/s"]);
 }
 
+/// Shows: B9, T5
+#[test]
+fn a_time_zone_of_the_environment_that_does_not_exist_is_named() {
+    let sandbox = Sandbox::new();
+    let zone = [("TZ", "Nowhere/Bad".to_owned())];
+    sandbox.write("tab", "0 3 * * * true\n");
+    for typed in [
+        &["submit", "--kind", "k", "--at", "2090-11-27 12:00"][..],
+        &["task", "list", "--since", "today"],
+        &["import", "crontab", "tab"],
+    ] {
+        let ran = sandbox.onward_as(&zone, typed);
+        assert_eq!(ran.code, Some(2), "{typed:?}: {}", ran.stderr);
+        for part in ["TZ", "`Nowhere/Bad`", "Europe/Berlin"] {
+            assert!(ran.stderr.contains(part), "{typed:?}: {}", ran.stderr);
+        }
+    }
+    for at in ["2090-11-27T12:00:00Z", "in 1w"] {
+        assert_eq!(sandbox.onward_as(&zone, &["submit", "--kind", "k", "--at", at]).code, Some(0), "{at}");
+    }
+}
+
 /// Shows: B9, T18
 #[test]
 fn a_wrong_bandwidth_or_source_of_pressure_names_what_there_is() {

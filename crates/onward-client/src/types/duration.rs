@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The units of the API, in seconds.
-const UNITS: [(&str, f64); 5] = [("d", 86_400.0), ("h", 3600.0), ("m", 60.0), ("s", 1.0), ("ms", 0.001)];
+const UNITS: [(&str, f64); 6] =
+    [("w", 604_800.0), ("d", 86_400.0), ("h", 3600.0), ("m", 60.0), ("s", 1.0), ("ms", 0.001)];
 
 /// A duration, which the API writes as a text such as `1h30m`. It is exact to a microsecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -60,6 +61,7 @@ mod tests {
             assert_eq!(read(text.as_str().unwrap()), Some(duration), "{text}");
         }
         assert_eq!(read("1h30m"), Some(Duration::from_secs(5400)));
+        assert_eq!(read("1w"), Some(Duration::from_secs(604_800)));
         assert_eq!(read("1s500ms"), Some(Duration::from_millis(1500)));
         assert!(["", "5", "s", "-5s", "1..5s", "5weeks"].iter().all(|text| read(text).is_none()));
     }

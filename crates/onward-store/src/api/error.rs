@@ -41,6 +41,7 @@ enum Kind {
     Io,
     Refused,
     Replaced,
+    Denied,
 }
 
 impl Error {
@@ -91,6 +92,13 @@ impl Error {
     #[cold]
     pub fn replaced(message: impl Into<String>) -> Self {
         Self::new(Kind::Replaced, message)
+    }
+
+    /// Creates an error for a user, a password or a key that the server of a store does not accept,
+    /// or that is missing.
+    #[cold]
+    pub fn denied(message: impl Into<String>) -> Self {
+        Self::new(Kind::Denied, message)
     }
 
     /// Creates the error for calls to a store that was closed.
@@ -200,6 +208,13 @@ impl Error {
     #[must_use]
     pub fn is_replaced(&self) -> bool {
         self.0.kind == Kind::Replaced
+    }
+
+    /// Returns whether the server of the store does not accept the user, the password or the key,
+    /// or one of them is missing. A retry does not help; the message names the remedy.
+    #[must_use]
+    pub fn is_denied(&self) -> bool {
+        self.0.kind == Kind::Denied
     }
 
     /// Returns whether a retry without changes may succeed: another process held the store, the

@@ -465,7 +465,10 @@ impl NewTask {
         if !is_line && !is_script && !is_delivery {
             self.kind.check_own("kind")?;
         }
-        let keeps_signals = self.orchestration && *self.queue == *bounds::UNSTARTED_QUEUE;
+        // Only a signal to a key without an orchestration creates one that is never due.
+        let keeps_signals = self.orchestration
+            && *self.queue == *bounds::UNSTARTED_QUEUE
+            && matches!(self.when, When::At(Timestamp::MAX));
         if keeps_signals { Ok(()) } else { self.queue.check_own("queue") }
     }
 

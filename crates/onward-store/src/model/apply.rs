@@ -50,7 +50,7 @@ impl State {
             Write::ResumeSchedule { schedule, revision, next } => self.resume_schedule(&schedule, revision, next),
             Write::FireSchedule(fire) => self.fire_schedule(&fire),
             Write::Sweep => Ok(Outcome::Swept(self.sweep())),
-            Write::Bulk(bulk) => Ok(Outcome::Bulk(self.bulk(&bulk))),
+            Write::Bulk(bulk) => rules::bulk::check(&bulk).map(|()| Outcome::Bulk(self.bulk(&bulk))),
             Write::RecordIo { lease, io } => self.record_io(lease, io),
             Write::AppendOutput { lease, piece } => self.append_output(lease, piece),
             Write::AwaitCompletion { lease, wait } => self.await_completion(lease, wait),

@@ -1,9 +1,19 @@
 //! The tasks that a chunk of a bulk change examines.
 
 use crate::api::bulk::{Bulk, BulkVerb};
+use crate::api::outcome::Refusal;
 use crate::api::store::TaskFilter;
 use crate::api::task::{TaskId, TaskState};
 use crate::bounds;
+use crate::rules::queue;
+
+/// Checks a bulk change before any task is examined.
+///
+/// # Errors
+/// [`Refusal::Invalid`] for a move to a queue that is reserved for Onward.
+pub fn check(bulk: &Bulk) -> Result<(), Refusal> {
+    if let BulkVerb::Move(queue) = &bulk.verb { queue::check_own(queue) } else { Ok(()) }
+}
 
 /// Returns the filter of the tasks that `filter` selects and to which `verb` can be applied; `None`
 /// if no task can match.

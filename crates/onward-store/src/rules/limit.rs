@@ -12,18 +12,22 @@ use crate::api::name::{Name, check_seen};
 use crate::api::outcome::Refusal;
 use crate::api::queue::ConcurrencyLimit;
 use crate::bounds;
+use crate::rules::queue;
 
 /// Checks a change before it is applied.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for a value out of its range, for a weight or a minimum of a scope that is
-/// not of groups, and for a change without values.
+/// [`Refusal::Invalid`] for a reserved queue, for a value out of its range, for a weight or a
+/// minimum of a scope that is not of groups, and for a change without values.
 pub fn check(set: &SetLimit) -> Result<(), Refusal> {
     let scope = &set.scope;
     if set.concurrency.is_none() && set.rate.is_none() && set.weight.is_none() && set.minimum.is_none() {
         return Err(Refusal::Invalid(format!(
             "the change of the limit on {scope} sets no value; set a concurrency or a rate, or for groups a weight or a minimum"
         )));
+    }
+    if let LimitScope::Queue(queue) = scope {
+        queue::check_own(queue)?;
     }
     check_share(set)?;
     check_beginning(scope)?;

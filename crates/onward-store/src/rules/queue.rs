@@ -5,12 +5,21 @@ use crate::api::outcome::Refusal;
 use crate::api::queue::{ConcurrencyLimit, QueueSettings, SetQueue};
 use crate::bounds;
 
+/// Checks that a queue to change, or to move tasks to, is not reserved for Onward.
+///
+/// # Errors
+/// [`Refusal::Invalid`] if its name is [reserved](Name::is_reserved).
+pub fn check_own(queue: &Name) -> Result<(), Refusal> {
+    queue.check_own("queue").map_err(|error| Refusal::Invalid(error.to_string()))
+}
+
 /// Checks a change before it is applied.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for a weight, a concurrency or a wait for affinity out of its range, and
-/// for a change without values.
+/// [`Refusal::Invalid`] for a reserved queue, a weight, a concurrency or a wait for affinity out of
+/// its range, and for a change without values.
 pub fn check(set: &SetQueue) -> Result<(), Refusal> {
+    check_own(&set.queue)?;
     if set.weight.is_none() && set.concurrency.is_none() && set.affinity_wait.is_none() {
         let text = "sets no value; set a weight, a concurrency or a wait for affinity";
         return Err(Refusal::Invalid(format!("the change of the queue `{}` {text}", set.queue)));

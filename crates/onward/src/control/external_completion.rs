@@ -156,9 +156,9 @@ impl Failure {
     }
 
     /// Ends this attempt without counting it, and continues the task in another queue, which is
-    /// created if it does not exist. An invalid name is a permanent failure.
+    /// created if it does not exist. An invalid or reserved name is a permanent failure.
     pub fn move_to(queue: impl AsRef<str>) -> Self {
-        match Name::new(queue) {
+        match Name::new(queue).and_then(|queue| queue.check_own("queue").map(|()| queue)) {
             Ok(queue) => Self::moving(queue),
             Err(error) => Self::permanent(error.to_string()),
         }

@@ -67,6 +67,8 @@ mod fuzz_inputs;
 #[cfg(test)]
 mod heartbeats;
 #[cfg(test)]
+mod hostile_templates;
+#[cfg(test)]
 mod kills;
 #[cfg(test)]
 mod measured;

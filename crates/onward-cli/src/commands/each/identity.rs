@@ -101,11 +101,10 @@ impl Identity {
         Ok(())
     }
 
-    /// Returns the program of a task's command, if that command differs from the command of this
-    /// process.
-    pub(super) fn other_command<'t>(&self, task: &'t TaskRecord) -> Option<&'t str> {
-        let theirs = task.tags.get(COMMAND_TAG).filter(|_| self.is_named)?;
-        (self.command != theirs).then(|| program_of(theirs))
+    /// Returns the tag of the command of this process, if the user named the run. Otherwise the
+    /// identity of the run includes its command, which cannot change.
+    pub(super) fn changeable_command(&self) -> Option<&str> {
+        self.is_named.then_some(&self.command)
     }
 
     /// Returns the task of a line. `is_first` is true for the first line of the run.

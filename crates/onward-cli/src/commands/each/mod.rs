@@ -11,13 +11,15 @@
 //! way the tasks then wait again, and the next process that serves the queue runs them. The command
 //! of such a line may have run in part, so it runs at least once and not exactly once.
 //!
-//! In reading order: [`arguments`]; [`identity`] (the identity of a run); [`template`] (the command
+//! In reading order: [`arguments`]; [`identity`] (the identity of a run);
+//! [`changed_command`] (the command of `--changed-command`); [`template`] (the command
 //! for a line); [`handler`] (running the command, as a handler of the engine); [`record`] (the
 //! stored result); [`feed`] (from lines to tasks); [`report`] (from ended tasks to output);
 //! [`job_log`] (the rows of `--job-log`); [`halt`] (early end); [`run`] (the whole); [`dry_run`]
 //! (showing the commands only); [`runs`] (the runs in a store).
 
 mod arguments;
+mod changed_command;
 mod dry_run;
 mod end_order;
 mod ended_lines;

@@ -6,7 +6,8 @@ use onward_store::{Name, Outcome, Page, Store, StoreReads, TaskFilter, TaskState
 use tokio::sync::mpsc;
 
 use super::arguments::Arguments;
-use super::identity::Identity;
+use super::changed_command;
+use super::identity::{Identity, program_of};
 use crate::apply::{apply_one, unexpected};
 use crate::commands::queue::purge;
 use crate::exit_code::wrong_usage;
@@ -56,13 +57,21 @@ pub(super) async fn continue_run(
     let filter = TaskFilter { queue: Some(identity.queue().clone()), ..TaskFilter::default() };
     let Some(newest) = store.tasks(filter, Page { before: None, limit: 1 }).await?.tasks.pop() else { return Ok(()) };
     identity.continue_from(&newest, arguments.keep)?;
-    let other = identity.other_command(&newest).filter(|_| !arguments.changed_command);
-    let Some(program) = other else { return Ok(()) };
-    Err(wrong_usage(format!(
-        "--name {run}: this run has another command (`{program}`), and its finished lines would not be repeated with this one; \
-         give another --name, start it again with --again, or continue it with --changed-command",
-        run = identity.run()
-    )))
+    let Some(command) = identity.changeable_command() else { return Ok(()) };
+    let theirs = changed_command::command_of(store, identity.run(), &newest).await?;
+    match theirs.filter(|theirs| theirs != command) {
+        None => Ok(()),
+        // The run may have no new line, whose tag would name the command from now on.
+        Some(_) if arguments.changed_command => {
+            changed_command::remember(store, identity.run(), newest.id, command).await
+        }
+        Some(theirs) => Err(wrong_usage(format!(
+            "--name {run}: this run has another command (`{program}`), and its finished lines would not be repeated with this one; \
+             give another --name, start it again with --again, or continue it with --changed-command",
+            run = identity.run(),
+            program = program_of(&theirs)
+        ))),
+    }
 }
 
 /// Forgets what a run has finished. Fails while one of its lines runs, in this or in another
@@ -98,5 +107,6 @@ pub(super) async fn forget_queue(
     let lines = purge(store, queue, &states, &bar).await?;
     bar.clear();
     apply_one(store, Write::DeleteQueue { queue: queue.clone() }).await?;
+    changed_command::forget(store, queue.strip_prefix(EACH_QUEUE_PREFIX).unwrap_or(queue)).await?;
     Ok(Some(lines))
 }

@@ -4,6 +4,7 @@ use onward_store::bounds::EACH_QUEUE_PREFIX;
 use onward_store::{Name, Page, QueueRecord, SessionRecord, Store, StoreReads, TaskFilter, TaskRecord, Timestamp};
 use serde_json::{Value, json};
 
+use super::changed_command;
 use super::identity::{COMMAND_TAG, program_of};
 use super::open_run::forget_queue;
 use crate::exit_code::{ExitCode, wrong_usage};
@@ -39,7 +40,11 @@ pub(crate) async fn runs(store: &dyn Store) -> anyhow::Result<Vec<RunRecord>> {
     for queue in &queues {
         if let Some(name) = queue.name.strip_prefix(EACH_QUEUE_PREFIX) {
             let (newest, tagged) = (newest(store, queue, None).await?, newest(store, queue, Some(COMMAND_TAG)).await?);
-            runs.extend(newest.map(|newest| run(name, queue, &newest, tagged.as_ref(), &sessions)));
+            let command = match &tagged {
+                Some(tagged) => changed_command::command_of(store, name, tagged).await?,
+                None => None,
+            };
+            runs.extend(newest.map(|newest| run(name, queue, &newest, command.as_deref(), &sessions)));
         }
     }
     Ok(runs)
@@ -55,7 +60,7 @@ fn run(
     name: &str,
     queue: &QueueRecord,
     newest: &TaskRecord,
-    tagged: Option<&TaskRecord>,
+    command: Option<&str>,
     sessions: &[SessionRecord],
 ) -> RunRecord {
     let ended = queue.ended;
@@ -63,7 +68,7 @@ fn run(
         |session: &&SessionRecord| session.serves.queues.as_ref().is_some_and(|queues| queues.contains(&queue.name));
     RunRecord {
         name: name.to_owned(),
-        program: tagged.and_then(|task| task.tags.get(COMMAND_TAG)).map(|tag| program_of(tag).to_owned()),
+        program: command.map(|command| program_of(command).to_owned()),
         waiting: queue.blocked + queue.scheduled + queue.waiting,
         running: queue.running,
         done: ended.completed,

@@ -13,7 +13,7 @@ use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
 use crate::store_file;
-use crate::values::Rate;
+use crate::values::{Rate, check_queue};
 
 /// Arguments of `onward limit set`.
 #[derive(Debug, Args)]
@@ -85,6 +85,9 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         _ => rate,
     });
     let scope = scope.scope();
+    if let LimitScope::Queue(queue) = &scope {
+        check_queue(queue)?;
+    }
     let store = store_file::open_to_edit(options, true).await?;
     let limit = set(&*store, SetLimit { scope: scope.clone(), concurrency, rate, weight, minimum }).await?;
     show(options, &scope, limit)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use onward_store::{Timestamp, Write};
+use onward_store::{Scope, Timestamp, Write};
 use serde_json::json;
 
 use super::scope::{self, scope_text};
@@ -12,7 +12,7 @@ use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
 use crate::output::{moment, print_json, print_line};
 use crate::store_file;
-use crate::values::{parse_coming_time, parse_positive_duration};
+use crate::values::{check_queue, parse_coming_time, parse_positive_duration};
 
 /// Arguments of `onward queue pause`.
 #[derive(Debug, Args)]
@@ -30,6 +30,10 @@ pub(crate) struct Arguments {
 
 /// Pauses the scope.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let scope = arguments.scope.scope();
+    if let Scope::Queue(queue) = &scope {
+        check_queue(queue)?;
+    }
     let store = store_file::open_or_create(options).await?;
     let now = store.clock().now();
     if let Some(until) = arguments.until.filter(|until| *until <= now) {
@@ -40,7 +44,6 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     }
     let after = arguments.duration.map(|duration| now.plus(duration));
     let until = arguments.until.or(after);
-    let scope = arguments.scope.scope();
     apply_one(&*store, Write::Pause { scope: scope.clone(), until }).await?;
     if options.json {
         print_json(&json!({ "paused": scope, "until": until }))?;

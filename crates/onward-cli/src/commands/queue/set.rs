@@ -11,13 +11,13 @@ use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{duration_text, print_json, print_line, remark};
 use crate::store_file;
-use crate::values::parse_duration;
+use crate::values::{parse_duration, parse_queue};
 
 /// Arguments of `onward queue set`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The queue; it is created if it is missing
-    #[arg(value_name = "QUEUE")]
+    #[arg(value_name = "QUEUE", value_parser = parse_queue)]
     queue: Name,
     #[command(flatten)]
     settings: Settings,

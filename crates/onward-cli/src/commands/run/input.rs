@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use onward::workflow::template::Template;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use crate::commands::submit::read_payload;
 use crate::exit_code::wrong_usage;
+use crate::values::parse_json;
 
 /// Returns the input that the `--input` options describe together: `null` without any.
 pub(crate) fn read_input(given: &[String], template: &Template) -> anyhow::Result<Value> {
@@ -43,15 +45,17 @@ fn part(option: &str, text: &str, schema: Option<&Value>) -> anyhow::Result<Valu
     if let Some(file) = text.strip_prefix('@') {
         let path = Path::new(file);
         let bytes = read_payload(option, (file != "-").then_some(path), Some("-"))?;
-        return serde_json::from_slice(&bytes)
-            .map_err(|error| wrong_usage(format!("{option} {text}: the file is not JSON: {error}")));
+        let content = std::str::from_utf8(&bytes).map_err(|error| error.to_string());
+        let value = content.and_then(parse_json);
+        return value.map_err(|error| wrong_usage(format!("{option} {text}: the file cannot be read: {error}")));
     }
     if let Some((name, value)) = text.split_once('=').filter(|(name, _)| is_name(name)) {
-        return Ok(Value::Object(Map::from_iter([(name.to_owned(), field(name, value, schema))])));
+        let value = field(name, value, schema).map_err(|error| wrong_usage(format!("{option} {text:?}: {error}")))?;
+        return Ok(Value::Object(Map::from_iter([(name.to_owned(), value)])));
     }
-    serde_json::from_str(text).map_err(|error| {
+    parse_json(text).map_err(|error| {
         wrong_usage(format!(
-            "{option} {text:?}: it is not JSON ({error}); write JSON (a text in quotes of its own), @FILE, or NAME=VALUE"
+            "{option} {text:?}: {error}; write JSON (a text in quotes of its own), @FILE, or NAME=VALUE"
         ))
     })
 }
@@ -64,12 +68,16 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Returns the value of a field. The schema decides whether `7` is a number or a text.
-fn field(name: &str, value: &str, schema: Option<&Value>) -> Value {
+///
+/// # Errors
+/// Returns a text for a message if the value has a number that would lose digits.
+fn field(name: &str, value: &str, schema: Option<&Value>) -> Result<Value, String> {
     let kind = schema.and_then(|schema| schema.get("properties")?.get(name)?.get("type"));
-    match kind {
-        Some(Value::String(kind)) if kind == "string" => Value::String(value.to_owned()),
-        _ => serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned())),
+    let is_text = kind.is_some_and(|kind| kind == "string");
+    if is_text || serde_json::from_str::<IgnoredAny>(value).is_err() {
+        return Ok(Value::String(value.to_owned()));
     }
+    parse_json(value)
 }
 
 #[cfg(test)]
@@ -95,6 +103,15 @@ mod tests {
     #[test]
     fn a_value_that_is_not_json_is_a_text() {
         assert_eq!(input(&["other=a b"]).unwrap(), json!({"other": "a b"}));
+    }
+
+    #[test]
+    fn a_number_that_would_lose_digits_is_refused_in_every_form() {
+        for text in ["rows=123456789012345678901", "[0.12345678901234567890]", "{\"rows\": 1e400}"] {
+            let error = input(&[text]).unwrap_err().to_string();
+            assert!(error.contains("--input") && error.contains("number"), "{error}");
+        }
+        assert_eq!(input(&["day=123456789012345678901"]).unwrap(), json!({"day": "123456789012345678901"}));
     }
 
     #[test]

@@ -13,7 +13,9 @@ use onward_store::{
 
 use super::io_options::IoOptions;
 use super::payload::read_payload;
-use crate::values::{Tag, parse_backoff, parse_duration, parse_kind, parse_positive_duration, parse_priority, tags_of};
+use crate::values::{
+    Tag, parse_backoff, parse_duration, parse_kind, parse_positive_duration, parse_priority, parse_queue, tags_of,
+};
 
 /// The flag that names a file with the payload.
 pub(super) const PAYLOAD_FILE: &str = "--payload-file";
@@ -25,7 +27,7 @@ pub(crate) struct TaskOptions {
     #[arg(long, value_parser = parse_kind)]
     kind: Name,
     /// The queue of the task
-    #[arg(long, default_value = "default")]
+    #[arg(long, default_value = "default", value_parser = parse_queue)]
     queue: Name,
     /// The group with whose tasks it shares limits: a tenant, an endpoint (see onward limit)
     #[arg(long)]

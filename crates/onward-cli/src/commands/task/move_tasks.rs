@@ -11,6 +11,7 @@ use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
 use crate::store_file;
+use crate::values::parse_queue;
 
 /// Arguments of `onward task move`.
 #[derive(Debug, Args)]
@@ -18,7 +19,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     chosen: TaskSelection,
     /// The target queue; it is created if it is missing
-    #[arg(long, value_name = "QUEUE")]
+    #[arg(long, value_name = "QUEUE", value_parser = parse_queue)]
     to: Name,
 }
 

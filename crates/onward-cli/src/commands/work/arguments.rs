@@ -11,7 +11,7 @@ use onward::limits::Preemption;
 use onward_store::{Name, Priority};
 
 use super::pressure::PressureOptions;
-use crate::values::{Jobs, parse_duration, parse_kind, parse_priority};
+use crate::values::{Jobs, parse_duration, parse_kind, parse_priority, parse_queue};
 
 /// Arguments of `onward work`.
 #[derive(Debug, Args)]
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     #[arg(long = "kind", value_name = "KIND", required_unless_present_any = OTHER_WORK, requires = "command", value_parser = parse_kind)]
     pub(super) kinds: Vec<Name>,
     /// Claim tasks from this queue only; may be given several times; default: from every queue
-    #[arg(long = "queue", value_name = "QUEUE")]
+    #[arg(long = "queue", value_name = "QUEUE", value_parser = parse_queue)]
     pub(super) queues: Vec<Name>,
     /// Start this program as a worker, which names the kinds that it handles; may be given several
     /// times. It is a line of words with quotes as in a shell

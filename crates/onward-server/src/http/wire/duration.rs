@@ -8,9 +8,12 @@ use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
-/// The units, the largest first.
+/// The units that are written, the largest first.
 const UNITS: [(&str, u64); 5] =
     [("d", 86_400_000_000), ("h", 3_600_000_000), ("m", 60_000_000), ("s", 1_000_000), ("ms", 1000)];
+
+/// The unit that is read besides those: a week.
+const READ_UNITS: [(&str, u64); 1] = [("w", 7 * 86_400_000_000)];
 
 /// A duration, which is written as a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +21,7 @@ pub(crate) struct DurationText(pub(crate) Duration);
 
 /// Reads a duration: numbers with units, such as `250ms`, `90s`, `1h30m` or `1.5s`.
 pub(crate) fn read_duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is not a duration such as 250ms, 90s, 1h30m or 3d");
+    let wrong = || format!("`{text}` is not a duration such as 250ms, 90s, 1h30m, 3d or 2w");
     let mut rest = text;
     let mut total = Duration::ZERO;
     while !rest.is_empty() {
@@ -26,7 +29,7 @@ pub(crate) fn read_duration(text: &str) -> Result<Duration, String> {
         let number: f64 = rest[..digits].parse().map_err(|_| wrong())?;
         let unit_end = rest[digits..].find(|c: char| c.is_ascii_digit()).map_or(rest.len(), |end| digits + end);
         let unit = &rest[digits..unit_end];
-        let microseconds = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?.1;
+        let microseconds = READ_UNITS.iter().chain(&UNITS).find(|(name, _)| *name == unit).ok_or_else(wrong)?.1;
         #[expect(clippy::cast_precision_loss, reason = "a unit is far below 2^52")]
         let seconds = number * (microseconds as f64 / 1e6);
         let part = Duration::try_from_secs_f64(seconds).map_err(|_| wrong())?;
@@ -67,8 +70,8 @@ impl<'de> Deserialize<'de> for DurationText {
 
 impl PartialSchema for DurationText {
     fn schema() -> RefOr<Schema> {
-        let pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+$";
-        let description = "A duration: numbers with the units ms, s, m, h and d, such as `1h30m`.";
+        let pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h|d|w))+$";
+        let description = "A duration: numbers with the units ms, s, m, h, d and w, such as `1h30m`.";
         ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).description(Some(description)).into()
     }
 }
@@ -85,6 +88,7 @@ mod tests {
             assert_eq!(write_duration(read_duration(text).unwrap()), text);
         }
         assert_eq!(read_duration("1.5s").unwrap(), Duration::from_millis(1500));
+        assert_eq!(read_duration("1w12h").unwrap(), read_duration("180h").unwrap());
     }
 
     #[test]

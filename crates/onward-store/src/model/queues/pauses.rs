@@ -5,6 +5,7 @@ use crate::api::timestamp::Timestamp;
 use crate::api::write::Scope;
 use crate::bounds;
 use crate::model::state::State;
+use crate::rules;
 
 impl State {
     /// Pauses a scope until it is resumed, or until `until`. Running tasks continue.
@@ -15,6 +16,7 @@ impl State {
             Scope::Kind(kind) => (None, Some(kind)),
             Scope::Group(_) => (None, None),
         };
+        queue.map_or(Ok(()), rules::queue::check_own)?;
         self.check_names(queue, kind)?;
         self.register_names(queue, kind);
         self.pauses.insert(scope, until);

@@ -5,10 +5,12 @@ use crate::api::name::Name;
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::task::{TaskId, TaskState};
 use crate::model::state::State;
+use crate::rules;
 
 impl State {
     /// Moves a task to another queue. A running task moves after its attempt, unless it ends.
     pub(in crate::model) fn move_task(&mut self, id: TaskId, queue: Name) -> Result<Outcome, Refusal> {
+        rules::queue::check_own(&queue)?;
         let task = self.tasks.get(id).ok_or(Refusal::TaskNotFound(id))?;
         if task.state.is_ended() {
             return Err(Refusal::AlreadyEnded { task: id, state: task.state });

@@ -10,8 +10,12 @@ use crate::postgres::connect::encryption;
 pub(in crate::postgres) fn classified(error: tokio_postgres::Error) -> Error {
     let Some(database) = error.as_db_error() else {
         let causes = with_causes(&error);
-        let other = if causes.ends_with(NO_PASSWORD) { GIVE_PASSWORD } else { CHECK };
-        let remedy = encryption::remedy(&error).unwrap_or(other);
+        if causes.ends_with(NO_PASSWORD) {
+            let message = format!("the connection to PostgreSQL failed: {causes}; {GIVE_PASSWORD}");
+            // Without the cause, which would count as a lost connection and be tried again.
+            return Error::denied(message);
+        }
+        let remedy = encryption::remedy(&error).unwrap_or(CHECK);
         return Error::io(format!("the connection to PostgreSQL failed: {causes}; {remedy}")).caused_by(error);
     };
     let code = database.code().code();
@@ -27,7 +31,12 @@ pub(in crate::postgres) fn classified(error: tokio_postgres::Error) -> Error {
         _ if *database.code() == SqlState::READ_ONLY_SQL_TRANSACTION => Error::read_only(message).passing(),
         _ if matches!(code, "XX001" | "XX002") => Error::corrupt(message),
         Some("40" | "55" | "53" | "57") => Error::busy(message),
-        Some("28" | "42" | "3D") => Error::invalid(message),
+        // A wrong password is no wrong usage: the store cannot be used, as without a password.
+        Some("28") => Error::denied(message),
+        Some("3D") => Error::not_found(message),
+        // A table, a column or a function of the store is gone.
+        _ if matches!(code, "42P01" | "42703" | "42883") => Error::corrupt(message),
+        Some("42") => Error::invalid(message),
         _ => Error::io(message),
     };
     stored.caused_by(error)

@@ -383,7 +383,7 @@ async fn a_server_that_is_not_there_is_named_with_the_reason_and_the_remedy() {
 async fn a_database_that_is_not_there_is_named_with_the_remedy() {
     let Some(url) = url() else { return };
     let error = PostgresStore::open(&url.replace("/postgres", "/nowhere")).await.unwrap_err();
-    assert!(error.is_invalid(), "{error:?}");
+    assert!(error.is_not_found(), "{error:?}");
     assert_names_server_and_remedy(&error, "createdb");
 }
 
@@ -392,6 +392,6 @@ async fn a_database_that_is_not_there_is_named_with_the_remedy() {
 async fn a_user_who_may_not_connect_gets_the_remedy() {
     let Some(url) = url() else { return };
     let error = PostgresStore::open(&url.replace("onward@", "nobody@")).await.unwrap_err();
-    assert!(error.is_invalid(), "{error:?}");
+    assert!(error.is_denied() && !error.is_transient(), "{error:?}");
     assert_names_server_and_remedy(&error, "user and password");
 }

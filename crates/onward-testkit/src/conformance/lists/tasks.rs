@@ -411,6 +411,7 @@ macro_rules! task_cases {
             }
             moving {
                 a_waiting_task_is_in_the_other_queue_at_once,
+                a_reserved_queue_is_neither_changed_nor_a_target,
                 a_moved_task_keeps_its_age,
                 scheduled_and_blocked_tasks_are_moved_and_still_wait,
                 a_running_task_counts_where_it_started_and_continues_in_the_other_queue,

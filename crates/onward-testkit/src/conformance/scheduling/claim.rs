@@ -370,6 +370,7 @@ pub async fn a_reserved_kind_or_queue_is_refused_by_name(store: TestStore) {
         (task(bounds::EACH_KIND), "the kind `onward.each`"),
         (in_queue("onward.mine", "k"), "the queue `onward.mine`"),
         (in_queue(bounds::UNSTARTED_QUEUE, "k"), "the queue `onward.unstarted`"),
+        (NewTask { orchestration: true, ..in_queue(bounds::UNSTARTED_QUEUE, "k") }, "the queue `onward.unstarted`"),
         (NewTask { orchestration: true, ..in_queue("each:run", bounds::EACH_KIND) }, "the kind `onward.each`"),
     ] {
         let text = store.invalid(Write::Submit(Box::new(new))).await;

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    AfterFailure, Change, ConcurrencyLimit, Dependencies, NewTask, OnDependencyFailure, Outcome, Refusal, SetQueue,
-    TaskId, TaskState, When, Write,
+    AfterFailure, Bulk, BulkVerb, Change, ConcurrencyLimit, Dependencies, LimitScope, NewTask, OnDependencyFailure,
+    Outcome, Refusal, Scope, SetLimit, SetQueue, TaskFilter, TaskId, TaskState, When, Write,
 };
 
 use crate::test_store::{TestStore, name, task};
@@ -42,6 +42,25 @@ pub async fn a_waiting_task_is_in_the_other_queue_at_once(mut store: TestStore) 
     let session = store.session().await;
     assert_eq!(store.claim_from(session, 9, &[("default", 9)]).await, []);
     assert_eq!(store.claim_from(session, 9, &[("other", 9)]).await, [id]);
+}
+
+/// Shows: Q7, Q8
+pub async fn a_reserved_queue_is_neither_changed_nor_a_target(store: TestStore) {
+    let (task, queue) = (store.submit("plain").await, name("onward.mine"));
+    let bulk = Bulk { verb: BulkVerb::Move(queue.clone()), filter: TaskFilter::default(), before: None, limit: 9 };
+    let limit =
+        SetLimit { concurrency: Some(ConcurrencyLimit::AtMost(1)), ..SetLimit::new(LimitScope::Queue(queue.clone())) };
+    for write in [
+        to(task, "onward.mine"),
+        Write::Bulk(Box::new(bulk)),
+        Write::SetQueue(SetQueue::new(queue.clone()).weight(3)),
+        Write::SetLimit(limit),
+        Write::Pause { scope: Scope::Queue(queue), until: None },
+    ] {
+        let text = store.invalid(write.clone()).await;
+        assert!(text.contains("the queue `onward.mine`") && text.contains("reserved"), "{write:?}: {text}");
+    }
+    assert_eq!((queue_of(&store, task).await.as_str(), store.queue("onward.mine").await), ("default", None));
 }
 
 pub async fn a_moved_task_keeps_its_age(store: TestStore) {

@@ -1,4 +1,4 @@
-//! Durations: `90s`, `1h30m`, `3d`.
+//! Durations: `90s`, `1h30m`, `3d`, `2w`.
 
 use jiff::SignedDuration;
 
@@ -6,12 +6,13 @@ use super::shown::Brief;
 
 /// The units of a duration, with their nanoseconds. The longer names come first, so that `ms` is
 /// not read as minutes.
-const UNITS: [(&str, i128); 5] = [
+const UNITS: [(&str, i128); 6] = [
     ("ms", 1_000_000),
     ("s", NANOSECONDS),
     ("m", 60 * NANOSECONDS),
     ("h", 3_600 * NANOSECONDS),
     ("d", 86_400 * NANOSECONDS),
+    ("w", 7 * 86_400 * NANOSECONDS),
 ];
 
 /// The nanoseconds of a second.
@@ -20,13 +21,13 @@ const NANOSECONDS: i128 = 1_000_000_000;
 /// The most digits that a part of a duration has before or after its point.
 const DIGITS: usize = 18;
 
-/// Reads a duration: numbers with the units `ms`, `s`, `m`, `h` and `d`, one after the other, such
-/// as `1h30m`, `1.5s` or `-2d`.
+/// Reads a duration: numbers with the units `ms`, `s`, `m`, `h`, `d` and `w`, one after the other,
+/// such as `1h30m`, `1.5s` or `-2d`. A week has seven days of 24 hours.
 ///
 /// # Errors
 /// If it is not one, or longer than 292 000 000 000 years.
 pub fn parse_duration(text: &str) -> Result<SignedDuration, String> {
-    let wrong = || format!("`{}` is not a duration; write it as 250ms, 90s, 1h30m or 3d", Brief(text));
+    let wrong = || format!("`{}` is not a duration; write it as 250ms, 90s, 1h30m, 3d or 2w", Brief(text));
     let (sign, mut rest) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
     if rest.is_empty() {
         return Err(wrong());

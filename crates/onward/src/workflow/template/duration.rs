@@ -1,4 +1,4 @@
-//! Durations of a template: `90s`, `1h30m`, `3d`.
+//! Durations of a template: `90s`, `1h30m`, `3d`, `2w`.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::errors::shown;
 use crate::workflow::expression::parse_duration;
 
 /// The pattern of a duration, for the JSON Schema.
-pub(super) const PATTERN: &str = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+$";
+pub(super) const PATTERN: &str = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h|d|w))+$";
 
 /// Reads a duration as expressions do. It must not be negative.
 ///
@@ -28,8 +28,9 @@ mod tests {
 
     #[test]
     fn a_duration_is_the_sum_of_its_parts() {
-        let read = ["250ms", "90s", "1h30m", "3d", "0s", "1m1m", "1.5s"].map(|text| read(text).unwrap().as_millis());
-        assert_eq!(read, [250, 90_000, 5_400_000, 259_200_000, 0, 120_000, 1500]);
+        let read =
+            ["250ms", "90s", "1h30m", "3d", "0s", "1m1m", "1.5s", "1w"].map(|text| read(text).unwrap().as_millis());
+        assert_eq!(read, [250, 90_000, 5_400_000, 259_200_000, 0, 120_000, 1500, 604_800_000]);
     }
 
     #[test]

@@ -145,7 +145,7 @@ fn type_schema(kind: FieldType) -> Value {
 const EXPRESSION: &str = r"[$][{][{]";
 
 /// A duration of zero.
-const ZERO: &str = "^(0+(ms|s|m|h|d))+$";
+const ZERO: &str = "^(0+(ms|s|m|h|d|w))+$";
 
 fn pattern(pattern: &str) -> Value {
     json!({ "type": "string", "pattern": pattern })

@@ -17,6 +17,7 @@ use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
 use crate::output::{moment, one_line, optional, print_json, print_line, remark};
 use crate::store_file;
+use crate::values::local_zone;
 
 /// The columns that are shown of a line.
 const LINE_COLUMNS: usize = 60;
@@ -92,7 +93,10 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
 
 /// Returns the time zone of lines without one of their own.
 fn zone(given: Option<String>) -> anyhow::Result<String> {
-    let known = given.or_else(|| jiff::tz::TimeZone::system().iana_name().map(str::to_owned));
+    let known = match given {
+        Some(given) => Some(given),
+        None => local_zone().map_err(wrong_usage)?.iana_name().map(str::to_owned),
+    };
     known.ok_or_else(|| wrong_usage("the time zone of this machine has no name; give one by --zone Europe/Berlin"))
 }
 

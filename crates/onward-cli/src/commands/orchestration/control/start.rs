@@ -8,7 +8,7 @@ use onward_store::{
     Name, NewTask, OnDuplicate, Outcome, Priority, Recipient, Signal, Store, StoreReads, Submitted, TaskId, UniqueKey,
     When, Write,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::apply::{apply_one, unexpected};
 use crate::commands::submit::{self, DuplicateAction};
@@ -16,7 +16,7 @@ use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
 use crate::output::{cleaned, print_json, print_line};
 use crate::store_file;
-use crate::values::{Tag, parse_duration, parse_kind, parse_priority, tags_of};
+use crate::values::{Tag, parse_duration, parse_json, parse_kind, parse_priority, parse_queue, tags_of};
 
 /// The remedy where another has the key.
 const OTHER_KEY: &str = "give another --key, or --on-duplicate to replace it or to follow it";
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME=JSON", requires = "key")]
     signal: Option<String>,
     /// The queue of its turns
-    #[arg(long, default_value = "default")]
+    #[arg(long, default_value = "default", value_parser = parse_queue)]
     queue: Name,
     /// Priority of its turns: low (32), normal (128), high (192), urgent (255), or 0 to 255; higher
     /// first
@@ -110,6 +110,13 @@ pub(in crate::commands::orchestration) fn read_json(what: &str, typed: &str) -> 
         wrong_usage(format!("the {what} is not JSON: {error}; a text needs quotes of its own, such as '\"parcel 4\"'"))
     })?;
     Ok(bytes)
+}
+
+/// Reads JSON like [`read_json`], as a value whose numbers have all their digits.
+pub(in crate::commands::orchestration) fn read_value(what: &str, typed: &str) -> anyhow::Result<Value> {
+    let bytes = read_json(what, typed)?;
+    let text = std::str::from_utf8(&bytes)?;
+    parse_json(text).map_err(|error| wrong_usage(format!("the {what}: {error}")))
 }
 
 /// Starts an orchestration.

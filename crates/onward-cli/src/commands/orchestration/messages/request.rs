@@ -4,7 +4,7 @@ use clap::Args;
 use onward_store::{Name, TaskId};
 use serde_json::Value;
 
-use crate::commands::orchestration::control::start::read_json;
+use crate::commands::orchestration::control::start::read_value;
 use crate::commands::orchestration::selection::OneOrchestration;
 use crate::exit_code::wrong_usage;
 
@@ -30,7 +30,7 @@ impl RequestArguments {
     /// Returns an error if words are missing, or the payload is not JSON.
     pub(in crate::commands::orchestration) fn read(self) -> anyhow::Result<(OneOrchestration, String, Value)> {
         let (number, name, payload) = self.what()?;
-        let payload: Value = serde_json::from_slice(&read_json("payload", payload)?)?;
+        let payload: Value = read_value("payload", payload)?;
         let name = name.to_owned();
         Ok((OneOrchestration::either(number, self.key, self.kind), name, payload))
     }

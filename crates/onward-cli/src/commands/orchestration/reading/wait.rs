@@ -11,7 +11,7 @@ use onward_store::TaskId;
 use serde_json::{Value, json};
 
 use crate::apply::for_each;
-use crate::commands::orchestration::control::start::read_json;
+use crate::commands::orchestration::control::start::read_value;
 use crate::commands::orchestration::selection::Orchestrations;
 use crate::commands::task;
 use crate::exit_code::ExitCode;
@@ -49,7 +49,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         let waited = task::wait_for_all_within(options, &*store, &numbers, arguments.timeout).await?;
         return Ok(waited.or_failed(found == ExitCode::Failed));
     };
-    let wanted: Value = serde_json::from_slice(&read_json("status", &wanted)?)?;
+    let wanted: Value = read_value("status", &wanted)?;
     let engine = Engine::builder().store(Arc::clone(&store)).open().await?;
     let waiting = wait_for_status(options, &engine, numbers, &wanted);
     let code = match arguments.timeout {

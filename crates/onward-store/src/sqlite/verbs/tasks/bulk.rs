@@ -4,6 +4,7 @@ use crate::api::bulk::{Bulk, BulkDone, BulkVerb};
 use crate::api::error::Result;
 use crate::api::outcome::Outcome;
 use crate::api::task::{TaskId, TaskState};
+use crate::rules;
 use crate::rules::bulk::Chunk;
 use crate::sqlite::commit::transaction::{Transaction, VerbError, VerbResult};
 use crate::sqlite::reads::filter::Range;
@@ -13,6 +14,7 @@ impl Transaction<'_> {
     /// Applies an operation to a chunk of the tasks that a filter selects. A rejected task does not
     /// stop the others.
     pub(in crate::sqlite) fn bulk(&mut self, bulk: &Bulk) -> VerbResult<BulkDone> {
+        rules::bulk::check(bulk)?;
         let Some(chunk) = Chunk::of(bulk, TaskId(self.cache.next_task - 1)) else { return Ok(BulkDone::default()) };
         if chunk.filter.asks_for_tags() {
             self.write_tags()?;

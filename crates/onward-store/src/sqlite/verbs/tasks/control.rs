@@ -11,6 +11,7 @@ use crate::api::outcome::{Outcome, Refusal};
 use crate::api::task::{Priority, TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::api::write::Scope;
+use crate::rules;
 use crate::rules::attempt::{check_deadline, expiry_at_submission};
 use crate::rules::orchestration::{self, never_started};
 use crate::sqlite::columns::task_options::TaskOptions;
@@ -212,6 +213,7 @@ impl Transaction<'_> {
             Scope::Kind(name) => (None, Some(name)),
             Scope::Group(name) => return self.ensure_paused_group(name),
         };
+        queue.map_or(Ok(()), rules::queue::check_own)?;
         if let Some(text) = self.cache.names.refusal(queue, kind) {
             return Err(Refusal::Invalid(text).into());
         }

@@ -7,6 +7,7 @@ use crate::api::event::Change;
 use crate::api::name::Name;
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::task::TaskId;
+use crate::rules;
 use crate::sqlite::columns::links::MOVING;
 use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 use crate::sqlite::verbs::relations::batches::is_batch_item;
@@ -14,6 +15,7 @@ use crate::sqlite::verbs::relations::batches::is_batch_item;
 impl Transaction<'_> {
     /// Moves a task to another queue: at once, or after its attempt if it is running.
     pub(in crate::sqlite) fn move_task(&mut self, id: TaskId, queue: &Name) -> VerbResult<Outcome> {
+        rules::queue::check_own(queue)?;
         let task = self.live_or_refuse(id)?;
         if let Some(text) = self.cache.names.refusal(Some(queue), None) {
             return Err(Refusal::Invalid(text).into());

@@ -51,6 +51,7 @@ fn a_duration_is_read_with_the_units_of_templates() {
         "duration('1d') == duration('24h')",
         "duration('250ms') == duration('0.25s')",
         "duration('1h30m') == duration('1.5h')",
+        "duration('1w') == duration('7d')",
         "duration('-1m') == -duration('60s')",
         "duration(duration('1s')) == duration('1s')",
     ]);
@@ -58,10 +59,24 @@ fn a_duration_is_read_with_the_units_of_templates() {
 
 #[test]
 fn a_wrong_duration_is_refused_before_the_run_where_it_is_written_down() {
-    for wrong in
-        ["", "-", "5", "s", "1 h", "1w", "1h 30m", ".5s", "1.s", "--1s", "1e3s", "é", "1us", "9999999999999999999d"]
-    {
-        all_refused(&[(&format!("duration('{wrong}')"), "is not a duration; write it as 250ms, 90s, 1h30m or 3d")]);
+    for wrong in [
+        "",
+        "-",
+        "5",
+        "s",
+        "1 h",
+        "w",
+        "1y",
+        "1h 30m",
+        ".5s",
+        "1.s",
+        "--1s",
+        "1e3s",
+        "é",
+        "1us",
+        "9999999999999999999d",
+    ] {
+        all_refused(&[(&format!("duration('{wrong}')"), "is not a duration; write it as 250ms, 90s, 1h30m, 3d or 2w")]);
     }
     all_fail(&[("duration(90)", "`duration` takes a text such as '1h30m', and this is an int")]);
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: the inputs of the fuzz targets, kept in one file per target.
+//! The inputs of the fuzz targets, kept in one file per target.
 //!
 //! A pack is text: one input a line in hexadecimal digits, sorted, without duplicates. So a diff
 //! shows which inputs were added and removed, and two changes merge line by line. A fuzzer needs
@@ -11,10 +11,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
+use super::command::FOLDERS;
 use crate::project::Project;
-
-/// The folders of fuzz targets. No two targets have one name.
-const FOLDERS: [&str; 2] = ["crates/onward/fuzz", "crates/onward-zmtp/fuzz"];
 
 /// The directory of the packs in such a folder.
 const PACKS: &str = "packs";
@@ -28,38 +26,26 @@ const EXTENSION: &str = "hex";
 /// The inputs of one target.
 type Inputs = BTreeSet<Vec<u8>>;
 
-/// The arguments of `cargo xtask fuzz`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Options {
-    #[command(subcommand)]
-    action: Action,
+/// The direction of a conversion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// Packs become files.
+    Unpack,
+    /// Files become packs.
+    Pack,
 }
 
-#[derive(Debug, clap::Subcommand)]
-enum Action {
-    /// Write the inputs of each pack to files in `corpus`, for a fuzzer.
-    Unpack {
-        /// The targets; default: all.
-        targets: Vec<String>,
-    },
-    /// Replace each pack by the inputs in `corpus`, after a fuzzer has run and they were minimised.
-    Pack {
-        /// The targets; default: all that are unpacked.
-        targets: Vec<String>,
-    },
-}
-
-/// Unpacks or packs the inputs.
-pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
-    let (targets, from) = match &options.action {
-        Action::Unpack { targets } => (targets, PACKS),
-        Action::Pack { targets } => (targets, CORPUS),
+/// Unpacks or packs the inputs of the targets, or of all that have some.
+pub(super) fn convert(project: &Project, direction: Direction, targets: &[String]) -> Result<()> {
+    let from = match direction {
+        Direction::Unpack => PACKS,
+        Direction::Pack => CORPUS,
     };
     let mut found = BTreeSet::new();
     for folder in FOLDERS {
         for target in in_directory(&project.path(folder).join(from))? {
             if targets.is_empty() || targets.contains(&target) {
-                carry_out(&options.action, project, folder, &target)?;
+                carry_out(direction, project, folder, &target)?;
                 found.insert(target);
             }
         }
@@ -71,15 +57,20 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
 }
 
 /// Unpacks or packs the inputs of a target.
-fn carry_out(action: &Action, project: &Project, folder: &str, target: &str) -> Result<()> {
+fn carry_out(direction: Direction, project: &Project, folder: &str, target: &str) -> Result<()> {
     let (packs, corpus) = (project.path(folder).join(PACKS), project.path(folder).join(CORPUS));
     let (file, inputs) = (pack_file(&packs, target), corpus.join(target));
-    let (count, place) = match action {
-        Action::Unpack { .. } => (unpack(&file, &inputs)?, format!("{CORPUS}/{target}")),
-        Action::Pack { .. } => (pack(&inputs, &file)?, format!("{PACKS}/{target}.{EXTENSION}")),
+    let (count, place) = match direction {
+        Direction::Unpack => (unpack(&file, &inputs)?, format!("{CORPUS}/{target}")),
+        Direction::Pack => (pack(&inputs, &file)?, format!("{PACKS}/{target}.{EXTENSION}")),
     };
     println!("{target}: {count} inputs are in {folder}/{place}");
     Ok(())
+}
+
+/// Returns whether there is a pack of a target.
+pub(super) fn has_pack(project: &Project, folder: &str, target: &str) -> bool {
+    pack_file(&project.path(folder).join(PACKS), target).exists()
 }
 
 fn pack_file(packs: &Path, target: &str) -> PathBuf {
