@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bench_protocol::{Better, DurabilityLevel, Line};
 
 use crate::record::Entry;
-use crate::{compare_postgres, compare_tasks};
+use crate::{compare_postgres, compare_tasks, compare_workflows};
 
 /// Returns Onward's own line of a row, with its default settings.
 pub(crate) fn onward<'a>(entries: &'a [Entry], row: &str, durability: DurabilityLevel) -> Option<&'a Line> {
@@ -99,7 +99,8 @@ const BACKLOGS: [&str; 4] = [
 ///   and with limits;
 /// * the cost of a sync;
 /// * the time of the rate tests beyond two bare commits;
-/// * orchestrations relative to the best of each other system;
+/// * orchestrations and workflows relative to the best of each other system;
+/// * the items of one step relative to plain tasks;
 /// * the effect of a flood on the latency of other peers.
 pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     const PLAIN: &str = "T/file_round_trips/4096";
@@ -135,6 +136,7 @@ pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     }
     all.extend(flooded(entries));
     all.extend(compare_postgres::comparisons(entries));
+    all.extend(compare_workflows::comparisons(entries));
     all
 }
 
@@ -181,14 +183,15 @@ fn above_two_commits(entries: &[Entry]) -> Vec<Comparison> {
     bare.filter_map(above).collect()
 }
 
-/// Compares Onward with each other system in the rows of orchestrations and on PostgreSQL, with the
-/// best settings of each.
+/// Compares Onward with each other system in the rows of orchestrations, of workflows and on
+/// PostgreSQL, with the best settings of each.
 fn beside_others(entries: &[Entry]) -> Vec<Comparison> {
     let lines: Vec<&Line> = entries.iter().filter_map(Entry::line).collect();
     let settings = ["default", "queued activities"];
     let of_rows = lines.iter().filter(|line| {
-        let is_of_rows = line.row.starts_with("D/") || line.row.starts_with("P/");
-        is_of_rows && line.system == "onward" && settings.contains(&line.settings.as_str())
+        ["D/", "P/", "W/"].iter().any(|section| line.row.starts_with(section))
+            && line.system == "onward"
+            && settings.contains(&line.settings.as_str())
     });
     let beside = |ours: &&&Line| {
         let ours: &Line = ours;

@@ -8,6 +8,7 @@
 mod compare;
 mod compare_postgres;
 mod compare_tasks;
+mod compare_workflows;
 mod join;
 mod machine;
 mod merge;

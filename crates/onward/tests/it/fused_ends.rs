@@ -7,7 +7,8 @@ use onward::orchestration::OrchestrationContext;
 use onward::workflow::template::TemplateFile;
 use onward::{Context, Engine, Failure, TaskId, TaskState};
 use onward_store::{
-    Ended, Outcome, Recipient, Signal, SqliteStore, Store, StoreDecorator, StoreFuture, StoreReads, TaskResult, Write,
+    Ended, MemoryStore, Outcome, Recipient, Signal, SqliteStore, Store, StoreDecorator, StoreFuture, StoreReads,
+    TaskResult, Write,
 };
 use serde_json::{Value, json};
 
@@ -189,6 +190,23 @@ async fn a_step_of_a_workflow_costs_one_commit_that_is_on_disk() {
     let store = SqliteStore::open(directory.path().join("onward.db")).await.unwrap();
     let commits = commits_of_steps(Arc::new(store), 10).await;
     assert!(commits <= COMMITS, "{commits} commits");
+}
+
+/// A step can end on one thread before the turn that submitted it has parked its run on the other.
+///
+/// Shows: W2
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_two_threads_each_step_ends_together_with_its_turn() {
+    const RUNS: u64 = 200;
+    let store = Counting::of(Arc::new(MemoryStore::new()), false);
+    let engine = engine_of_steps(&store, 4).await;
+    let run = start_run(&engine);
+    for number in 0..RUNS {
+        let id = engine.start_run("chain").input(&json!(number)).await.unwrap().id;
+        assert_eq!(result(&engine, id).await, json!(number << 4));
+    }
+    stop(&engine, run).await;
+    assert_eq!(store.ends(), (4 * RUNS, 0));
 }
 
 /// Shows: D2

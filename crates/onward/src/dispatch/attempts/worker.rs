@@ -14,7 +14,7 @@ pub(crate) async fn run_worker(run: Arc<Run>, slot: usize) {
     let mut next = state.first_attempt(slot, clock);
     while let Some(attempt) = next {
         let end = run_attempt(&run, &attempt).await;
-        let planned = PlannedTurn::plan(&run, &attempt.task, &end);
+        let planned = PlannedTurn::plan(&run, &attempt.task, &end).await;
         if attempt.started().is_none() {
             run.inner.credit.give_back();
         }

@@ -4,14 +4,14 @@ use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use onward_store::{ClaimedTask, Outcome, SessionId, TaskState, Turn};
+use onward_store::{ClaimedTask, Outcome, SessionId, TaskId, TaskState, Turn};
 use rustc_hash::FxHashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::instance::Instance;
 use super::missing_code::MissingCode;
-use super::parked_instances::ParkedInstances;
+use super::parked_instances::{ParkedInstances, UntilParked};
 use super::plan_backoff::PlanBackoff;
 use super::run_turn::{release, run_turn};
 use super::telemetry::OrchestrationTelemetry;
@@ -133,6 +133,13 @@ impl InstanceCache {
                 release(&run, task.lease).await;
             }
         });
+    }
+
+    /// Returns the time until an orchestration or a run is parked, if the turn that is being written
+    /// submits the task with this reference.
+    pub(super) fn until_parked(&self, task: TaskId, reference: u64) -> Option<UntilParked> {
+        let of_orchestration = self.orchestrations.until_parked(task, reference);
+        of_orchestration.or_else(|| self.workflows.until_parked(task, reference))
     }
 
     /// Returns a slot for a turn if one is free.

@@ -1,7 +1,9 @@
 //! Instances that are parked between their turns.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,8 +31,21 @@ struct Cached<T> {
     parked: LruCache<TaskId, Box<T>>,
     /// Instances whose last write of a turn is in flight. A turn that begins before they are parked
     /// waits here.
-    checking_in: FxHashMap<TaskId, oneshot::Receiver<Box<T>>>,
+    checking_in: FxHashMap<TaskId, CheckingIn<T>>,
 }
+
+/// An instance whose turn is being written.
+struct CheckingIn<T> {
+    instance: oneshot::Receiver<Box<T>>,
+    /// The references of the tasks that the turn submits.
+    children: Option<RangeInclusive<u64>>,
+    /// Dropped with this entry, which tells the ends of these tasks that the instance is parked.
+    waiting: Vec<oneshot::Sender<Infallible>>,
+}
+
+/// The time until the instance that submitted a task is parked. Nothing is ever sent: the sender
+/// is dropped.
+pub(super) type UntilParked = oneshot::Receiver<Infallible>;
 
 impl<T: Positioned> ParkedInstances<T> {
     /// Returns a cache that keeps `limit` instances, at least one.
@@ -53,7 +68,7 @@ impl<T: Positioned> ParkedInstances<T> {
         };
         let instance = match (parked, checking_in) {
             (Some(instance), _) => instance,
-            (None, Some(checking_in)) => checking_in.await.ok()?,
+            (None, Some(checking_in)) => checking_in.instance.await.ok()?,
             (None, None) => return None,
         };
         instance.is_at(generation, length).then_some(instance)
@@ -62,6 +77,20 @@ impl<T: Positioned> ParkedInstances<T> {
     /// Announces that an instance is about to be parked.
     pub(crate) fn begin_check_in(self: &Arc<Self>, task: TaskId) -> CheckIn<T> {
         self.announce(&mut self.cached(), task)
+    }
+
+    /// Returns the time until an instance is parked, if the turn that is being written submits the
+    /// task with this reference. A task that runs was submitted, so the turn was written and its
+    /// reply is under way: the instance will be parked soon, but perhaps not before the task ends.
+    pub(super) fn until_parked(&self, task: TaskId, reference: u64) -> Option<UntilParked> {
+        let mut cached = self.cached();
+        if cached.checking_in.is_empty() {
+            return None;
+        }
+        let checking_in = cached.checking_in.get_mut(&task)?;
+        let (sender, until_parked) = oneshot::channel();
+        checking_in.children.as_ref()?.contains(&reference).then(|| checking_in.waiting.push(sender))?;
+        Some(until_parked)
     }
 
     /// Takes a parked instance to run its next turn before the message that leads to it is written,
@@ -82,8 +111,8 @@ impl<T: Positioned> ParkedInstances<T> {
     }
 
     fn announce(self: &Arc<Self>, cached: &mut Cached<T>, task: TaskId) -> CheckIn<T> {
-        let (sender, receiver) = oneshot::channel();
-        cached.checking_in.insert(task, receiver);
+        let (sender, instance) = oneshot::channel();
+        cached.checking_in.insert(task, CheckingIn { instance, children: None, waiting: Vec::new() });
         CheckIn { instances: Arc::clone(self), task, sender: Some(sender) }
     }
 }
@@ -135,6 +164,14 @@ pub(crate) struct CheckIn<T> {
 }
 
 impl<T> CheckIn<T> {
+    /// Notes the references of the tasks that the turn submits, before it is written.
+    pub(crate) fn submits(&self, references: impl Iterator<Item = u64>) {
+        let children = range_of(references);
+        if let Some(checking_in) = self.instances.cached().checking_in.get_mut(&self.task) {
+            checking_in.children = children;
+        }
+    }
+
     /// Parks the instance until its next turn, or passes it to that turn if it has begun.
     pub(crate) fn finish(mut self, instance: Box<T>) {
         let Some(sender) = self.sender.take() else { return };
@@ -154,5 +191,67 @@ impl<T> Drop for CheckIn<T> {
         if self.sender.is_some() {
             self.instances.cached().checking_in.remove(&self.task);
         }
+    }
+}
+
+/// Returns the range of some references, which go up by one from task to task.
+fn range_of(references: impl Iterator<Item = u64>) -> Option<RangeInclusive<u64>> {
+    references.fold(None, |range, reference| match range {
+        None => Some(reference..=reference),
+        Some(range) => Some(reference.min(*range.start())..=reference.max(*range.end())),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use metrics::Gauge;
+
+    use super::*;
+
+    const TASK: TaskId = TaskId(7);
+
+    #[derive(Debug)]
+    struct Instance;
+
+    impl Positioned for Instance {
+        fn is_at(&self, _: u32, _: u64) -> bool {
+            true
+        }
+    }
+
+    fn instances() -> Arc<ParkedInstances<Instance>> {
+        Arc::new(ParkedInstances::new(10, Gauge::noop()))
+    }
+
+    #[test]
+    fn the_end_of_a_task_waits_until_the_turn_that_submitted_it_has_parked_its_instance() {
+        let instances = instances();
+        let check_in = instances.begin_check_in(TASK);
+        check_in.submits(4..=6);
+        let mut until_parked = instances.until_parked(TASK, 5).unwrap();
+        assert!((&mut until_parked).now_or_never().is_none());
+        check_in.finish(Box::new(Instance));
+        assert!(until_parked.now_or_never().unwrap().is_err());
+        assert!(instances.check_out_for_plan(TASK, |_| true).is_some());
+    }
+
+    #[test]
+    fn the_end_of_an_earlier_task_does_not_wait_for_a_turn() {
+        let instances = instances();
+        let check_in = instances.begin_check_in(TASK);
+        check_in.submits(4..=5);
+        assert!(instances.until_parked(TASK, 3).is_none());
+        assert!(instances.until_parked(TaskId(8), 4).is_none());
+    }
+
+    #[test]
+    fn a_turn_that_was_not_written_releases_the_ends_that_wait() {
+        let instances = instances();
+        let check_in = instances.begin_check_in(TASK);
+        check_in.submits(4..=4);
+        let until_parked = instances.until_parked(TASK, 4).unwrap();
+        drop(check_in);
+        assert!(until_parked.now_or_never().is_some());
     }
 }

@@ -45,6 +45,7 @@ pub(super) fn plan_orchestration(
         drop_code(|| drop(instance));
         return None;
     };
+    check_in.submits(operations.iter().flatten().copied());
     let code = Box::new(PlannedOrchestration { instance, check_in, operations, received: before + 1 });
     Some((code, Plan { kind, turn, generation, received: before }))
 }

@@ -62,9 +62,16 @@ impl std::fmt::Debug for PlannedTurn {
 impl PlannedTurn {
     /// Runs the turn to which the end of a task leads. Returns `None` if the end is to be written
     /// alone: its orchestration is not parked here, or the turn cannot be written with it.
-    pub(crate) fn plan(run: &Arc<Run>, task: &ClaimedTask, end: &EngineEnd) -> Option<Box<Self>> {
+    ///
+    /// A task can end before the turn that submitted it has parked its orchestration: both follow
+    /// from one commit, on two threads. The end waits for that.
+    pub(crate) async fn plan(run: &Arc<Run>, task: &ClaimedTask, end: &EngineEnd) -> Option<Box<Self>> {
         let (parent, reference) = task.parent.zip(task.report)?;
-        let report = report(reference, task.lease, stored(end)?);
+        let end = stored(end)?;
+        if let Some(until_parked) = run.instances.until_parked(parent, reference) {
+            let _ = until_parked.await;
+        }
+        let report = report(reference, task.lease, end);
         let _slot = run.instances.free_slot()?;
         let began = run.inner.clock.steady();
         let planned = plan_orchestration(run, parent, &report).or_else(|| plan_workflow_turn(run, parent, report));

@@ -362,6 +362,9 @@ impl<'a> TurnRun<'a> {
         // for this instance.
         let check_in = matches!(next, AfterTurn::Park { .. })
             .then(|| self.run.instances.orchestrations.begin_check_in(self.lease.task));
+        if let Some(check_in) = &check_in {
+            check_in.submits(self.pending.operations.iter().flatten().copied());
+        }
         // Other turns may run during this write, and the same commit claims them.
         self.slot = None;
         let state = match self.write(next).await {

@@ -50,6 +50,9 @@ pub(crate) fn plan_turn(run: &Arc<Run>, task: TaskId, report: MessageBody) -> Op
     };
     let check_in = matches!(written.next, AfterTurn::Park { .. }).then_some(check_in);
     let effects = turn.later_effects();
+    if let Some(check_in) = &check_in {
+        check_in.submits(effects.references.iter().copied());
+    }
     let code =
         PlannedRun { written: WrittenTurn::of(&written, effects, before + 1, check_in), instance: turn.instance };
     Some((Box::new(code), Plan { kind, turn: written, generation, received: before }))

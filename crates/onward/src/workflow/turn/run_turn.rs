@@ -122,6 +122,9 @@ impl RunTurn<'_> {
         // for this instance.
         let check_in = matches!(turn.next, AfterTurn::Park { .. })
             .then(|| self.run.instances.workflows.begin_check_in(self.lease.task));
+        if let Some(check_in) = &check_in {
+            check_in.submits(effects.references.iter().copied());
+        }
         // Other turns may run during this write, and the same commit claims them.
         drop(slot);
         let received = self.pending.received.max(turn.consumed);
