@@ -23,7 +23,7 @@ use super::patterns::subscriber_table::SubscriberTable;
 use super::peers::peer_table::{PeerTable, count_messages};
 use super::peers::per_peer_order::PeerKey;
 use super::peers::remote_peer::{RemotePeer, RemotePeers};
-use super::queue::bounded_queue::Taken;
+use super::queue::items::Taken;
 use super::queue::quota::Quota;
 use super::queue::unread_backlog::UnreadBacklog;
 use crate::fair_queue::Handle;

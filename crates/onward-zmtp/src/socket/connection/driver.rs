@@ -25,7 +25,7 @@ use super::transport::Stream;
 use crate::protocol::{Connection, Event, Message};
 use crate::socket::bounds::{SHARED_TURN_BYTES, TURN_BYTES};
 use crate::socket::error::{Error, Result};
-use crate::socket::queue::bounded_queue::{QueueItem as _, Taken};
+use crate::socket::queue::items::{QueueItem as _, Taken};
 use crate::socket::shared::Shared;
 
 /// The mover of messages between the queues of a peer and its stream. It works in batches, in both
@@ -224,13 +224,34 @@ impl Driver {
             let sent = self.send(context).map_err(|error| self.read_after_write_error(context, error))?;
             let step = sent + self.receive(context)?;
             if step == 0 && !self.poll_timer(context)? {
-                self.idle_shrink.poll_idle(&mut self.connection, context);
+                // The delivery shows how much memory the queue takes.
+                self.incoming_batch.flush();
+                if self.idle_shrink.poll_idle(self.can_shrink(), context) {
+                    self.shrink_idle();
+                }
                 return Ok(false);
             }
             self.idle_shrink.on_traffic();
             moved += step;
         }
         Ok(true)
+    }
+
+    /// Returns true if the connection has memory that only a busy one needs.
+    fn can_shrink(&self) -> bool {
+        self.connection.can_shrink()
+            || self.incoming_batch.can_shrink()
+            || self.pipe.incoming.can_shrink()
+            || self.pipe.outgoing.can_shrink()
+    }
+
+    #[cold]
+    fn shrink_idle(&mut self) {
+        self.connection.shrink_idle();
+        self.incoming_batch.shrink_idle();
+        self.unsent.items.shrink_idle();
+        self.pipe.incoming.shrink_idle();
+        self.pipe.outgoing.shrink_idle();
     }
 
     /// Returns the number of bytes that a turn may move. It is lower if there are other peers,

@@ -13,7 +13,7 @@ use crate::socket::connection::queue_items::Outgoing;
 use crate::socket::error::Error;
 use crate::socket::options::high_water_mark::HighWaterMark;
 use crate::socket::patterns::local_subscriptions::LocalSubscriptions;
-use crate::socket::queue::bounded_queue::{Amount, QueueItem as _, keep_last};
+use crate::socket::queue::items::{Amount, QueueItem as _, keep_last};
 
 /// The number of messages that a driver takes from the backlog at a time, so that other drivers get
 /// some, too.
