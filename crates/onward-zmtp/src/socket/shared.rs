@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::connection::inbox::Inbox;
 use super::connection::pipe::Pipe;
 use super::connection::queue_items::{Incoming, Outgoing};
+use super::endpoint::Endpoint;
 use super::error::{Error, Result};
 use super::monitor::events::{MonitorEvent, Reporter};
 use super::monitor::statistics::Statistics;
@@ -51,7 +52,7 @@ pub(super) struct Shared {
     version: AtomicU64,
     /// True if the backlog may contain messages.
     has_backlog: AtomicBool,
-    /// True if a peer ever refused this socket for good.
+    /// True if a peer ever refused this socket for good, or an endpoint ended by itself.
     was_refused: AtomicBool,
     subscribers: Mutex<SubscriberTable>,
     next_id: AtomicU64,
@@ -449,8 +450,8 @@ impl Shared {
         self.change_endpoint_counts(PeerTable::begin_connecting);
     }
 
-    /// Counts one less endpoint to connect to. `refusal` is the reason, if its peer refused the
-    /// socket.
+    /// Counts one less endpoint to connect to. `refusal` is the reason, if the program did not end
+    /// it.
     pub(super) fn end_connecting(&self, refusal: Option<Error>) {
         if refusal.is_some() {
             self.was_refused.store(true, Ordering::Release);
@@ -459,13 +460,21 @@ impl Shared {
         self.wake_refused();
     }
 
-    /// Counts one more or one less endpoint that the socket is bound to.
-    pub(super) fn count_listening(&self, is_more: bool) {
-        self.change_endpoint_counts(|peer_table| {
-            peer_table.listening =
-                if is_more { peer_table.listening + 1 } else { peer_table.listening.saturating_sub(1) };
-        });
+    /// Counts and reports one more endpoint that the socket is bound to.
+    pub(super) fn begin_listening(&self, endpoint: &Endpoint) {
+        self.change_endpoint_counts(PeerTable::begin_listening);
+        self.report(MonitorEvent::Listening { endpoint: endpoint.clone() });
+    }
+
+    /// Counts and reports one less endpoint that the socket is bound to. `reason` is the reason, if
+    /// the program did not end it.
+    pub(super) fn end_listening(&self, endpoint: &Endpoint, reason: Option<Error>) {
+        if reason.is_some() {
+            self.was_refused.store(true, Ordering::Release);
+        }
+        self.change_endpoint_counts(|peer_table| peer_table.end_listening(reason));
         self.wake_refused();
+        self.report(MonitorEvent::ListeningEnded { endpoint: endpoint.clone() });
     }
 
     /// Changes the counts of endpoints, and wakes a sender that waits for a peer.

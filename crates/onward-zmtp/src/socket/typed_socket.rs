@@ -246,7 +246,7 @@ impl<T: Receives> Socket<T> {
     /// - [`Error::is_refused`] if every peer refused the socket and all messages were read, so that
     ///   none will come.
     /// - [`Error::is_gone`] if the socket [connects once](SocketOptions::connect_once) and has lost
-    ///   its last connection.
+    ///   its last connection, or the runtime of its last endpoint has ended.
     pub async fn recv(&mut self) -> Result<Message> {
         self.receiver.recv().await
     }

@@ -202,10 +202,13 @@ impl Acceptor {
         .await
     }
 
-    /// Closes the listener and removes its file, if that has not been done.
-    pub(in crate::socket) fn close(&self) {
-        let listener = self.listener().take();
-        drop(listener);
+    /// Closes the listener and removes its file. Returns `false` if that has been done before.
+    pub(in crate::socket) fn close(&self) -> bool {
+        let mut listener = self.listener();
+        let was_open = listener.is_some();
+        // This happens under the lock: when a second call returns, the address is free, too.
+        *listener = None;
+        was_open
     }
 
     fn listener(&self) -> MutexGuard<'_, Option<Listener>> {
@@ -255,7 +258,7 @@ async fn bind_any_path(options: &SocketOptions) -> io::Result<(Listener, Endpoin
 async fn bind_path(path: &Path, options: &SocketOptions) -> io::Result<Listener> {
     let listener = match listen_at(path, options) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            let Some(id) = stale_socket(path).await else { return Err(error) };
+            let Some(id) = stale_socket(path).await else { return Err(path_in_use(path, error)) };
             remove_if_same(path, id);
             listen_at(path, options)?
         }
@@ -311,6 +314,14 @@ fn remove_if_same(path: &Path, id: (u64, u64)) {
         // Another process may have removed it.
         let _ = std::fs::remove_file(path);
     }
+}
+
+/// Returns the reason why a path cannot be bound to.
+fn path_in_use(path: &Path, error: io::Error) -> io::Error {
+    if socket_id(path).is_some() {
+        return error;
+    }
+    io::Error::new(error.kind(), "the path has a file that is no socket; remove it, or use another path")
 }
 
 /// Returns the socket at a path if it refuses connections. Other files refuse them, too, so the
