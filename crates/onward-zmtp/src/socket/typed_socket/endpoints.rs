@@ -2,14 +2,11 @@
 
 use std::fmt;
 
-use futures_core::Stream;
-use futures_sink::Sink;
-
 use crate::fair_queue::FairQueue;
-use crate::protocol::{Identity, IntoFrame};
+use crate::protocol::Identity;
 use crate::socket::endpoint::Endpoint;
 use crate::socket::error::{Error, Result};
-use crate::socket::kind::{Kind, Receives, Router, Sends, Subscribes};
+use crate::socket::kind::{Kind, Router};
 use crate::socket::monitor::events::Monitor;
 use crate::socket::monitor::statistics::Statistics;
 use crate::socket::options::socket_options::SocketOptions;

@@ -1,12 +1,9 @@
 //! Messages to and from a socket.
 
-use futures_core::Stream;
-use futures_sink::Sink;
-
 use super::endpoints::Socket;
-use crate::protocol::{IntoFrame, Message};
+use crate::protocol::Message;
 use crate::socket::error::Error;
-use crate::socket::kind::{Kind, Receives, Sends, Subscribes};
+use crate::socket::kind::{Receives, Sends};
 use crate::socket::peers::remote_peer::RemotePeer;
 use crate::socket::receive::Receiver;
 use crate::socket::send::{Sender, TrySendError};

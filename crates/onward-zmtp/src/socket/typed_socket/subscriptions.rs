@@ -1,12 +1,9 @@
 //! Subscriptions of a SUB or XSUB, and those that an XPUB makes for its peers.
 
-use futures_core::Stream;
-use futures_sink::Sink;
-
 use super::endpoints::Socket;
 use crate::protocol::IntoFrame;
 use crate::socket::error::{Error, Result};
-use crate::socket::kind::{Kind, Receives, Sends, Subscribes, Xpub};
+use crate::socket::kind::{Subscribes, Xpub};
 use crate::socket::peers::remote_peer::RemotePeer;
 
 impl<T: Subscribes> Socket<T> {

@@ -1,7 +1,7 @@
 //! A driver that its own task and the task of the program use in turn.
 
 use std::collections::VecDeque;
-use std::future::{Future as _, poll_fn};
+use std::future::poll_fn;
 use std::mem;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
