@@ -23,6 +23,9 @@
 //! socket waits until queued messages are sent, for at most [`SocketOptions::linger`]. A program
 //! that sends and returns from `main` loses only messages that could not be sent in that time.
 //!
+//! A process that was forked from one with such sockets has no copy of the thread: the methods that
+//! wait return an error there ([`Error::is_state`]).
+//!
 //! Within a tokio runtime the methods that wait return an error ([`Error::is_state`]), because they
 //! would block the runtime. Use the sockets of the crate's root there. They also serve programs
 //! that need many sockets, halves, streams or a proxy.
@@ -41,15 +44,35 @@ use crate::socket::kind::{self, Kind, Receives, Rep, Req, Sends, Subscribes};
 use crate::socket::{self, Endpoint, Error, Monitor, RemotePeer, Result, SocketOptions, Statistics, TrySendError};
 
 /// The runtime of the thread that runs all connections.
-static CONNECTIONS: LazyLock<Result<Handle>> = LazyLock::new(start);
+static CONNECTIONS: LazyLock<Result<Connections>> = LazyLock::new(start);
 
-fn start() -> Result<Handle> {
+/// The runtime, and the process in which its thread runs.
+struct Connections {
+    runtime: Handle,
+    process: u32,
+}
+
+impl Connections {
+    /// Returns the runtime for a call in this process. A fork has no copy of the thread, so a call
+    /// there would never return.
+    fn runtime_in(&self, process: u32) -> Result<&Handle> {
+        if process == self.process {
+            return Ok(&self.runtime);
+        }
+        Err(Error::state(format!(
+            "process {process} is a fork of {}, which runs the blocking sockets; fork before the first socket is used",
+            self.process
+        )))
+    }
+}
+
+fn start() -> Result<Connections> {
     let failed = |error| Error::io("cannot start the thread of the blocking sockets", error);
     let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let handle = runtime.handle().clone();
+    let connections = Connections { runtime: runtime.handle().clone(), process: std::process::id() };
     let run = move || runtime.block_on(pending::<()>());
     thread::Builder::new().name("onward-zmtp".to_owned()).spawn(run).map_err(failed)?;
-    Ok(handle)
+    Ok(connections)
 }
 
 /// Waits for the result of a future.
@@ -59,7 +82,8 @@ fn wait<R>(future: impl Future<Output = R>) -> Result<R> {
             "a blocking socket would stop the tokio runtime that it is used in; use the one of the crate's root there",
         ));
     }
-    Ok(CONNECTIONS.as_ref().map_err(Clone::clone)?.block_on(future))
+    let connections = CONNECTIONS.as_ref().map_err(Clone::clone)?;
+    Ok(connections.runtime_in(std::process::id())?.block_on(future))
 }
 
 /// A socket whose methods wait. Use it by its names: [`PushSocket`] and so on.
@@ -348,5 +372,18 @@ impl<T: Kind> Drop for Socket<T> {
     fn drop(&mut self) {
         // Within a runtime the socket closes in the background.
         let _ = self.close_and_wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fork_gets_an_error_instead_of_waiting_for_a_thread_that_it_does_not_have() {
+        let connections = start().unwrap();
+        assert!(connections.runtime_in(std::process::id()).is_ok());
+        let error = connections.runtime_in(std::process::id() + 1).unwrap_err();
+        assert!(error.is_state(), "{error}");
     }
 }

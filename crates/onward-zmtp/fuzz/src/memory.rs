@@ -3,8 +3,8 @@
 
 use allocation_counter::measure;
 use onward_zmtp::protocol::bounds::{
-    BODY_STEP_BYTES, ERROR_REASON_BYTES, HANDSHAKE_BUFFER_BYTES, LARGE_READ_BUFFER_BYTES, PLAIN_FIELD_BYTES,
-    READ_BUFFER_BYTES, SHARED_PART,
+    BODY_STEP_BYTES, ERROR_REASON_BYTES, HANDSHAKE_BUFFER_BYTES, IDLE_READ_BUFFER_BYTES, LARGE_READ_BUFFER_BYTES,
+    PLAIN_FIELD_BYTES, READ_BUFFER_BYTES, SHARED_PART,
 };
 use onward_zmtp::protocol::{Connection, SocketType};
 
@@ -40,7 +40,9 @@ pub(crate) fn check(new: impl FnOnce() -> Connection, bytes: &[u8], manner: Mann
             goes_on = feed(connection, piece, manner.wanted, &mut outcome);
             written = outcome.written.len() + drain(connection).len();
         });
-        account.add(&bytes[..account.received + piece.len()], written);
+        // Every account then contains the read buffer of a peer that sends little.
+        kept += kept_by(|| _ = connection.receive(&[]));
+        account.add(&bytes[..account.received + piece.len()], piece.len(), written);
         let most = account.most(connection, kept, goes_on);
         assert!(kept <= most, "{kept} bytes are kept and {most} are allowed: {account:?}");
         if !goes_on {
@@ -61,6 +63,8 @@ struct Account {
     /// The bytes of a message or a command that is not complete.
     unfinished: usize,
     frames: Frames,
+    /// The largest number of bytes received at once.
+    piece: usize,
     /// The largest number of bytes that waited to be written.
     written: usize,
     /// The bytes that were kept when the handshake was done.
@@ -70,11 +74,12 @@ struct Account {
 impl Account {
     fn new() -> Self {
         let frames = Frames { message: GREETING_BYTES, frame: GREETING_BYTES };
-        Self { received: 0, unfinished: 0, frames, written: GREETING_BYTES, kept_at_first: None }
+        Self { received: 0, unfinished: 0, frames, piece: 0, written: GREETING_BYTES, kept_at_first: None }
     }
 
-    fn add(&mut self, received: &[u8], written: usize) {
+    fn add(&mut self, received: &[u8], piece: usize, written: usize) {
         self.received = received.len();
+        self.piece = self.piece.max(piece);
         self.unfinished = self.frames.follow(received);
         self.written = self.written.max(written);
     }
@@ -91,8 +96,9 @@ impl Account {
         let traffic = topics(peer.socket_type()) + message(self.unfinished);
         let most = (always + read_buffer(self.received, self.unfinished) + traffic) as i64;
         let at_first = *self.kept_at_first.get_or_insert(kept);
-        // At first there was neither an error nor a larger read buffer.
-        let may_compare = goes_on && self.received < READ_BUFFER_BYTES;
+        // At first there was neither an error nor a larger read buffer, which small pieces never
+        // fill.
+        let may_compare = goes_on && self.piece < IDLE_READ_BUFFER_BYTES / 4;
         if may_compare { most.min(at_first + (2 * self.written + traffic) as i64) } else { most }
     }
 }

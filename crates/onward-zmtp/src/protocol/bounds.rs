@@ -42,8 +42,13 @@ pub const ERROR_REASON_BYTES: usize = 255;
 pub const UNWRITTEN_PONG_BYTES: usize = 4 * 1024;
 
 /// The size of the read buffer, in bytes, which holds received bytes until they are decoded. Until
-/// the handshake is done the size is [`HANDSHAKE_BUFFER_BYTES`].
+/// the handshake is done the size is [`HANDSHAKE_BUFFER_BYTES`], and while the peer sends little it
+/// is [`IDLE_READ_BUFFER_BYTES`].
 pub const READ_BUFFER_BYTES: usize = 64 * 1024;
+
+/// The size of the read buffer of a peer that sends little, in bytes. A read that fills it makes
+/// the buffer larger until the connection is idle.
+pub const IDLE_READ_BUFFER_BYTES: usize = 4 * 1024;
 
 /// The size of the read buffer while a peer sends fast, in bytes.
 ///
@@ -80,12 +85,10 @@ pub const WRITE_BATCH_BYTES: usize = 256 * 1024;
 pub const WRITE_BUFFER_KEPT_BYTES: usize = 512 * 1024;
 
 /// The write buffer's memory that is kept while there is nothing to be written, in bytes.
-pub const IDLE_WRITE_BUFFER_BYTES: usize = 128 * 1024;
+pub const IDLE_WRITE_BUFFER_BYTES: usize = 4 * 1024;
 
 /// The number of bytes, headers included, below which consecutive short messages are queued
-/// together.
-///
-/// A connection keeps memory for a few such runs, however long it is idle.
+/// together. A connection that is not idle keeps memory for a few such runs.
 pub const RUN_BYTES: usize = 64 * 1024;
 
 /// The default for the size of a payload, in bytes, from which it is written from where it is. A

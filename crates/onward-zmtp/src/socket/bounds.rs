@@ -81,6 +81,10 @@ pub const READ_AHEAD_MESSAGES: usize = 64;
 /// then it may soon be busy again.
 pub const IDLE_SHRINK_AFTER: Duration = Duration::from_millis(10);
 
+/// The memory that an idle connection keeps for each of the lists and buffers of its queues, in
+/// bytes. It suffices for a few short messages at a time.
+pub const IDLE_QUEUE_BYTES: usize = 1024;
+
 /// The number of bytes that the task of a connection writes and reads before it yields to other
 /// tasks of the runtime.
 pub const TURN_BYTES: usize = 256 * 1024;

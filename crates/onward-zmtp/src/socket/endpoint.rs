@@ -128,7 +128,11 @@ impl Endpoint {
 
     fn ipc(path: &str) -> Result<Self> {
         if path.is_empty() || path == "@" || path.len() > IPC_PATH_BYTES || path.contains('\0') {
-            return Err(Error::endpoint(format!("`ipc://{path}` has no path of 1 to {IPC_PATH_BYTES} bytes")));
+            let length = path.len();
+            return Err(Error::endpoint(format!(
+                "the path in `ipc://{path}` has {length} bytes; write 1 to {IPC_PATH_BYTES} without a zero octet, \
+                 `ipc://@NAME` or `ipc://*`"
+            )));
         }
         Ok(match path.strip_prefix('@') {
             Some(name) => Self::Abstract(name.to_owned()),

@@ -119,6 +119,15 @@ impl Error {
         Self::new(Kind::Runtime, "there is no tokio runtime here; call this inside one")
     }
 
+    /// Returns the error for an endpoint whose tasks ended with their runtime.
+    #[cold]
+    pub(super) fn runtime_ended(what: &str, endpoint: &Endpoint) -> Self {
+        let again = if what == "bound to" { "bind" } else { "connect" };
+        Self::gone(format!(
+            "the tokio runtime in which the socket was {what} `{endpoint}` has ended; {again} again inside one that lives"
+        ))
+    }
+
     pub(super) fn misuse(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Misuse, message)
     }
@@ -168,7 +177,7 @@ impl Error {
 
     /// Returns true if the peer of a request has disconnected, so that no reply will come. Also
     /// returned by a socket that [connects once](super::SocketOptions::connect_once) and has lost
-    /// its last connection.
+    /// its last connection, and by one whose runtime has ended.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.kind == Kind::Gone

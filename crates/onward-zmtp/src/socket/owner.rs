@@ -13,7 +13,6 @@ use super::connection::transport::Acceptor;
 use super::connection::{connector, inproc, listener};
 use super::endpoint::Endpoint;
 use super::error::{Error, Result};
-use super::monitor::events::MonitorEvent;
 use super::shared::{Shared, TaskContext};
 use crate::protocol::Identity;
 
@@ -41,10 +40,14 @@ enum Bound {
 }
 
 impl Bound {
-    fn release(self) {
+    /// Releases the address. Returns `false` if it was released before, with the runtime.
+    fn release(self) -> bool {
         match self {
             Self::Stream(acceptor) => acceptor.close(),
-            Self::Name(name) => drop(name),
+            Self::Name(name) => {
+                drop(name);
+                true
+            }
         }
     }
 }
@@ -64,19 +67,16 @@ impl Owner {
         if let Endpoint::Inproc(name) = &endpoint {
             let name = inproc::BoundName::bind(&self.context(), name)?;
             self.attach(&endpoint, Some(Bound::Name(name)))?;
-            return Ok(self.report_listening(endpoint));
+            self.shared.begin_listening(&endpoint);
+            return Ok(endpoint);
         }
         let (acceptor, endpoint) = Acceptor::bind(&endpoint, &self.shared.options).await?;
         let stop = self.attach(&endpoint, Some(Bound::Stream(acceptor.clone())))?;
-        let acceptor = listener::AcceptorGuard(acceptor);
-        tokio::spawn(listener::listen(self.context(), acceptor, endpoint.clone(), stop));
-        Ok(self.report_listening(endpoint))
-    }
-
-    fn report_listening(&self, endpoint: Endpoint) -> Endpoint {
-        self.shared.count_listening(true);
-        self.shared.report(MonitorEvent::Listening { endpoint: endpoint.clone() });
-        endpoint
+        // This comes before the task, which may end at once.
+        self.shared.begin_listening(&endpoint);
+        let guard = listener::ListenerGuard { shared: self.shared.clone(), acceptor, endpoint: endpoint.clone() };
+        tokio::spawn(listener::listen(self.context(), guard, endpoint.clone(), stop));
+        Ok(endpoint)
     }
 
     /// Connects to an endpoint. Returns `false` if the socket is connected to it already.
@@ -84,7 +84,9 @@ impl Owner {
         let runtime = Handle::try_current().map_err(|_| Error::runtime())?;
         self.check_options(&endpoint)?;
         if endpoint.is_open() {
-            return Err(Error::endpoint(format!("`{endpoint}` can be bound to, but not connected to")));
+            return Err(Error::endpoint(format!(
+                "`{endpoint}` can be bound to, but not connected to; connect to the endpoint that `bind` returned"
+            )));
         }
         self.shared.options.check_destination(&endpoint)?;
         let Some(stop) = self.attach_once(&endpoint)? else { return Ok(false) };
@@ -135,21 +137,20 @@ impl Owner {
             .into_iter()
             .partition(|known| known.bound.is_some() == is_bound && known.endpoint == *endpoint);
         *attachments = kept;
-        drop(attachments);
         if ended.is_empty() {
-            let what = if is_bound { "bound" } else { "connected" };
-            return Err(Error::endpoint(format!("the socket is not {what} to `{endpoint}`")));
+            return Err(not_attached(&attachments, endpoint, is_bound));
         }
+        drop(attachments);
         ended.into_iter().for_each(|attachment| self.end(attachment));
         Ok(())
     }
 
     fn end(&self, attachment: Attachment) {
+        // The release comes first: a task that stops also closes what is still open.
+        if attachment.bound.is_some_and(Bound::release) {
+            self.shared.end_listening(&attachment.endpoint, None);
+        }
         attachment.stop.cancel();
-        let Some(bound) = attachment.bound else { return };
-        bound.release();
-        self.shared.count_listening(false);
-        self.shared.report(MonitorEvent::ListeningEnded { endpoint: attachment.endpoint });
     }
 
     /// Closes the socket and waits until all of its tasks have ended.
@@ -168,6 +169,20 @@ impl Owner {
         self.attachments.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// Returns the error for an endpoint that the socket is not bound or connected to. It lists some of
+/// the socket's endpoints, because a text such as `tcp://*:*` is none of them.
+fn not_attached(attachments: &VecDeque<Attachment>, endpoint: &Endpoint, is_bound: bool) -> Error {
+    let what = if is_bound { "bound" } else { "connected" };
+    let mut known = attachments.iter().filter(|known| known.bound.is_some() == is_bound);
+    let listed: Vec<_> = known.by_ref().take(LISTED_ENDPOINTS).map(|known| format!("`{}`", known.endpoint)).collect();
+    let listed = if listed.is_empty() { "no endpoint".to_owned() } else { listed.join(", ") };
+    let more = if known.next().is_some() { " and others" } else { "" };
+    Error::endpoint(format!("the socket is not {what} to `{endpoint}`; it is {what} to {listed}{more}"))
+}
+
+/// The number of endpoints that an error lists.
+const LISTED_ENDPOINTS: usize = 4;
 
 impl Drop for Owner {
     fn drop(&mut self) {

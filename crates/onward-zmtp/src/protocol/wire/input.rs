@@ -7,7 +7,8 @@ use bytes::{BufMut, Bytes};
 use zeroize::Zeroize;
 
 use super::super::bounds::{
-    BODY_STEP_BYTES, HANDSHAKE_BUFFER_BYTES, LARGE_READ_BUFFER_BYTES, READ_BUFFER_BYTES, SHARED_PART,
+    BODY_STEP_BYTES, HANDSHAKE_BUFFER_BYTES, IDLE_READ_BUFFER_BYTES, LARGE_READ_BUFFER_BYTES, READ_BUFFER_BYTES,
+    SHARED_PART,
 };
 use super::super::error::{Error, Result};
 use super::frame::{Header, SHORT_MESSAGE};
@@ -124,9 +125,9 @@ impl Input {
     /// Makes the buffer larger after the handshake. No byte received during the handshake stays in
     /// memory.
     pub(crate) fn grow(&mut self) {
-        self.capacity = READ_BUFFER_BYTES;
-        let mut buffer = Vec::with_capacity(self.capacity);
-        buffer.extend_from_slice(self.peek());
+        self.capacity = IDLE_READ_BUFFER_BYTES;
+        // Most peers have sent nothing yet, and the buffer then takes no memory until they do.
+        let buffer = self.peek().to_vec();
         self.buffer.zeroize();
         self.buffer = buffer;
         self.start = 0;
@@ -172,14 +173,20 @@ impl Input {
         self.start = 0;
     }
 
-    /// Gives a large buffer to a peer that fills the buffer, as long as it fills at least half of
-    /// the large one.
+    /// Gives a larger buffer to a peer that fills the buffer. The peer keeps the largest one as
+    /// long as it fills at least half of it.
     ///
     /// The remaining bytes always fit. A buffer that is less than half full starts again only when
     /// nothing is left in it. A fuller buffer shrinks only if the remaining bytes fit.
     fn adapt(&mut self, filled: usize) {
         let is_half_enough = mem::take(&mut self.is_half_enough);
-        if self.capacity < READ_BUFFER_BYTES || filled == 0 {
+        if self.capacity < IDLE_READ_BUFFER_BYTES || filled == 0 {
+            return;
+        }
+        if self.capacity == IDLE_READ_BUFFER_BYTES {
+            if filled >= self.capacity {
+                self.capacity = READ_BUFFER_BYTES;
+            }
             return;
         }
         let half = LARGE_READ_BUFFER_BYTES / 2;
@@ -203,13 +210,13 @@ impl Input {
     /// Returns whether [`shrink_idle`](Self::shrink_idle) would release memory.
     #[inline]
     pub(crate) fn can_shrink(&self) -> bool {
-        self.capacity > READ_BUFFER_BYTES && self.peek().is_empty()
+        self.capacity > IDLE_READ_BUFFER_BYTES && self.peek().is_empty()
     }
 
     #[cold]
     fn release(&mut self) {
         (self.buffer, self.chunk, self.start) = (Vec::new(), Bytes::new(), 0);
-        self.capacity = READ_BUFFER_BYTES;
+        self.capacity = IDLE_READ_BUFFER_BYTES;
     }
 
     /// Returns the bytes that are not decoded, without a large frame.

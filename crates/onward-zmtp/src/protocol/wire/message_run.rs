@@ -133,6 +133,12 @@ impl MessageRun {
         }
     }
 
+    /// Returns the memory of the run, in bytes.
+    #[inline]
+    pub(crate) fn memory(&self) -> usize {
+        self.wire.capacity()
+    }
+
     /// Returns the number of messages.
     #[inline]
     pub(crate) fn messages(&self) -> usize {

@@ -181,14 +181,15 @@ impl Output {
     #[inline]
     pub(crate) fn shrink_idle(&mut self) {
         if self.can_shrink() {
-            self.arena = Vec::new();
+            (self.arena, self.gathered) = (Vec::new(), VecDeque::new());
         }
     }
 
     /// Returns whether [`shrink_idle`](Self::shrink_idle) would release memory.
     #[inline]
     pub(crate) fn can_shrink(&self) -> bool {
-        self.arena.capacity() > IDLE_WRITE_BUFFER_BYTES && self.arena.is_empty()
+        let kept = self.arena.capacity() + self.gathered.capacity() * size_of::<(usize, Bytes)>();
+        kept > IDLE_WRITE_BUFFER_BYTES && self.arena.is_empty() && self.gathered.is_empty()
     }
 
     fn recycle(&mut self) {

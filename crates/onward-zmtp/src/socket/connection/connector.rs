@@ -26,13 +26,16 @@ pub(in crate::socket) async fn connect(
     stop: CancellationToken,
 ) {
     let shared = context.shared.clone();
-    let link = Link { connector: Some(shared.next_id()), context, endpoint, address: None, assigned_identity, stop };
+    let connector = Some(shared.next_id());
+    let mut guard = ConnectorGuard(Some(Link { connector, context, endpoint, address: None, assigned_identity, stop }));
+    // Only the end below takes the link, so it is here.
+    let Some(link) = &guard.0 else { return };
     let mut backoff = Backoff::new(shared.options.reconnect);
     let mut refusals = Refusals::new(shared.options.on_refusal);
     let (mut refusal, mut greeting) = (None, Greeting::Whole);
     // A closed socket still connects while messages wait for a peer. Its linger time ends that.
     while !link.stop.is_cancelled() || shared.has_backlog() {
-        let end = attempt(&link, greeting).await;
+        let end = attempt(link, greeting).await;
         greeting = Greeting::after(&end);
         match end {
             ConnectionEnd::Stopped => break,
@@ -59,10 +62,28 @@ pub(in crate::socket) async fn connect(
             () = sleep(after) => {}
         }
     }
-    // This allows the program to connect to the endpoint again.
-    link.stop.cancel();
-    shared.end_connecting(refusal);
-    shared.report(MonitorEvent::ConnectingEnded { endpoint: link.endpoint });
+    guard.end(refusal);
+}
+
+/// The link of a connector. If the runtime drops the task, the socket no longer connects to the
+/// endpoint either, and its program is notified.
+struct ConnectorGuard(Option<Link>);
+
+impl ConnectorGuard {
+    fn end(&mut self, reason: Option<Error>) {
+        let Some(link) = self.0.take() else { return };
+        // This allows the program to connect to the endpoint again.
+        link.stop.cancel();
+        link.context.shared.end_connecting(reason);
+        link.context.shared.report(MonitorEvent::ConnectingEnded { endpoint: link.endpoint });
+    }
+}
+
+impl Drop for ConnectorGuard {
+    fn drop(&mut self) {
+        let reason = self.0.as_ref().and_then(Link::runtime_end);
+        self.end(reason);
+    }
 }
 
 async fn attempt(link: &Link, greeting: Greeting) -> ConnectionEnd {

@@ -5,7 +5,6 @@ use std::task::Context;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::protocol::Connection;
 use crate::socket::bounds::IDLE_SHRINK_AFTER;
 
 /// The detector of an idle period. Giving memory back in every short pause would mean to allocate
@@ -27,23 +26,23 @@ impl IdleShrink {
         self.had_traffic = true;
     }
 
-    /// Records that there is nothing to do now. The task is woken when this must be called again.
+    /// Records that there is nothing to do now. Returns true if memory is to be given back now.
+    /// Otherwise the task is woken when this must be called again.
     #[inline]
-    pub(super) fn poll_idle(&mut self, connection: &mut Connection, context: &mut Context<'_>) {
-        if connection.can_shrink() {
-            self.wait(connection, context);
-        }
+    pub(super) fn poll_idle(&mut self, can_shrink: bool, context: &mut Context<'_>) -> bool {
+        can_shrink && self.wait(context)
     }
 
     #[cold]
-    fn wait(&mut self, connection: &mut Connection, context: &mut Context<'_>) {
+    fn wait(&mut self, context: &mut Context<'_>) -> bool {
         while !self.is_armed || self.poll(context) {
             if self.is_armed && !self.had_traffic {
                 self.is_armed = false;
-                return connection.shrink_idle();
+                return true;
             }
             self.arm();
         }
+        false
     }
 
     /// Returns true if the timer has fired.

@@ -13,7 +13,7 @@ use super::queue_items::Incoming;
 use crate::fair_queue::ReadAhead;
 use crate::protocol::Message;
 use crate::socket::peers::remote_peer::RemotePeers;
-use crate::socket::queue::bounded_queue::{QueueItem as _, Taken};
+use crate::socket::queue::items::{QueueItem as _, Taken};
 
 /// The messages of one peer, as a source of the socket's fair queue. It ends when the connection
 /// has ended and all messages were read.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::pipe::Pipe;
 use super::queue_items::Incoming;
 use crate::protocol::{Message, MessageRun};
-use crate::socket::queue::bounded_queue::{Amount, Items, QueueItem as _};
+use crate::socket::queue::items::{Amount, Items, QueueItem as _};
 use crate::socket::shared::Shared;
 
 /// A batch of messages for the queue to the program.
@@ -108,6 +108,17 @@ impl IncomingBatch {
         if let Some(notice) = self.shared.cancelled(&self.pipe, topic) {
             self.message(notice);
         }
+    }
+
+    /// Returns true if [`shrink_idle`](Self::shrink_idle) would release memory.
+    #[inline]
+    pub(super) fn can_shrink(&self) -> bool {
+        self.batch.is_large()
+    }
+
+    /// Releases the memory that only a busy connection needs.
+    pub(super) fn shrink_idle(&mut self) {
+        self.batch.shrink_idle();
     }
 
     /// Queues the batch.

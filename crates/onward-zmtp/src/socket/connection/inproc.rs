@@ -19,7 +19,7 @@ use crate::socket::endpoint::Endpoint;
 use crate::socket::error::{Error, Result};
 use crate::socket::monitor::events::MonitorEvent;
 use crate::socket::peers::remote_peer::RemotePeer;
-use crate::socket::queue::bounded_queue::Taken;
+use crate::socket::queue::items::Taken;
 use crate::socket::shared::{Shared, TaskContext};
 use std::sync::Arc;
 

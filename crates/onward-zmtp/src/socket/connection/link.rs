@@ -136,6 +136,12 @@ impl Link {
         }
     }
 
+    /// Returns the reason for a task that ends without having been stopped.
+    pub(super) fn runtime_end(&self) -> Option<Error> {
+        let what = if self.connector.is_some() { "connected to" } else { "bound to" };
+        (!self.stop.is_cancelled()).then(|| Error::runtime_ended(what, &self.endpoint))
+    }
+
     fn attach(&self, peer: &RemotePeer) -> Result<Arc<Pipe>> {
         let identity = self.assigned_identity.as_ref().or(peer.identity());
         self.shared().attach(identity, self.connector, self.stop.clone(), true, peer.clone())
@@ -178,7 +184,7 @@ impl Drop for DetachGuard<'_> {
         let lost = shared.detach(self.pipe, unsent);
         shared.drop_outgoing(uncertain);
         let (endpoint, peer) = (self.link.endpoint.clone(), self.peer.clone());
-        let reason = self.reason.take().unwrap_or_else(Error::closed);
+        let reason = self.reason.take().or_else(|| self.link.runtime_end()).unwrap_or_else(Error::closed);
         shared.report(MonitorEvent::Disconnected { endpoint, peer, reason, uncertain, lost });
     }
 }

@@ -14,13 +14,13 @@ use crate::socket::bounds::ACCEPT_PAUSE;
 use crate::socket::endpoint::Endpoint;
 use crate::socket::error::Error;
 use crate::socket::monitor::events::MonitorEvent;
-use crate::socket::shared::TaskContext;
+use crate::socket::shared::{Shared, TaskContext};
 
 /// Accepts connections until `stop` is cancelled or the acceptor is closed. Existing connections
 /// continue.
 pub(in crate::socket) async fn listen(
     context: TaskContext,
-    acceptor: AcceptorGuard,
+    guard: ListenerGuard,
     endpoint: Endpoint,
     stop: CancellationToken,
 ) {
@@ -29,7 +29,7 @@ pub(in crate::socket) async fn listen(
         let accepted = tokio::select! {
             biased;
             () = stop.cancelled() => break,
-            accepted = acceptor.0.accept(&context.shared.options) => accepted,
+            accepted = guard.acceptor.accept(&context.shared.options) => accepted,
         };
         match accepted {
             Ok(None) => break,
@@ -46,12 +46,20 @@ pub(in crate::socket) async fn listen(
 }
 
 /// The acceptor of a task. It is closed when the task ends, also if its runtime ends before the
-/// task's first turn.
-pub(in crate::socket) struct AcceptorGuard(pub(in crate::socket) Acceptor);
+/// task's first turn. If the program has not closed it, the program is notified.
+pub(in crate::socket) struct ListenerGuard {
+    pub(in crate::socket) shared: Arc<Shared>,
+    pub(in crate::socket) acceptor: Acceptor,
+    pub(in crate::socket) endpoint: Endpoint,
+}
 
-impl Drop for AcceptorGuard {
+impl Drop for ListenerGuard {
     fn drop(&mut self) {
-        self.0.close();
+        if self.acceptor.close() {
+            let is_open = !self.shared.token.is_cancelled();
+            let reason = is_open.then(|| Error::runtime_ended("bound to", &self.endpoint));
+            self.shared.end_listening(&self.endpoint, reason);
+        }
     }
 }
 

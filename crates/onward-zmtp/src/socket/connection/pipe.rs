@@ -167,7 +167,7 @@ mod tests {
 
     use super::*;
     use crate::socket::bounds::COMPACT_ITEMS;
-    use crate::socket::queue::bounded_queue::QueueItem as _;
+    use crate::socket::queue::items::QueueItem as _;
 
     fn pipe() -> Pipe {
         let quota = Arc::new(Quota::unlimited());

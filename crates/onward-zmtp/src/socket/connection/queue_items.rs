@@ -7,7 +7,7 @@ use bytes::Bytes;
 use foldhash::fast::RandomState;
 
 use crate::protocol::{Message, MessageRun};
-use crate::socket::queue::bounded_queue::{Amount, Items, QueueItem};
+use crate::socket::queue::items::{Amount, Items, QueueItem};
 
 /// An item that a socket gives to the driver of a connection.
 #[derive(Debug, Clone)]
@@ -30,6 +30,11 @@ impl QueueItem for Outgoing {
             Self::Run(run) => run.size(),
             Self::Hello(_) | Self::Subscribe(_) | Self::Cancel(_) => Amount::default(),
         }
+    }
+
+    #[inline]
+    fn spare_memory(&self) -> usize {
+        if let Self::Run(run) = self { run.memory() } else { 0 }
     }
 
     fn keep_last(&mut self) {
@@ -81,6 +86,11 @@ impl QueueItem for Incoming {
             Self::Message(message) => message.size(),
             Self::Run(run) => run.size(),
         }
+    }
+
+    #[inline]
+    fn spare_memory(&self) -> usize {
+        if let Self::Run(run) = self { run.memory() } else { 0 }
     }
 
     fn keep_last(&mut self) {

@@ -20,7 +20,7 @@ pub enum MonitorEvent {
         /// The endpoint that the socket is bound to.
         endpoint: Endpoint,
     },
-    /// The socket no longer listens: it was unbound or closed.
+    /// The socket no longer listens: it was unbound or closed, or its runtime has ended.
     ListeningEnded {
         /// The endpoint that the socket was bound to.
         endpoint: Endpoint,
@@ -79,8 +79,8 @@ pub enum MonitorEvent {
         /// The delay before the attempt.
         after: Duration,
     },
-    /// The socket no longer connects to this endpoint: it was disconnected or closed, or the peer
-    /// refused it for good.
+    /// The socket no longer connects to this endpoint: it was disconnected or closed, the peer
+    /// refused it for good, or its runtime has ended.
     ConnectingEnded {
         /// The endpoint that the socket connected to.
         endpoint: Endpoint,

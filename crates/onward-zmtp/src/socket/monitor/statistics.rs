@@ -1,6 +1,6 @@
 //! Counters of a socket.
 
-use crate::socket::queue::bounded_queue::Amount;
+use crate::socket::queue::items::Amount;
 
 /// A snapshot of the messages in a socket, and counters of those it lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

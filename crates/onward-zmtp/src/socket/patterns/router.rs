@@ -34,15 +34,18 @@ impl RouteCache {
         if shared.is_closed() {
             return Poll::Ready(Err(Error::closed()));
         }
-        let Some(pipe) = self.find(shared, &message.frames()[0]) else {
-            return Poll::Ready(Err(Error::unroutable("no peer of this identity is connected")));
+        let identity = &message.frames()[0];
+        let Some(pipe) = self.find(shared, identity) else {
+            return Poll::Ready(Err(Error::unroutable(format!("no peer with the identity {identity:?} is connected"))));
         };
         loop {
             match offer(pipe, slot) {
                 Ok(()) => return Poll::Ready(Ok(())),
                 Err(Refused::Full) => ready!(pipe.poll_room(context.as_deref_mut())),
                 Err(Refused::Closed) => {
-                    return Poll::Ready(Err(Error::unroutable("the peer of this identity has just disconnected")));
+                    let identity = &pipe.routing_id;
+                    let text = format!("the peer with the identity {identity:?} has just disconnected");
+                    return Poll::Ready(Err(Error::unroutable(text)));
                 }
             }
         }

@@ -13,7 +13,7 @@ use crate::socket::connection::queue_items::Outgoing;
 use crate::socket::error::Error;
 use crate::socket::options::high_water_mark::HighWaterMark;
 use crate::socket::patterns::local_subscriptions::LocalSubscriptions;
-use crate::socket::queue::bounded_queue::{Amount, QueueItem as _, keep_last};
+use crate::socket::queue::items::{Amount, QueueItem as _, keep_last};
 
 /// The number of messages that a driver takes from the backlog at a time, so that other drivers get
 /// some, too.
@@ -31,8 +31,8 @@ pub(in crate::socket) struct PeerTable {
     /// The number of endpoints that the socket connects to.
     pub(in crate::socket) connecting: usize,
     /// The number of endpoints that the socket is bound to.
-    pub(in crate::socket) listening: usize,
-    /// The reason of the last endpoint that refused the socket.
+    listening: usize,
+    /// The reason of the last endpoint that refused the socket or ended by itself.
     refusal: Option<Error>,
     pub(in crate::socket) subscriptions: LocalSubscriptions,
     pub(in crate::socket) order: PerPeerOrder,
@@ -95,6 +95,18 @@ impl PeerTable {
     pub(in crate::socket) fn end_connecting(&mut self, refusal: Option<Error>) {
         self.connecting = self.connecting.saturating_sub(1);
         self.refusal = refusal.or(self.refusal.take());
+    }
+
+    /// Counts one more endpoint that the socket is bound to.
+    pub(in crate::socket) fn begin_listening(&mut self) {
+        self.listening += 1;
+        self.refusal = None;
+    }
+
+    /// Counts one less endpoint that the socket is bound to.
+    pub(in crate::socket) fn end_listening(&mut self, reason: Option<Error>) {
+        self.listening = self.listening.saturating_sub(1);
+        self.refusal = reason.or(self.refusal.take());
     }
 
     /// Returns the reason of the refusal if the socket has no peer and no way to get one.

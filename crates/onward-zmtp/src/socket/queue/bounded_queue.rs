@@ -6,34 +6,12 @@ use std::mem;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use super::items::{Amount, Items, QueueItem, Taken, keep_larger, keep_last};
 use super::quota::Quota;
 use super::unread_backlog::UnreadBacklog;
 use crate::fair_queue::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
 use crate::socket::bounds::COMPACT_ITEMS;
 use crate::socket::options::high_water_mark::HighWaterMark;
-
-/// An item of a queue, which counts by its messages and their payload.
-pub(in crate::socket) trait QueueItem {
-    /// Returns the number of messages and the size of their payload.
-    fn size(&self) -> Amount;
-
-    /// Drops all messages but the last.
-    fn keep_last(&mut self) {}
-
-    /// Appends the content of `next` to this item if possible, and returns true if so. `next`
-    /// contains no messages afterwards.
-    fn join(&mut self, _next: &mut Self) -> bool {
-        false
-    }
-
-    /// Removes items that cancel each other out, among those that do not count towards the
-    /// high-water mark.
-    fn compact(_list: &mut VecDeque<Self>)
-    where
-        Self: Sized,
-    {
-    }
-}
 
 /// A queue with one writer, one reader, and a short lock: once for each message written, once for
 /// each batch read.
@@ -51,6 +29,9 @@ pub(in crate::socket) struct Queue<T> {
     conflates: bool,
     /// True if `state.reader` is set. It is changed under the lock and read without it.
     reader_waits: AtomicBool,
+    /// True if the queue may keep memory that an idle connection should not keep. It is changed
+    /// under the lock and read without it.
+    is_large: AtomicBool,
     state: Mutex<State<T>>,
 }
 
@@ -59,6 +40,11 @@ const UNBOUNDED: HighWaterMark = HighWaterMark { messages: usize::MAX, bytes: us
 
 struct State<T> {
     items: Items<T>,
+    /// The memory of the reader's own items while the reader waits. The other side of the queue can
+    /// release it there.
+    resting: Items<T>,
+    /// True if the reader should release its memory the next time that it waits.
+    shrinks: bool,
     /// The number of items at which items that cancel each other out are removed. It is twice the
     /// number left the last time, so the cost per item is constant.
     compact_at: usize,
@@ -72,73 +58,6 @@ struct State<T> {
     writer: Option<Waker>,
 }
 
-/// The queued items, in order.
-pub(in crate::socket) struct Items<T> {
-    pub(in crate::socket) list: VecDeque<T>,
-    /// A spare buffer for the next run.
-    pub(in crate::socket) spare: Vec<u8>,
-}
-
-impl<T> Items<T> {
-    pub(in crate::socket) fn new() -> Self {
-        Self { list: VecDeque::new(), spare: Vec::new() }
-    }
-}
-
-/// The items that a reader has taken from a queue.
-pub(in crate::socket) struct Taken<T> {
-    pub(in crate::socket) items: Items<T>,
-    /// The amount that the reader is done with and has not reported yet.
-    pub(in crate::socket) done: Amount,
-    /// The waker that was registered last.
-    waiting: Option<Waker>,
-}
-
-/// Drops all messages but the last. Returns the amount that was dropped.
-pub(in crate::socket) fn keep_last<T: QueueItem>(list: &mut VecDeque<T>) -> Amount {
-    let (mut dropped, mut is_last) = (Amount::default(), true);
-    let mut kept = VecDeque::with_capacity(list.len());
-    while let Some(mut item) = list.pop_back() {
-        let size = item.size();
-        // Items without messages, such as subscriptions, are all kept.
-        if size.messages > 0 && !mem::replace(&mut is_last, false) {
-            dropped.add(&item);
-            continue;
-        }
-        if size.messages > 0 {
-            item.keep_last();
-            dropped.messages += size.messages - item.size().messages;
-            dropped.bytes += size.bytes - item.size().bytes;
-        }
-        kept.push_front(item);
-    }
-    *list = kept;
-    dropped
-}
-
-impl<T: QueueItem> Items<T> {
-    /// Appends the items of another list. An item without messages may be left there.
-    fn append(&mut self, other: &mut Self) {
-        let is_joined = match (self.list.back_mut(), &mut other.list) {
-            (Some(last), list) if list.len() == 1 => list.iter_mut().all(|next| last.join(next)),
-            _ => false,
-        };
-        if !is_joined {
-            self.list.append(&mut other.list);
-        }
-    }
-}
-
-impl<T> Taken<T> {
-    pub(in crate::socket) fn nothing() -> Self {
-        Self { items: Items::new(), done: Amount::default(), waiting: None }
-    }
-
-    fn is_waiting(&self, context: &Context<'_>) -> bool {
-        self.waiting.as_ref().is_some_and(|known| known.will_wake(context.waker()))
-    }
-}
-
 /// The reason why an item was not queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::socket) enum Refused {
@@ -148,23 +67,13 @@ pub(in crate::socket) enum Refused {
     Closed,
 }
 
-/// An amount of messages and bytes that were taken and are done.
-#[derive(Debug, Default, Clone, Copy)]
-pub(in crate::socket) struct Amount {
-    pub(in crate::socket) messages: usize,
-    pub(in crate::socket) bytes: usize,
-}
-
-impl Amount {
-    #[inline]
-    pub(in crate::socket) fn add<T: QueueItem>(&mut self, item: &T) {
-        let size = item.size();
-        self.messages += size.messages;
-        self.bytes += size.bytes;
-    }
-}
-
 impl<T: QueueItem> State<T> {
+    #[cold]
+    fn shrink_idle(&mut self) {
+        self.items.shrink_idle();
+        self.resting.shrink_idle();
+    }
+
     #[cold]
     fn keep_last(&mut self) {
         let dropped = keep_last(&mut self.items.list);
@@ -224,6 +133,8 @@ impl<T: QueueItem> Queue<T> {
     pub(in crate::socket) fn new(high_water_mark: HighWaterMark, quota: Arc<Quota>) -> Self {
         let state = State {
             items: Items::new(),
+            resting: Items::new(),
+            shrinks: false,
             compact_at: COMPACT_ITEMS,
             messages: 0,
             bytes: 0,
@@ -237,6 +148,7 @@ impl<T: QueueItem> Queue<T> {
             quota,
             conflates: false,
             reader_waits: AtomicBool::new(false),
+            is_large: AtomicBool::new(false),
             state: Mutex::new(state),
         }
     }
@@ -352,6 +264,7 @@ impl<T: QueueItem> Queue<T> {
         if self.conflates {
             state.keep_last();
         }
+        self.note_memory(&state.items);
         let reader = self.take_reader(&mut state);
         drop(state);
         wake(reader);
@@ -392,14 +305,20 @@ impl<T: QueueItem> Queue<T> {
         }
         let mut state = self.state();
         let freed = state.finish(&mut taken.done, self.high_water_mark());
+        taken.items.adopt(&mut state.resting);
         let outcome = if !state.items.list.is_empty() {
             // A swap moves no items, and leaves each side with memory for the next batch.
             mem::swap(&mut state.items.list, &mut taken.items.list);
             keep_larger(&mut state.items.spare, &mut taken.items.spare);
+            self.note_memory(&taken.items);
             Poll::Ready(true)
         } else if state.closed {
             Poll::Ready(false)
         } else {
+            mem::swap(&mut state.resting, &mut taken.items);
+            if mem::take(&mut state.shrinks) {
+                state.shrink_idle();
+            }
             register_waker(&mut state.reader, context);
             register_waker(&mut taken.waiting, context);
             self.reader_waits.store(true, Ordering::Release);
@@ -408,6 +327,32 @@ impl<T: QueueItem> Queue<T> {
         drop(state);
         freed.notify();
         outcome
+    }
+
+    /// Records whether these items have memory that an idle connection should not keep.
+    #[inline]
+    fn note_memory(&self, items: &Items<T>) {
+        if items.is_large() {
+            self.is_large.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns true if [`shrink_idle`](Self::shrink_idle) may release memory.
+    #[inline]
+    pub(in crate::socket) fn can_shrink(&self) -> bool {
+        self.is_large.load(Ordering::Relaxed)
+    }
+
+    /// Releases the memory that only a busy connection needs: now if the reader waits, otherwise as
+    /// soon as it does.
+    pub(in crate::socket) fn shrink_idle(&self) {
+        let mut state = self.state();
+        self.is_large.store(false, Ordering::Relaxed);
+        if self.reader_waits() {
+            state.shrink_idle();
+        } else {
+            state.shrinks = true;
+        }
     }
 
     /// Reports as done an amount of what the reader took. The writer is woken once half of the
@@ -517,13 +462,6 @@ impl<T: QueueItem> Queue<T> {
 
     fn state(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Leaves the larger of two buffers in `first`.
-fn keep_larger(first: &mut Vec<u8>, second: &mut Vec<u8>) {
-    if first.capacity() < second.capacity() {
-        mem::swap(first, second);
     }
 }
 

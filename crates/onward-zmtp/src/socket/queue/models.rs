@@ -8,7 +8,8 @@ use std::task::Poll;
 use loom::future::block_on;
 use loom::thread;
 
-use super::bounded_queue::{Amount, Queue, Taken};
+use super::bounded_queue::Queue;
+use super::items::{Amount, Taken};
 use super::quota::Quota;
 use super::unread_backlog::UnreadBacklog;
 use crate::protocol::Message;

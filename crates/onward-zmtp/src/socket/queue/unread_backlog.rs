@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use foldhash::fast::RandomState;
 
-use super::bounded_queue::Amount;
+use super::items::Amount;
 use crate::fair_queue::sync::{Mutex, MutexGuard};
 use crate::socket::options::high_water_mark::HighWaterMark;
 

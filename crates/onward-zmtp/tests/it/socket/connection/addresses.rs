@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
-use onward_zmtp::protocol::Identity;
+use onward_zmtp::protocol::{Identity, Message};
 use onward_zmtp::socket::kind::{Dealer, Kind, Pair, Pub, Pull, Push, Rep, Req, Router, Sub, Xpub, Xsub};
 use onward_zmtp::socket::{Endpoint, HighWaterMark, MonitorEvent, Reconnect, SocketOptions, Source, TcpKeepalive};
 use onward_zmtp::{DealerSocket, PubSocket, PullSocket, PushSocket, RouterSocket, Socket, SubSocket};
@@ -445,4 +445,35 @@ async fn probes_without_time_are_refused() {
         let push = PushSocket::with_options(SocketOptions::new().tcp_keepalive(keepalive));
         assert!(push.connect("tcp://127.0.0.1:1").unwrap_err().is_misuse());
     }
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn a_path_that_has_a_file_of_another_kind_is_an_error_that_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("notes.txt");
+    std::fs::write(&file, "text").unwrap();
+    for path in [file.as_path(), directory.path()] {
+        let error = PullSocket::new().bind(format!("ipc://{}", path.display()).as_str()).await.unwrap_err();
+        assert!(error.is_io() && error.to_string().contains("no socket"), "{error}");
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "text");
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn the_error_of_an_endpoint_that_is_not_bound_lists_those_that_are() {
+    let pull = PullSocket::new();
+    let error = pull.unbind("tcp://127.0.0.1:*").unwrap_err().to_string();
+    assert!(error.ends_with("it is bound to no endpoint"), "{error}");
+    let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
+    let error = pull.unbind("tcp://127.0.0.1:*").unwrap_err().to_string();
+    assert!(error.ends_with(&format!("it is bound to `{endpoint}`")), "{error}");
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn the_error_of_a_peer_that_is_not_connected_names_it() {
+    let error = RouterSocket::new().send(Message::from_iter(["nobody", "hello"])).await.unwrap_err();
+    assert!(error.is_unroutable() && error.to_string().contains("nobody"), "{error}");
 }

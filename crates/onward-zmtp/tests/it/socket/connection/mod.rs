@@ -10,6 +10,7 @@ mod option_checks;
 mod reconnection;
 mod refusals;
 mod remote_peers;
+mod runtimes;
 mod security;
 mod socks;
 mod socks_failures;
