@@ -22,6 +22,10 @@ const SEEDS: u64 = 2_000;
 const REPEATED_SEEDS: u64 = 50;
 
 /// Shows: Q1, Q3, D1, W1
+///
+/// Beats: unchecked-fence, early-acknowledgement, endless-lease
+///
+/// Beats: step-decided-twice, limit-exceeded-by-one
 #[test]
 fn a_cluster_loses_and_doubles_nothing_and_goes_on_after_faults() {
     let (first, count) = (soak::seed(), soak::number("ONWARD_SEEDS").unwrap_or(SEEDS));

@@ -19,6 +19,9 @@ const EVENTS: u32 = 600;
 /// The number of seconds within which everything must have ended after the last fault.
 const SECONDS_TO_THE_END: u32 = 600;
 
+/// The number of rounds in which everything that can happen at one time must have happened.
+const ROUNDS_TO_REST: u32 = 5_000;
+
 /// The rounds of a node's tasks in one event: enough that a reply leads to the next call.
 const ROUNDS: u32 = 12;
 
@@ -156,14 +159,12 @@ impl World {
             }
             self.clock.advance(Duration::from_secs(1));
         }
-        let live = checks::live(&*self.store);
-        let live: Vec<_> = live.iter().map(|task| (task.id, &task.kind, task.state, task.run_at)).collect();
         let (now, is_submitted) = (self.clock.now(), self.work.is_submitted());
-        panic!("no progress after the faults, at {now}; submitted: {is_submitted}; live: {live:?}");
+        panic!("no progress after the faults, at {now}; submitted: {is_submitted}; live: {:?}", self.live());
     }
 
     fn settle(&mut self) {
-        loop {
+        for _ in 0..ROUNDS_TO_REST {
             for node in self.nodes() {
                 node.hint();
                 node.run(ROUNDS);
@@ -173,5 +174,12 @@ impl World {
             }
             while self.network.deliver() {}
         }
+        panic!("no rest: nodes call the store without end, at {}; live: {:?}", self.clock.now(), self.live());
+    }
+
+    /// Returns what has not ended, for the report of a failure.
+    fn live(&self) -> Vec<String> {
+        let live = checks::live(&*self.store).into_iter();
+        live.map(|task| format!("{} {} {:?} {}", task.id, task.kind, task.state, task.run_at)).collect()
     }
 }

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use hand_over::HandOver;
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
