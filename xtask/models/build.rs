@@ -45,11 +45,7 @@ const SOURCES: [Source; 2] = [
                 broken: "if false {
                     self.0.wake(queue);",
             },
-            Fault {
-                name: "waits_unseen",
-                sound: "queue.thread_waits = true;",
-                broken: "queue.thread_waits = false;",
-            },
+            Fault { name: "waits_unseen", sound: "queue.thread_waits = true;", broken: "queue.thread_waits = false;" },
             Fault {
                 name: "looks_before_it_stops",
                 sound: "let mut queue = self.0.queue();
@@ -107,13 +103,18 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     for source in &SOURCES {
         println!("cargo::rerun-if-changed={}", source.path);
-        let text = fs::read_to_string(source.path).unwrap_or_else(|error| panic!("cannot read {}: {error}", source.path));
+        let text =
+            fs::read_to_string(source.path).unwrap_or_else(|error| panic!("cannot read {}: {error}", source.path));
         let text = without_indentation(&text);
         write(source.name, "sound", &text);
         for Fault { name, sound, broken } in source.faults {
             let sound = without_indentation(sound);
             let fits = text.matches(sound.trim_end()).count();
-            assert_eq!(fits, 1, "the fault `{name}` must fit {} in one place; mend it in xtask/models/build.rs", source.path);
+            assert_eq!(
+                fits, 1,
+                "the fault `{name}` must fit {} in one place; mend it in xtask/models/build.rs",
+                source.path
+            );
             write(source.name, name, &text.replace(sound.trim_end(), broken));
         }
     }

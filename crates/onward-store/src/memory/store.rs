@@ -3,7 +3,6 @@
 use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-
 use crate::api::aggregate::{PendingBatch, PendingBatchSelection};
 use crate::api::document::{DocumentPage, DocumentQuery, DocumentRecord};
 use crate::api::event::{EventCursor, EventPage};
