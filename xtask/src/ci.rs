@@ -99,10 +99,11 @@ fn passed(result: Result<()>) -> Result<Verdict> {
     result.map(|()| Verdict::Passed)
 }
 
-/// Formats the main workspace, and each package below `bench/` and `xtask/interop/`.
+/// Formats the main workspace, and each package below `bench/`, `xtask/interop/` and
+/// `xtask/models/`.
 fn fmt(project: &Project) -> Result<Verdict> {
     let is_package = |path: &&str| {
-        (path.starts_with("bench/") || path.starts_with("xtask/interop/"))
+        ["bench/", "xtask/interop/", "xtask/models/"].iter().any(|folder| path.starts_with(folder))
             && path.ends_with("/Cargo.toml")
             && *path != "bench/Cargo.toml"
     };

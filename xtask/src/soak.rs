@@ -15,14 +15,15 @@ use anyhow::{Context as _, Result, ensure};
 use crate::backends::{self, Ready};
 use crate::command;
 use crate::project::Project;
+use crate::test::models;
 
 /// The arguments of `cargo xtask soak`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// The name of a test, or the prefix of several (`sockets`); `list` describes each.
     name: String,
-    /// The number of rounds (kills, points, flips per page, disks, tasks, sequences) in one run.
-    /// Default: as `list` prints.
+    /// The number of rounds (kills, points, flips per page, disks, tasks, sequences, preemptions)
+    /// in one run. Default: as `list` prints.
     #[arg(long)]
     rounds: Option<u64>,
     /// Repeat the run until this many minutes have passed.
@@ -42,7 +43,8 @@ pub(crate) struct Options {
 struct Soak {
     name: &'static str,
     what: &'static str,
-    /// Packages, and the tests to run of each one's test program `it`. Without any, a script runs.
+    /// Packages, and the tests to run of each one's test program `it`. Without any, a script or the
+    /// models run.
     tests: &'static [(&'static str, &'static str)],
     rounds: u64,
     /// The variable that sets the number of rounds.
@@ -57,7 +59,12 @@ impl Soak {
 
     /// Returns the script that runs instead of tests, because its programs are in other languages.
     fn script(&self) -> Option<&'static str> {
-        self.tests.is_empty().then_some("sdk/conformance/kills.sh")
+        (self.tests.is_empty() && !self.runs_models()).then_some("sdk/conformance/kills.sh")
+    }
+
+    /// Returns true if the models run, which are in a workspace of their own.
+    fn runs_models(&self) -> bool {
+        self.name == "loom"
     }
 }
 
@@ -103,6 +110,13 @@ const SOAKS: &[Soak] = &[
         tests: &[],
         rounds: 10,
         variable: "ONWARD_ROUNDS",
+    },
+    Soak {
+        name: "loom",
+        what: "the hand-overs of the group commit and of the dispatcher in every interleaving, of as many preemptions as rounds; each planted fault is found",
+        tests: &[],
+        rounds: 5,
+        variable: "LOOM_MAX_PREEMPTIONS",
     },
     Soak {
         name: "nth-failure",
@@ -308,6 +322,7 @@ fn add_up(output: impl BufRead) -> Result<Option<Summary>> {
 fn test(soak: &Soak, options: &Options, run: u64) -> Command {
     let mut test = match soak.script() {
         Some(script) => script_command(script, options),
+        None if soak.runs_models() => models_command(options),
         None => test_command(soak, options),
     };
     test.env(soak.variable, options.rounds.unwrap_or(soak.rounds).to_string());
@@ -322,6 +337,12 @@ fn script_command(script: &str, options: &Options) -> Command {
     let mut command = Command::new("sh");
     command.arg(script).env("ONWARD_PROFILE", if options.dev { "dev" } else { "release" });
     command
+}
+
+fn models_command(options: &Options) -> Command {
+    let mut models = models::command();
+    models.args((!options.dev).then_some("--release")).args(["--", "--nocapture"]);
+    models
 }
 
 fn test_command(soak: &Soak, options: &Options) -> Command {

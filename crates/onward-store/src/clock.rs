@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::api::timestamp::Timestamp;
+use crate::watch;
 
 /// A source of wall time and steady time.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
@@ -24,7 +25,7 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The default returns `None`: the clock is the machine's, and an ordinary timer measures it. A
     /// manual clock returns a receiver; a caller that waits for a time checks the clock after each
     /// notification.
-    fn moved(&self) -> Option<tokio::sync::watch::Receiver<u64>> {
+    fn moved(&self) -> Option<watch::Receiver<u64>> {
         None
     }
 }
@@ -73,7 +74,7 @@ pub(crate) fn file_time() -> Duration {
 #[derive(Debug)]
 pub struct ManualClock {
     time: Mutex<ManualTime>,
-    moved: tokio::sync::watch::Sender<u64>,
+    moved: watch::Sender<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -94,7 +95,7 @@ impl ManualClock {
     #[must_use]
     pub fn starting_at(wall: Timestamp) -> Self {
         let time = ManualTime { wall, steady: Duration::from_secs(3600) };
-        Self { time: Mutex::new(time), moved: tokio::sync::watch::Sender::new(0) }
+        Self { time: Mutex::new(time), moved: watch::Sender::new(0) }
     }
 
     /// Moves wall and steady time forward together.
@@ -129,7 +130,7 @@ impl Clock for ManualClock {
         self.lock().steady
     }
 
-    fn moved(&self) -> Option<tokio::sync::watch::Receiver<u64>> {
+    fn moved(&self) -> Option<watch::Receiver<u64>> {
         Some(self.moved.subscribe())
     }
 }

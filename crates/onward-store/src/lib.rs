@@ -55,6 +55,7 @@ pub mod rules;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 pub mod text;
+pub mod watch;
 
 pub use api::aggregate::{Aggregate, PendingBatch, PendingBatchSelection};
 pub use api::bulk::{Bulk, BulkDone, BulkVerb, StateCounts};

@@ -20,6 +20,12 @@ use crate::{artifacts, command};
 /// The time limit of a test, after which it counts as failed, because a mutant may hang.
 const LIMIT: Duration = Duration::from_secs(90);
 
+/// The number of seeds within which the simulation must find a mutant.
+const SIMULATED_SEEDS: &str = "300";
+
+/// The beginning of the line with which the simulation reports the seed that failed.
+const FAILED_SEED: &str = "failed with seed ";
+
 /// The arguments of `cargo xtask mutants`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -43,7 +49,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
         let verdict = if sound.contains(&patch.name) { runs.try_patch(patch)? } else { Verdict::FailsAnyway };
         let seconds = started.elapsed().as_secs_f64();
         eprintln!("{verdict} ({seconds:.1} s)");
-        rows.push(row(patch, verdict, seconds));
+        rows.push(row(patch, verdict, seconds, runs.failed_seed(&patch.name)?));
     }
     if options.json {
         println!("{}", serde_json::to_string_pretty(&rows)?);
@@ -60,9 +66,9 @@ fn needs_postgres(test: &Test) -> bool {
     test.path.starts_with("postgres::")
 }
 
-fn row(patch: &Patch, verdict: Verdict, seconds: f64) -> Row {
+fn row(patch: &Patch, verdict: Verdict, seconds: f64, seed: Option<String>) -> Row {
     let Patch { name, breaks, test: Test { package, path }, .. } = patch.clone();
-    Row { name, breaks, package, test: path, verdict, seconds }
+    Row { name, breaks, package, test: path, verdict, seconds, seed }
 }
 
 fn chosen(all: &[Patch], names: &[String]) -> Result<Vec<Patch>> {
@@ -142,7 +148,7 @@ impl MutantRuns<'_> {
         let log = self.log(log)?;
         let mut run = Command::new(program);
         run.args(["--exact", &test.path]).current_dir(self.tree.root().join("crates").join(&test.package));
-        run.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        run.env("ONWARD_SEEDS", SIMULATED_SEEDS).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         if needs_postgres(test) {
             run.envs(self.postgres()?.variables()).env("ONWARD_REQUIRE_BACKENDS", "postgres");
         }
@@ -167,6 +173,16 @@ impl MutantRuns<'_> {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
             _ => Ok(()),
         }
+    }
+
+    /// Returns the seed with which the simulation found a mutant, and the number of seeds before it.
+    fn failed_seed(&self, name: &str) -> Result<Option<String>> {
+        let path = format!("target/mutants/{name}.log");
+        if !self.project.path(&path).exists() {
+            return Ok(None);
+        }
+        let log = self.project.read(&path)?;
+        Ok(log.lines().find_map(|line| line.strip_prefix(FAILED_SEED)).map(str::to_owned))
     }
 
     fn has_run_a_test(&self, log: &str) -> Result<bool> {

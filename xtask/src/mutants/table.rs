@@ -41,6 +41,9 @@ pub(crate) struct Row {
     pub(crate) test: String,
     pub(crate) verdict: Verdict,
     pub(crate) seconds: f64,
+    /// The seed with which the simulation found it, and the number of seeds before; `None` for
+    /// other tests.
+    pub(crate) seed: Option<String>,
 }
 
 impl Row {
@@ -54,8 +57,9 @@ pub(crate) fn table(rows: &[Row]) -> String {
     let width = |cell: fn(&Row) -> &str| rows.iter().map(|row| cell(row).len()).max().unwrap_or(0).max(7);
     let (names, breaks) = (width(|row| &row.name), width(|row| &row.breaks));
     let line = |row: &Row| {
-        let Row { name, breaks: broken, package, test, verdict, seconds } = row;
-        format!("{name:names$}  {broken:breaks$}  {verdict:14}  {seconds:7.1}  {package} {test}")
+        let Row { name, breaks: broken, package, test, verdict, seconds, seed } = row;
+        let seed = seed.as_ref().map(|seed| format!(", seed {seed}")).unwrap_or_default();
+        format!("{name:names$}  {broken:breaks$}  {verdict:14}  {seconds:7.1}  {package} {test}{seed}")
     };
     let head = format!("{:names$}  {:breaks$}  {:14}  {:>7}  test", "variant", "breaks", "verdict", "seconds");
     std::iter::once(head).chain(rows.iter().map(line)).collect::<Vec<_>>().join("\n")
@@ -73,6 +77,7 @@ mod tests {
             test: "ends::a_panic".into(),
             verdict,
             seconds: 1.25,
+            seed: None,
         }
     }
 
@@ -82,6 +87,12 @@ mod tests {
         let rows: Vec<&str> = text.lines().skip(1).collect();
         assert_eq!(rows[0], "slot     leaked-slot  caught              1.2  onward ends::a_panic");
         assert!(rows[1].contains("SURVIVED"), "{text}");
+    }
+
+    #[test]
+    fn the_seed_that_found_a_mutant_follows_its_test() {
+        let found = Row { seed: Some("7, after 2 seeds".into()), ..row(Verdict::Caught) };
+        assert!(table(&[found]).ends_with("onward ends::a_panic, seed 7, after 2 seeds"));
     }
 
     #[test]

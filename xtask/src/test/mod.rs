@@ -2,6 +2,7 @@
 
 mod harness;
 mod interop;
+pub(crate) mod models;
 mod programs;
 mod run;
 mod sdks;

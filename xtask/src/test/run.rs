@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::harness::{self, ProgramRun};
 use super::programs::{self, Program};
-use super::{interop, sdks, summary};
+use super::{interop, models, sdks, summary};
 use crate::backends::{self, Ready};
 use crate::command;
 use crate::disk::temporary_files;
@@ -109,6 +109,7 @@ fn run_programs(
         }
     }
     ran.push(documentation(project, ready)?);
+    ran.push(models::run(project)?);
     if all {
         ran.push(interop::run(project, ready)?);
     }

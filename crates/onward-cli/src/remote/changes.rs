@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use onward_client::{Client, MessageStream};
-use onward_store::{Hint, NotificationSender};
-use tokio::sync::watch;
+use onward_store::{Hint, NotificationSender, watch};
 
 /// The pause before a stream that ended is opened again.
 const PAUSE: Duration = Duration::from_secs(1);

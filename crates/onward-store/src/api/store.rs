@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tokio::sync::watch;
 
 use crate::api::error::Result;
 use crate::api::io::IoStatistics;
@@ -22,6 +21,7 @@ use crate::api::task::{Priority, SessionId, TaskId, TaskRecord, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::api::write::{Scope, Write};
 use crate::clock::Clock;
+use crate::watch;
 
 /// The future of a store operation, boxed so that a store can be a trait object.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
@@ -413,13 +413,13 @@ impl Changes {
 
     /// Returns the current counts and marks them as seen.
     pub fn hint(&mut self) -> Hint {
-        *self.receiver.borrow_and_update()
+        self.receiver.get_and_mark()
     }
 
     /// Returns the current counts without marking them as seen.
     #[must_use]
     pub fn peek(&self) -> Hint {
-        *self.receiver.borrow()
+        self.receiver.get()
     }
 
     /// Waits for a change that was not seen yet. Returns the counts and marks them as seen, or

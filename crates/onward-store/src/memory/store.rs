@@ -3,8 +3,6 @@
 use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::watch;
-
 use crate::api::aggregate::{PendingBatch, PendingBatchSelection};
 use crate::api::document::{DocumentPage, DocumentQuery, DocumentRecord};
 use crate::api::error::Result;
@@ -30,6 +28,7 @@ use crate::api::write::{Claim, Write};
 use crate::bounds;
 use crate::clock::{Clock, SystemClock};
 use crate::model::{EventLog, Now, State};
+use crate::watch;
 
 /// A store that keeps everything in memory: the specification of a store, and a store for tests.
 /// Its contents are lost when it is dropped.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
@@ -22,6 +22,7 @@ use crate::postgres::connect::server_clock::ServerClock;
 use crate::postgres::sql::Sql;
 use crate::postgres::wake;
 use crate::postgres::working_set::applied::Applied;
+use crate::watch;
 
 /// The port that a URL may omit.
 const USUAL_PORT: u16 = 5432;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::api::aggregate::{PendingBatch, PendingBatchSelection};
@@ -52,6 +52,7 @@ use crate::postgres::shared::{Shared, node};
 use crate::postgres::sql::{READER_SETTINGS, SETTINGS, Sql};
 use crate::postgres::wake;
 use crate::postgres::wake::Listener;
+use crate::watch;
 
 /// A store in a PostgreSQL database (15 or newer), which many processes on many machines share.
 ///

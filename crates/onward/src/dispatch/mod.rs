@@ -3,7 +3,7 @@
 //! The [`Dispatcher`] is a loop around calls of the store. It takes every attempt that has ended,
 //! adds a claim for as many tasks as slots will soon have room for, and applies both together.
 //! During that commit, workers continue with buffered tasks, and further calls may begin.
-//! [`RunState`] is the state that dispatcher and workers share. The decisions are pure functions in
+//! [`RunState`] is the state that dispatcher and workers share; `hand_over` wakes the dispatcher. The decisions are pure functions in
 //! `claim_size`, `deadlines`, `throughput` and `attempts`.
 
 mod attempts;
@@ -14,6 +14,7 @@ mod deadlines;
 mod dispatcher;
 mod drained;
 mod fair_queueing;
+mod hand_over;
 mod last_claim;
 mod outbox;
 mod outcomes;
@@ -24,6 +25,7 @@ mod shutdown;
 mod skipped_kinds;
 mod slot_time;
 mod store_calls;
+mod sync;
 mod throughput;
 mod write_batch;
 

@@ -1,15 +1,14 @@
 //! The state that the dispatcher and the workers share: the buffer, the running attempts and the
 //! ended attempts.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{AfterFailure, Clock, CompletionWait, Name, Priority, SessionId, TaskId};
-use tokio::sync::Notify;
 
 use super::buffer::Buffer;
+use super::hand_over::{HandOver, HasEnds};
 use super::last_claim::StartOrder;
 use super::slot_time::SlotTime;
 use crate::handlers::{Attempt, ChildrenWait, Interruption};
@@ -56,11 +55,21 @@ impl EndedAttempt {
 
 /// The shared state of one engine's run. A worker takes its one lock once per attempt, to submit an
 /// end and take its next task.
-#[derive(Debug, Default)]
-pub(crate) struct RunState {
-    state: Mutex<Slots>,
-    ended: Notify,
-    progressed: AtomicBool,
+#[derive(Debug)]
+pub(crate) struct RunState(HandOver<Slots>);
+
+impl Default for RunState {
+    fn default() -> Self {
+        Self(HandOver::new(Slots::default()))
+    }
+}
+
+impl HasEnds for Slots {
+    type End = EndedAttempt;
+
+    fn ends(&mut self) -> &mut Vec<EndedAttempt> {
+        &mut self.ended
+    }
 }
 
 #[derive(Debug, Default)]
@@ -112,7 +121,7 @@ impl Occupancy {
 
 impl RunState {
     fn lock(&self) -> MutexGuard<'_, Slots> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(crate) fn occupancy(&self) -> Occupancy {
@@ -139,7 +148,7 @@ impl RunState {
         let next = self.lock().next(slot, clock);
         if next.is_none() {
             // The dispatcher may have counted this slot as running and wait for nothing else.
-            self.ended.notify_one();
+            self.0.wake();
         }
         next
     }
@@ -152,45 +161,35 @@ impl RunState {
         ended: EndedAttempt,
         clock: &dyn Clock,
     ) -> (Option<Arc<Attempt>>, bool) {
-        let mut state = self.lock();
-        // One wake-up is enough for all ends that the dispatcher has not taken yet.
-        let first = state.ended.is_empty();
-        state.ended.push(ended);
-        state.counts.ended += 1;
-        let next = state.next(slot, clock);
-        drop(state);
-        if first {
-            self.ended.notify_one();
-        }
-        (next, first)
+        self.0.end(ended, |state| {
+            state.counts.ended += 1;
+            state.next(slot, clock)
+        })
     }
 
     /// Wakes the dispatcher.
     pub(crate) fn wake(&self) {
-        self.ended.notify_one();
+        self.0.wake();
     }
 
     /// Submits ends of attempts that had no slot.
     pub(crate) fn add_ended(&self, ended: impl IntoIterator<Item = EndedAttempt>) {
-        self.lock().ended.extend(ended);
-        self.ended.notify_one();
+        self.0.add(ended);
     }
 
     /// Takes all ended attempts.
     pub(crate) fn take_ended(&self) -> Vec<EndedAttempt> {
-        std::mem::take(&mut self.lock().ended)
+        self.0.take()
     }
 
     /// Puts back ends that could not be written, before those that came since.
-    pub(crate) fn put_back_ended(&self, mut unwritten: Vec<EndedAttempt>) {
-        let mut state = self.lock();
-        unwritten.append(&mut state.ended);
-        state.ended = unwritten;
+    pub(crate) fn put_back_ended(&self, unwritten: Vec<EndedAttempt>) {
+        self.0.put_back(unwritten);
     }
 
     /// Waits until an attempt has ended or progress was reported. Cancel-safe.
     pub(crate) async fn woken(&self) {
-        self.ended.notified().await;
+        self.0.woken().await;
     }
 
     /// Takes all attempts that have not started.
@@ -257,24 +256,20 @@ impl RunState {
     /// Records that a running task's progress changed, and wakes the dispatcher unless it was woken
     /// already.
     pub(crate) fn progressed(&self) {
-        // The load comes first because handlers report often: a swap for each report would move the
-        // cache line from core to core.
-        if !self.progressed.load(Ordering::Relaxed) && !self.progressed.swap(true, Ordering::AcqRel) {
-            self.ended.notify_one();
-        }
+        self.0.report_progress();
     }
 
     pub(crate) fn has_progressed(&self) -> bool {
-        self.progressed.load(Ordering::Acquire)
+        self.0.has_progress()
     }
 
     /// Returns the running attempts whose progress or output changed since it was saved.
     pub(crate) fn take_progressed(&self) -> Vec<Arc<Attempt>> {
-        // The flag is cleared first: progress during the loop sets it again.
-        self.progressed.store(false, Ordering::Release);
-        let mut running = self.running();
-        running.retain(|attempt| attempt.progress.is_unsaved() || attempt.output.is_unsaved());
-        running
+        self.0.look_at_progress(|| {
+            let mut running = self.running();
+            running.retain(|attempt| attempt.progress.is_unsaved() || attempt.output.is_unsaved());
+            running
+        })
     }
 }
 

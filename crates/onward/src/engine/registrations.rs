@@ -250,7 +250,9 @@ impl HandlerTable {
     }
 
     fn selection(&self) -> KindSelection {
-        let kinds = self.exact.keys().cloned().collect();
+        let mut kinds: Vec<Name> = self.exact.keys().cloned().collect();
+        // In order, so that two runs of a program write the same.
+        kinds.sort_unstable();
         match &self.prefixes[..] {
             [] => KindSelection::Only(kinds),
             [.., shortest] if shortest.prefix.is_empty() => KindSelection::All,

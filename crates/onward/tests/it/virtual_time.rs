@@ -21,7 +21,7 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Returns how often the clock has been moved.
 fn moves(store: &TestStore) -> u64 {
-    *store.clock.moved().unwrap().borrow()
+    store.clock.moved().unwrap().get()
 }
 
 /// Shows: B7, D12

@@ -61,7 +61,7 @@ impl TransactionStart {
 
     /// Makes the claims of the transaction account for everything that was hinted by now.
     fn with_hints_of(self, shared: &Shared) -> Self {
-        let work = shared.hints.borrow().work;
+        let work = shared.hints.get().work;
         Self { working_set: self.working_set.with_work_before(work), ..self }
     }
 }

@@ -118,7 +118,7 @@ fn decide(shared: &Shared, calls: &[&[Write]], state: &WriterState) -> Result<Op
     }
     let clock = shared.clock();
     let now = Now { wall: clock.now(), steady: clock.steady() };
-    let work_before = shared.hints.borrow().work;
+    let work_before = shared.hints.get().work;
     let working_set = WorkingSet::new(counters, None, shared.options.payload_limit, items.clone())?;
     let mut working_set = working_set.with_work_before(work_before);
     state.row_cache.copy_to(&requests, &mut working_set);

@@ -56,7 +56,7 @@ impl Plan {
         if !after.is_alone() {
             return Ok(None);
         }
-        let work_before = shared.hints.borrow().work;
+        let work_before = shared.hints.get().work;
         // The server's clock never goes back, so the plan must not be earlier than the transaction
         // before it.
         let about = shared.about_now();

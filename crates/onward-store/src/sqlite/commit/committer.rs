@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::Connection;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 
 use crate::api::error::{Error, Result};
 use crate::api::notification::{NotificationSender, TaskNotification};
@@ -33,6 +33,7 @@ use crate::sqlite::processes::notification_watermark::NotificationWatermark;
 use crate::sqlite::processes::peers::PeerProcesses;
 use crate::sqlite::ready::index::{ALL_IN_TABLES, MemoryTasks};
 use crate::sqlite::store::sqlite_errors::in_file;
+use crate::watch;
 
 /// One caller's writes and the channel for their outcomes.
 #[derive(Debug)]
@@ -373,7 +374,7 @@ impl Committer {
         let Some(cache) = self.cache.as_mut() else { return Err(Error::closed()) };
         // Every change that was hinted by now is in the file, and this transaction sees it. A claim
         // that finds nothing reports this count, and a later hint then makes it try again.
-        let work_before = self.hints.borrow().work;
+        let work_before = self.hints.get().work;
         let mut transaction = Transaction {
             connection: &self.connection.database(),
             cache,

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::thread::JoinHandle;
 
@@ -18,6 +18,7 @@ use crate::api::outcome::Outcome;
 use crate::api::write::Write;
 use crate::bounds;
 use crate::sqlite::commit::committer::{CommitRequest, Committer};
+use crate::sqlite::commit::hand_over::HandOver;
 
 /// The most writes that a caller commits itself. More take longer than a hand-over, which sleeps
 /// and wakes two threads, and would block the caller's thread.
@@ -49,37 +50,16 @@ pub(in crate::sqlite) struct Writer {
 struct GroupCommit {
     /// The committer. A thread may commit while it holds this lock.
     committer: Arc<Mutex<Committer>>,
-    /// The requests that wait. Its lock is held only to push and to take.
-    queue: Mutex<Queue>,
-    /// Wakes the thread.
-    arrived: Condvar,
+    /// The requests that wait.
+    requests: HandOver<CommitRequest>,
     /// The number of commits in a row that had one request.
     unshared: AtomicU32,
-}
-
-/// The requests that wait for a commit.
-#[derive(Debug, Default)]
-struct Queue {
-    /// The requests in the order of their arrival.
-    requests: VecDeque<CommitRequest>,
-    /// True if the store is being dropped: the thread ends once the queue is empty.
-    closed: bool,
-    /// The number of callers and threads that are committing. Each checks the queue again before it
-    /// stops.
-    committing: usize,
-    /// True if the thread waits, and must be woken.
-    thread_waits: bool,
 }
 
 impl Writer {
     /// Starts the thread.
     pub(in crate::sqlite) fn start(committer: Arc<Mutex<Committer>>, syncs: bool) -> Result<Self> {
-        let shared = Arc::new(GroupCommit {
-            committer,
-            queue: Mutex::default(),
-            arrived: Condvar::new(),
-            unshared: AtomicU32::new(0),
-        });
+        let shared = Arc::new(GroupCommit { committer, requests: HandOver::new(), unshared: AtomicU32::new(0) });
         let run = {
             let shared = Arc::clone(&shared);
             move || shared.run()
@@ -110,7 +90,8 @@ impl Writer {
     async fn commit(&self, writes: Vec<Write>, tags: bool) -> Result<Vec<Outcome>> {
         let _place = self.places.acquire().await.map_err(|_| Error::closed())?;
         let (reply, outcome) = oneshot::channel();
-        let is_seen_to = self.shared.push(CommitRequest { writes, tags, reply }, self.syncs)?;
+        let request = CommitRequest { writes, tags, reply };
+        let is_seen_to = self.shared.requests.push(request, self.syncs).map_err(|_| Error::closed())?;
         if !is_seen_to {
             let abandoned = Abandoned { shared: &self.shared, armed: true };
             // Yielding lets other callers join this commit. If the future is dropped at that await,
@@ -147,21 +128,7 @@ impl Abandoned<'_> {
 impl Drop for Abandoned<'_> {
     fn drop(&mut self) {
         if self.armed {
-            self.shared.wake(self.shared.queue());
-        }
-    }
-}
-
-/// A guard of a caller or thread that is committing. Its drop wakes the thread if requests are
-/// left.
-struct Committing<'a>(&'a GroupCommit);
-
-impl Drop for Committing<'_> {
-    fn drop(&mut self) {
-        let mut queue = self.0.queue();
-        queue.committing -= 1;
-        if !queue.requests.is_empty() {
-            self.0.wake(queue);
+            self.shared.requests.wake_thread();
         }
     }
 }
@@ -182,8 +149,7 @@ async fn give_way() {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.shared.queue().closed = true;
-        self.shared.arrived.notify_one();
+        self.shared.requests.close();
         if let Some(thread) = self.thread.take() {
             // The thread does not panic. If it did anyway, no caller is left to notify.
             let _ = thread.join();
@@ -197,36 +163,6 @@ impl GroupCommit {
         self.committer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Locks the queue.
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Queues a request. Returns true if it will be committed without the caller: by the thread,
-    /// which is woken if `wake` is true, or by a caller that is committing.
-    fn push(&self, request: CommitRequest, wake: bool) -> Result<bool> {
-        let mut queue = self.queue();
-        if queue.closed {
-            return Err(Error::closed());
-        }
-        queue.requests.push_back(request);
-        let is_seen_to = wake || queue.committing > 0;
-        if wake {
-            self.wake(queue);
-        }
-        Ok(is_seen_to)
-    }
-
-    /// Wakes the thread if it waits. Releases the queue first, or the thread would wake only to
-    /// wait for its lock.
-    fn wake(&self, queue: MutexGuard<'_, Queue>) {
-        let waits = queue.thread_waits;
-        drop(queue);
-        if waits {
-            self.arrived.notify_one();
-        }
-    }
-
     /// Returns true if another caller is likely to join the next commit during a yield. A yield
     /// makes a multi-threaded runtime wake another thread, which costs a lone caller a fifth of its
     /// time.
@@ -238,42 +174,21 @@ impl GroupCommit {
     /// Commits a few small batches. Does nothing if another caller or the thread is committing,
     /// because that one checks the queue again. The thread commits the rest.
     fn commit_if_free(&self) {
-        let mut queue = self.queue();
-        if queue.committing > 0 {
-            return;
-        }
-        let _committing = self.begin(&mut queue);
-        drop(queue);
-        for _ in 0..INLINE_BATCHES {
-            if !self.is_small() {
-                return;
-            }
+        self.requests.commit_if_free(INLINE_BATCHES, is_small, || {
+            // The lock is tried and not awaited: a caller's thread must not block.
             let committer = match self.committer.try_lock() {
                 Ok(committer) => committer,
                 Err(std::sync::TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                Err(std::sync::TryLockError::WouldBlock) => return,
+                Err(std::sync::TryLockError::WouldBlock) => return false,
             };
-            // The lock is tried and not awaited: a caller's thread must not block.
             self.commit_batch(committer);
-        }
-    }
-
-    /// Registers a committing caller or thread, which checks the queue again before it stops.
-    fn begin(&self, queue: &mut Queue) -> Committing<'_> {
-        queue.committing += 1;
-        Committing(self)
-    }
-
-    /// Returns true if the queue is not empty and small enough for a caller.
-    fn is_small(&self) -> bool {
-        let queue = self.queue();
-        let writes: usize = queue.requests.iter().take(ON_THE_SPOT).map(|request| request.writes.len()).sum();
-        !queue.requests.is_empty() && writes <= ON_THE_SPOT
+            true
+        });
     }
 
     /// Commits as many queued requests as fit into one commit.
     fn commit_batch(&self, mut committer: MutexGuard<'_, Committer>) {
-        let requests = self.take_batch();
+        let requests = self.requests.take(bounds::COMMIT);
         if !requests.is_empty() {
             let unshared = if requests.len() == 1 { self.unshared.load(Ordering::Relaxed).wrapping_add(1) } else { 0 };
             self.unshared.store(unshared, Ordering::Relaxed);
@@ -284,28 +199,14 @@ impl GroupCommit {
         }
     }
 
-    /// Takes the requests that share the next commit, at most [`bounds::COMMIT`].
-    fn take_batch(&self) -> Vec<CommitRequest> {
-        let mut queue = self.queue();
-        let take = queue.requests.len().min(bounds::COMMIT);
-        queue.requests.drain(..take).collect()
-    }
-
     /// Runs the thread: commits what arrives until the store is closed and the queue is empty.
     fn run(&self) {
-        while let Some(_committing) = self.wait_for_job() {
-            self.commit_batch(self.committer());
-        }
+        self.requests.run(|| self.commit_batch(self.committer()));
     }
+}
 
-    /// Waits for requests. Returns `None` when the store is being dropped and the queue is empty.
-    fn wait_for_job(&self) -> Option<Committing<'_>> {
-        let mut queue = self.queue();
-        while queue.requests.is_empty() && !queue.closed {
-            queue.thread_waits = true;
-            queue = self.arrived.wait(queue).unwrap_or_else(PoisonError::into_inner);
-            queue.thread_waits = false;
-        }
-        (!queue.requests.is_empty()).then(|| self.begin(&mut queue))
-    }
+/// Returns true if the queue is not empty and small enough for a caller.
+fn is_small(requests: &VecDeque<CommitRequest>) -> bool {
+    let writes: usize = requests.iter().take(ON_THE_SPOT).map(|request| request.writes.len()).sum();
+    !requests.is_empty() && writes <= ON_THE_SPOT
 }

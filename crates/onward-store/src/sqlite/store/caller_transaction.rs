@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::{Connection, MAIN_DB, OptionalExtension};
-use tokio::sync::watch;
 
 use crate::api::error::{Error, Result};
 use crate::api::notification::NotificationSender;
@@ -36,6 +35,7 @@ use crate::sqlite::processes::notification_watermark::NotificationWatermark;
 use crate::sqlite::processes::peers::{PeerProcesses, PeerWakers};
 use crate::sqlite::ready::index::MemoryTasks;
 use crate::sqlite::store::sqlite_store::SqliteStore;
+use crate::watch;
 
 /// The parts of an open store that serve callers with transactions of their own.
 #[derive(Debug)]

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use rusqlite::Connection;
-use tokio::sync::watch;
 
 use crate::api::error::{Error, Result};
 use crate::api::notification::NotificationSender;
@@ -37,6 +36,7 @@ use crate::sqlite::store::connect::{
 };
 use crate::sqlite::store::read_pool::ReadPool;
 use crate::sqlite::store::sqlite_store::{OpenFile, SqliteStore};
+use crate::watch;
 
 /// The options with which a SQLite store is opened.
 ///

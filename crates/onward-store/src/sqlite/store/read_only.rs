@@ -13,7 +13,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use tokio::sync::watch;
 
 use crate::api::error::{Error, Result};
 use crate::api::notification::{NotificationReceiver, NotificationSender};
@@ -40,6 +39,7 @@ use crate::sqlite::store::file_reads::{FileReads, ready};
 use crate::sqlite::store::maintenance::{CheckReport, check_file};
 use crate::sqlite::store::open::SqliteOptions;
 use crate::sqlite::store::sqlite_errors::in_file;
+use crate::watch;
 
 /// The number of prepared statements that are cached. Each combination of filter conditions needs
 /// one.

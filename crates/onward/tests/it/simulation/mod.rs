@@ -5,5 +5,6 @@ mod cases;
 mod checks;
 mod network;
 mod node;
+mod trace;
 mod work;
 mod world;

@@ -1,6 +1,7 @@
 //! The network between nodes and the store: calls that are late, overtake each other, or are lost.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -8,11 +9,12 @@ use futures_util::FutureExt as _;
 use onward::testing::ManualClock;
 use onward_store::{
     Changes, Clock as _, Error, Hint, Notification, NotificationReceiver, NotificationSender, Outcome, Read, ReadReply,
-    Result, Store, StoreDecorator, StoreFuture, Write,
+    Result, Store, StoreDecorator, StoreFuture, Write, watch,
 };
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 
 use super::checks::Checks;
+use super::trace::Trace;
 
 /// A message on its way. It acts when it arrives, even if its sender has crashed meanwhile.
 type Message = Box<dyn FnOnce() + Send>;
@@ -119,19 +121,19 @@ pub(super) struct Server {
     checks: Arc<Checks>,
     ends: Mutex<NotificationReceiver>,
     nodes: Mutex<BTreeMap<u32, NotificationSender>>,
-    is_traced: bool,
+    trace: Arc<Trace>,
 }
 
 impl Server {
-    pub(super) fn new(store: Arc<dyn Store>, network: Arc<Network>, checks: Arc<Checks>) -> Self {
+    pub(super) fn new(store: Arc<dyn Store>, network: Arc<Network>, checks: Arc<Checks>, trace: Arc<Trace>) -> Self {
         let ends = Mutex::new(store.notifications());
-        let is_traced = std::env::var_os("ONWARD_TRACE").is_some();
-        Self { store, network, checks, ends, nodes: Mutex::default(), is_traced }
+        Self { store, network, checks, ends, nodes: Mutex::default(), trace }
     }
 
     /// Applies the writes of a node, checks the store, and notifies the nodes: the writer of each
     /// task that ended, all others of a change.
     fn apply(&self, node: u32, writes: Vec<Write>) -> Result<Vec<Outcome>> {
+        self.trace(node, &writes);
         let outcomes = at_once(self.store.apply(writes))?;
         self.trace(node, &outcomes);
         while let Some(Some(notification)) = self.ends.lock().unwrap().next().now_or_never() {
@@ -142,11 +144,16 @@ impl Server {
         Ok(outcomes)
     }
 
-    /// Prints a commit if `ONWARD_TRACE` is set.
-    fn trace(&self, node: u32, outcomes: &[Outcome]) {
-        if self.is_traced {
-            println!("{:?} node {node}: {outcomes:?}", self.network.clock.steady());
-        }
+    fn read(&self, node: u32, read: Read) -> Result<ReadReply> {
+        self.trace(node, &read);
+        let reply = at_once(self.store.read(read))?;
+        self.trace(node, &reply);
+        Ok(reply)
+    }
+
+    fn trace(&self, node: u32, message: &impl Debug) {
+        let clock = &self.network.clock;
+        self.trace.add(|| format!("{:?} {} node {node}: {message:?}", clock.steady(), clock.now()));
     }
 
     fn notify(&self, writer: u32, notification: &Notification) {
@@ -175,7 +182,7 @@ pub(super) struct Connection {
     may_lose_replies: bool,
 }
 
-impl std::fmt::Debug for Connection {
+impl Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "the connection of node {}", self.node)
     }
@@ -191,7 +198,7 @@ impl Connection {
 
     /// Passes on what the store hints at. Hints that were not passed on are lost.
     pub(super) fn hint(&self) {
-        self.hints.send_replace(self.server.store.changes().hint());
+        self.hints.send(self.server.store.changes().hint());
     }
 
     fn call<T: Send + 'static>(
@@ -225,7 +232,8 @@ impl StoreDecorator for Connection {
     }
 
     fn read(&self, read: Read) -> StoreFuture<'_, ReadReply> {
-        self.call(false, move |server| at_once(server.store.read(read)))
+        let node = self.node;
+        self.call(false, move |server| server.read(node, read))
     }
 
     fn changes(&self) -> Changes {

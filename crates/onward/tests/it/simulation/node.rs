@@ -36,7 +36,7 @@ impl Node {
         let connection = Connection::open(server, number, true);
         let clock = Arc::clone(clock);
         let process = Process::start(&connection, |connection| async move {
-            let engine = open(connection).await;
+            let engine = open(connection, number).await;
             work::register(&engine, &clock);
             // A run ends with an error if its store fails for long. The process begins another one.
             while engine.run().await.is_err() {}
@@ -48,7 +48,7 @@ impl Node {
     pub(super) fn client(server: &Arc<Server>, number: u32, may_lose_replies: bool, work: Work) -> Self {
         let connection = Connection::open(server, number, may_lose_replies);
         let process =
-            Process::start(&connection, |connection| async move { work.submit(&open(connection).await).await });
+            Process::start(&connection, |connection| async move { work.submit(&open(connection, number).await).await });
         Self { process: Some(process), is_paused: false }
     }
 
@@ -110,10 +110,10 @@ impl Process {
 }
 
 /// Opens an engine, however often that takes.
-async fn open(connection: Arc<Connection>) -> Engine {
+async fn open(connection: Arc<Connection>, number: u32) -> Engine {
     loop {
-        let builder = Engine::builder().store(connection.clone()).concurrency(3).lease(LEASE);
-        if let Ok(engine) = builder.open().await {
+        let builder = Engine::builder().store(connection.clone()).name(format!("node {number}"));
+        if let Ok(engine) = builder.concurrency(3).lease(LEASE).open().await {
             return engine;
         }
     }

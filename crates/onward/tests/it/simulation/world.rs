@@ -10,6 +10,7 @@ use onward_store::{Clock as _, MemoryStore, Store, Timestamp, Write};
 use super::checks::{self, Checks};
 use super::network::{Network, Server, at_once};
 use super::node::{LEASE, Node};
+use super::trace::Trace;
 use super::work::{Acknowledged, LIMITED, Work};
 
 /// The number of events while faults happen.
@@ -17,6 +18,9 @@ const EVENTS: u32 = 600;
 
 /// The number of seconds within which everything must have ended after the last fault.
 const SECONDS_TO_THE_END: u32 = 600;
+
+/// The number of rounds in which everything that can happen at one time must have happened.
+const ROUNDS_TO_REST: u32 = 5_000;
 
 /// The rounds of a node's tasks in one event: enough that a reply leads to the next call.
 const ROUNDS: u32 = 12;
@@ -30,6 +34,7 @@ pub(super) struct World {
     store: Arc<dyn Store>,
     network: Arc<Network>,
     server: Arc<Server>,
+    trace: Arc<Trace>,
     workers: Vec<Node>,
     clients: Vec<Node>,
     /// The number of workers started so far.
@@ -40,7 +45,7 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64, trace: Arc<Trace>) -> Self {
         // Engines draw from the generator of their thread.
         fastrand::seed(seed);
         let mut random = fastrand::Rng::with_seed(seed);
@@ -49,7 +54,9 @@ impl World {
         let limit = SetLimit::group(LIMITED.0.parse().unwrap()).concurrency(LIMITED.1);
         at_once(store.apply(vec![Write::SetLimit(limit)])).unwrap();
         let network = Arc::new(Network::new(seed, Arc::clone(&clock)));
-        let server = Arc::new(Server::new(Arc::clone(&store), Arc::clone(&network), Arc::new(Checks::default())));
+        let checks = Arc::new(Checks::default());
+        let server = Server::new(Arc::clone(&store), Arc::clone(&network), checks, Arc::clone(&trace));
+        let server = Arc::new(server);
         let work = Work::random(seed);
         let clients = vec![
             Node::client(&server, CLIENTS, true, work.clone()),
@@ -58,7 +65,7 @@ impl World {
         let started = random.u32(1..4);
         let workers = (0..started).map(|number| Node::worker(&server, number, &clock)).collect();
         let latest = clock.now();
-        Self { random, clock, latest, store, network, server, workers, clients, started, work }
+        Self { random, clock, latest, store, network, server, trace, workers, clients, started, work }
     }
 
     /// Lets faults happen, then lets everything end, and checks the results. Returns the number of
@@ -76,7 +83,9 @@ impl World {
 
     /// One random event.
     fn event(&mut self) {
-        match self.random.u32(0..1000) {
+        let event = self.random.u32(0..1000);
+        self.trace.add(|| format!("event {event}"));
+        match event {
             0..500 => self.run_a_node(),
             500..850 => drop(self.network.deliver()),
             850..960 => self.clock.advance(Duration::from_millis(self.random.u64(1..300))),
@@ -150,14 +159,12 @@ impl World {
             }
             self.clock.advance(Duration::from_secs(1));
         }
-        let live = checks::live(&*self.store);
-        let live: Vec<_> = live.iter().map(|task| (task.id, &task.kind, task.state, task.run_at)).collect();
         let (now, is_submitted) = (self.clock.now(), self.work.is_submitted());
-        panic!("no progress after the faults, at {now}; submitted: {is_submitted}; live: {live:?}");
+        panic!("no progress after the faults, at {now}; submitted: {is_submitted}; live: {:?}", self.live());
     }
 
     fn settle(&mut self) {
-        loop {
+        for _ in 0..ROUNDS_TO_REST {
             for node in self.nodes() {
                 node.hint();
                 node.run(ROUNDS);
@@ -167,5 +174,12 @@ impl World {
             }
             while self.network.deliver() {}
         }
+        panic!("no rest: nodes call the store without end, at {}; live: {:?}", self.clock.now(), self.live());
+    }
+
+    /// Returns what has not ended, for the report of a failure.
+    fn live(&self) -> Vec<String> {
+        let live = checks::live(&*self.store).into_iter();
+        live.map(|task| format!("{} {} {:?} {}", task.id, task.kind, task.state, task.run_at)).collect()
     }
 }
