@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 
 use super::hold::Hold;
-use super::message::{Handful, Message, MessageBody};
+use super::message::{Message, MessageBody, TurnIntake};
 use super::turn::{ClaimedInstance, HistoryChunk, InstanceRecord, Turn};
 use crate::api::name::Name;
 use crate::api::timestamp::Timestamp;
@@ -107,7 +107,7 @@ impl Instance {
 
     /// Returns the messages for the next turn.
     pub(crate) fn messages(&self) -> Vec<Message> {
-        let mut handful = Handful::default();
+        let mut handful = TurnIntake::default();
         self.mailbox.iter().take_while(|message| handful.takes(message)).cloned().collect()
     }
 

@@ -92,14 +92,14 @@ async fn sync(
 ) -> Result<BTreeMap<i64, i64>> {
     let mut writers: Vec<i64> = waiting.iter().map(|one| one.commit_id.writer).collect();
     writers.dedup();
-    let mut patience = RetryBudget::new(shared.options.patience);
+    let mut budget = RetryBudget::new(shared.options.retry_for);
     loop {
         let error = match try_to_sync(shared, client, &writers).await {
             Ok(there) => return Ok(there),
             Err(error) => error,
         };
         *client = None;
-        if !patience.wait().await {
+        if !budget.wait().await {
             return Err(unknown(error));
         }
     }

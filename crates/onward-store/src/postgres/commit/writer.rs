@@ -58,7 +58,7 @@ pub(in crate::postgres) async fn apply_until_kept(
     calls: &mpsc::Sender<Call>,
     mut writes: Vec<Write>,
 ) -> Result<Vec<Outcome>> {
-    let mut patience = RetryBudget::new(shared.options.patience);
+    let mut budget = RetryBudget::new(shared.options.retry_for);
     loop {
         let (answer, answered) = oneshot::channel();
         calls.send(Call { writes, answer }).await.map_err(|_| Error::closed())?;
@@ -66,7 +66,7 @@ pub(in crate::postgres) async fn apply_until_kept(
             CallReply::Done(result) => return result,
             CallReply::Lost(again) => writes = again,
         }
-        if !patience.lasts() {
+        if !budget.lasts() {
             return Err(lost());
         }
     }
@@ -149,7 +149,7 @@ impl Writer {
 
     /// Commits calls, and retries within the retry budget while the error is transient.
     async fn try_to_commit(&mut self, calls: &[&[Write]], mut plan: Option<Box<Plan>>) -> Result<Done> {
-        let mut patience = RetryBudget::new(self.shared.options.patience);
+        let mut budget = RetryBudget::new(self.shared.options.retry_for);
         loop {
             let error = match self.once(calls, plan.take()).await {
                 Ok(done) => return Ok(done),
@@ -157,7 +157,7 @@ impl Writer {
                 Err((error, true)) => error,
             };
             tracing::debug!(%error, "a transaction is tried again");
-            if !patience.wait().await {
+            if !budget.wait().await {
                 return Err(error);
             }
         }
@@ -214,7 +214,7 @@ impl Writer {
     /// reached within the retry budget.
     async fn has_happened(&mut self, commit_id: CommitId) -> Option<bool> {
         self.state.again();
-        let mut patience = RetryBudget::new(self.shared.options.patience);
+        let mut budget = RetryBudget::new(self.shared.options.retry_for);
         loop {
             if let Ok(client) = connect_to_write(&self.shared).await
                 && let Ok(batch) = after_all_before(&client, &self.shared, commit_id).await
@@ -222,7 +222,7 @@ impl Writer {
                 self.client = Some(client);
                 return Some(batch >= commit_id.number);
             }
-            if !patience.wait().await {
+            if !budget.wait().await {
                 return None;
             }
         }
