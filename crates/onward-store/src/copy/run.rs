@@ -54,6 +54,7 @@ pub(crate) trait Target {
     /// Returns the steady time of its clock.
     fn steady(&self) -> Duration;
 
+    /// Writes the next piece.
     async fn put(&mut self, piece: ChangeSet) -> Result<()>;
 
     /// Completes the store.
@@ -116,6 +117,7 @@ async fn stop(store: &dyn Store) -> Result<()> {
     Err(Error::invalid("sessions of the store do not come to an end; stop the workers").about(&store.info().location))
 }
 
+/// Copies a source to an end.
 async fn into(source: impl Source, begun: SourceFacts, to: CopyEnd, progress: impl FnMut(u64, u64)) -> Result<Copied> {
     match to.0 {
         Kind::Sqlite(path, options) => carry(source, begun, SqliteTarget::new(path, options)?, progress).await,
@@ -123,6 +125,8 @@ async fn into(source: impl Source, begun: SourceFacts, to: CopyEnd, progress: im
     }
 }
 
+/// Copies a source to a target piece by piece. The target completes the store only if the source
+/// gave as many tasks as it counted at the beginning, and did not change meanwhile.
 async fn carry(
     mut source: impl Source,
     begun: SourceFacts,
@@ -157,6 +161,7 @@ struct ClockShift {
 }
 
 impl ClockShift {
+    /// Shifts the times of token buckets, which are steady times of the source.
     fn shift(&self, items: &mut [SmallStateRow]) -> Result<()> {
         for item in items.iter_mut().filter(|item| item.sort == "bucket") {
             let full_at: Duration = item.body()?;

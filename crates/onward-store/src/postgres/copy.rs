@@ -149,6 +149,7 @@ impl PostgresSource {
         Ok(rows.iter().map(turn).collect())
     }
 
+    /// Reads the next pieces of output, in the order of task, stream and position.
     async fn output(&self, (task, stream, at): (i64, i16, i64)) -> Result<Vec<OutputRow>> {
         let text = format!(
             "SELECT task, stream, at, length, bytes FROM {{s}}.output_piece WHERE (task, stream, at) > ($1, $2, $3) \
@@ -174,6 +175,7 @@ impl PostgresSource {
         Ok(rows.iter().map(message).collect())
     }
 
+    /// Reads the next documents, in the order of collection and key.
     async fn documents(&self, (collection, key): &(String, Vec<u8>)) -> Result<Vec<DocumentRow>> {
         let text = format!(
             "SELECT {DOCUMENT}, d.content FROM {{s}}.document d WHERE (d.collection, d.key) > ($1, $2) \

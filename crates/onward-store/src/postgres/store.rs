@@ -196,7 +196,7 @@ impl PostgresStore {
                 let reading = tokio::spawn(read(Arc::clone(&self.shared)));
                 match reading.await.unwrap_or_else(|_| Err(Error::closed())) {
                     Err(error) if is_passing(&error) && budget.wait().await => {}
-                    answer => return self.shared.named(answer),
+                    reply => return self.shared.named(reply),
                 }
             }
         })

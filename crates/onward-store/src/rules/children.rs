@@ -91,6 +91,7 @@ pub fn check_cycle<E: From<Refusal>>(
     Ok(())
 }
 
+/// Returns the refusal of a wait that would never end: the child waits for its parent.
 fn cyclic_wait(parent: TaskId) -> Refusal {
     Refusal::Invalid(format!(
         "task {parent} would wait for a child that waits for task {parent}, so that neither could ever go on; \
@@ -98,6 +99,7 @@ fn cyclic_wait(parent: TaskId) -> Refusal {
     ))
 }
 
+/// Returns the refusal of a wait that is too deep to be checked for a cycle.
 fn too_far(parent: TaskId) -> Refusal {
     Refusal::Invalid(format!(
         "task {parent} would wait for children that wait for more than {} tasks, so that it cannot be known whether one of these \

@@ -119,6 +119,7 @@ pub fn is_in_order(batch: &[NewTask]) -> bool {
     batch.iter().enumerate().all(|(position, new)| positions(new).all(|earlier| earlier < position))
 }
 
+/// The state of a task in the walk. A dependency on a task that is on the path closes a cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Visit {
     New,
@@ -137,6 +138,7 @@ struct Order<'a> {
 }
 
 impl Order<'_> {
+    /// Visits a task and everything that it depends on.
     fn visit(&mut self, position: usize) -> Result<(), Refusal> {
         self.enter(position)?;
         while let Some((at, next)) = self.path.last_mut() {
@@ -152,6 +154,8 @@ impl Order<'_> {
         Ok(())
     }
 
+    /// Puts a task on the path, unless its walk is done. Fails if it is on the path already, which
+    /// is a cycle.
     fn enter(&mut self, position: usize) -> Result<(), Refusal> {
         match self.marks.get(position) {
             None => Err(no_position(position)),
@@ -165,12 +169,14 @@ impl Order<'_> {
         }
     }
 
+    /// Takes the last task off the path: all of its dependencies come before it.
     fn leave(&mut self, position: usize) {
         self.path.pop();
         self.marks[position] = Visit::Done;
         self.done.push(position);
     }
 
+    /// Returns the refusal of a cycle, which names its tasks.
     fn cycle(&self, position: usize) -> Refusal {
         let start = self.path.iter().position(|(at, _)| *at == position).unwrap_or(0);
         let mut round: Vec<String> = self.path[start..].iter().take(SHOWN).map(|(at, _)| at.to_string()).collect();
@@ -189,6 +195,7 @@ impl Order<'_> {
 /// The largest number of tasks of a cycle that the message names.
 const SHOWN: usize = 16;
 
+/// Returns the dependencies of a task on other tasks of its batch.
 fn positions(new: &NewTask) -> impl Iterator<Item = usize> {
     new.depends_on.tasks.iter().filter_map(|dependency| match dependency {
         Dependency::Position(position) => Some(*position),

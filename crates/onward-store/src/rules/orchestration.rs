@@ -61,6 +61,7 @@ pub fn check(turn: &Turn, facts: TurnFacts<'_>) -> Result<(), Refusal> {
     turn.submits.iter().try_for_each(|task| check_submit(task, turn, facts))
 }
 
+/// Checks that the events that a turn publishes are among those that it appends.
 fn check_published(turn: &Turn, facts: TurnFacts<'_>) -> Result<(), Refusal> {
     if turn.publishes.len() > bounds::TURN_PUBLISHED {
         let text = format!("publishes more than {} events; let several turns do it", bounds::TURN_PUBLISHED);
@@ -103,6 +104,7 @@ pub fn check_offered(turn: &Turn, received: u64, taken: u64) -> Result<(), Refus
     Err(Refusal::Unread { task: turn.lease.task, waiting })
 }
 
+/// Checks the sizes of the values that a turn writes.
 fn check_sizes(turn: &Turn, facts: TurnFacts<'_>) -> Result<(), Refusal> {
     let begins_with = if let AfterTurn::ContinueAsNew { chunk, .. } = &turn.next { chunk.len() } else { 0 };
     let (bytes, most) = (turn.chunk.len().max(begins_with), bounds::TURN_BYTES);
@@ -204,6 +206,7 @@ pub fn has_room(
     new.is_empty() || known + new.len() <= most
 }
 
+/// Checks a task that a turn submits.
 fn check_submit(task: &NewTask, turn: &Turn, facts: TurnFacts<'_>) -> Result<(), Refusal> {
     task.check(facts.payload_limit).map_err(|error| Refusal::Invalid(error.to_string()))?;
     unsubmittable(task, turn.lease.task).map_or(Ok(()), |what| Err(invalid(facts, what)))
@@ -225,6 +228,7 @@ pub fn unsubmittable(task: &NewTask, orchestration: TaskId) -> Option<&'static s
     is_strange.then_some("submits a task as the child of another; leave the parent out, or name itself")
 }
 
+/// Returns the refusal of a turn. `what` completes "a turn of an orchestration …".
 #[cold]
 fn invalid(facts: TurnFacts<'_>, what: &str) -> Refusal {
     Refusal::Invalid(format!("a turn of an orchestration of kind `{}` {what}", facts.kind))
@@ -370,6 +374,7 @@ pub fn stands_aside(hold: Hold, state: TaskState) -> bool {
     hold.is_paused() && needs_turn(state)
 }
 
+/// Returns true if a claim may take an orchestration in this state, now or when it is due.
 fn needs_turn(state: TaskState) -> bool {
     matches!(state, TaskState::Waiting | TaskState::Scheduled)
 }

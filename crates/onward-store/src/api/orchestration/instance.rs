@@ -39,6 +39,8 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
+    /// Appends a message to the mailbox and gives it the next number. The number of the last
+    /// request to cancel is recorded too.
     pub(crate) fn receive(&mut self, body: MessageBody, at: Timestamp) {
         self.received += 1;
         if body == MessageBody::Cancel {
@@ -111,11 +113,13 @@ impl Instance {
         self.mailbox.iter().take_while(|message| handful.takes(message)).cloned().collect()
     }
 
+    /// Returns the part of the state that a claim passes to the worker.
     pub(crate) fn claimed(&self) -> ClaimedInstance {
         let (generation, length, received) = (self.generation, self.length, self.received);
         ClaimedInstance { generation, length, received, messages: self.messages() }
     }
 
+    /// Returns the state as reads show it, without history and messages.
     pub(crate) fn record(&self) -> InstanceRecord {
         InstanceRecord {
             generation: self.generation,

@@ -93,10 +93,12 @@ impl LogOwner {
         }
     }
 
+    /// Reads the record. Returns `None` if there is none, or if it is damaged.
     fn read(&self) -> Option<Record> {
         parse(&fs::read_to_string(&self.0).ok()?)
     }
 
+    /// Writes the record.
     fn write(&self, record: Record) -> io::Result<()> {
         fs::write(&self.0, text(record))
     }

@@ -104,6 +104,7 @@ impl Transaction<'_> {
         }
         let payload = &task.payload[..];
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/tasks/insert_task.sql"))?;
+        // The codes of the column `scheduled`: 0 due, 1 not due yet, 2 blocked.
         let waits = if blocked { 2 } else { i64::from(scheduled) };
         statement.execute(params![
             id,
