@@ -58,7 +58,7 @@ pub enum BulkVerb {
 /// let (mut before, mut chunks) = (None, 0);
 /// loop {
 ///     let bulk = Bulk { verb: BulkVerb::Cancel, filter: filter.clone(), before, limit: 2 };
-///     let outcomes = store.apply(vec![Write::Bulk(bulk)]).await?;
+///     let outcomes = store.apply(vec![Write::Bulk(Box::new(bulk))]).await?;
 ///     let Outcome::Bulk(done) = &outcomes[0] else { panic!("a bulk change was asked for") };
 ///     (before, chunks) = (done.next, chunks + 1);
 ///     if before.is_none() {

@@ -18,9 +18,9 @@ use crate::bounds;
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = MemoryStore::new();
 /// let put = PutDocument::new("settings".parse()?, "theme", "dark");
-/// let first = PutDocument { expect: ExpectedVersion::Absent, ..put };
-/// let again = first.clone();
-/// let outcomes = store.apply(vec![Write::PutDocument(first), Write::PutDocument(again)]).await?;
+/// let put = PutDocument { expect: ExpectedVersion::Absent, ..put };
+/// let write = Write::PutDocument(Box::new(put));
+/// let outcomes = store.apply(vec![write.clone(), write]).await?;
 /// assert!(matches!(outcomes[1], Outcome::Refused(Refusal::DocumentChanged { .. })));
 /// # Ok(()) }
 /// ```
