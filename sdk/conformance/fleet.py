@@ -71,7 +71,7 @@ class Member:
             raise Failed(f"{self.name} exited with {code} after SIGTERM")
 
     def has_ended(self) -> bool:
-        """Whether the process has ended by itself, or was killed."""
+        """True if the process has ended by itself or was killed."""
         return self._process.poll() is not None
 
 

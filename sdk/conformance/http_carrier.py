@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 LOST_EVERY = 7
-"""Of so many responses one is lost, so that the worker repeats its request."""
+"""The number of responses of which one is lost, so that the worker repeats its request."""
 
 
 class Carried:

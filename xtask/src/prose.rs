@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::project::Project;
 use crate::source::SourceFile;
-use crate::tidy::{Fault, faults, faults_of_document};
+use crate::tidy::{Fault, FaultAt, faults, faults_of_document, faults_of_script, script_comments};
 
 /// Arguments of `cargo xtask prose`.
 #[derive(Debug, clap::Args)]
@@ -22,11 +22,10 @@ pub(crate) struct Options {
 /// Prints each place with a fault, or the number of faults of each file.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let mut counts: BTreeMap<&str, [usize; 4]> = BTreeMap::new();
-    let files = project.files_with("rs").chain(project.files_with("md"));
+    let files = project.files_with("rs").chain(project.files_with("md")).chain(script_comments::files(project));
     for path in files.filter(|path| path.starts_with(&options.path)) {
         let text = project.read(path)?;
-        let is_document = path.ends_with(".md");
-        for found in if is_document { faults_of_document(&text) } else { faults(&SourceFile::new(path, text)) } {
+        for found in faults_of(path, &text) {
             counts.entry(path).or_default()[found.fault as usize] += 1;
             if !options.count {
                 println!("{path}:{}: {}", found.line + 1, found.fault);
@@ -42,6 +41,14 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     }
     println!("{} in all: openers, unnamed actors, wide lines, long sentences", shown(sums));
     Ok(())
+}
+
+fn faults_of(path: &str, text: &str) -> Vec<FaultAt> {
+    match path.rsplit('.').next() {
+        Some("rs") => faults(&SourceFile::new(path, text)),
+        Some("md") => faults_of_document(text),
+        _ => faults_of_script(path, text),
+    }
 }
 
 fn shown(counts: [usize; 4]) -> String {

@@ -10,7 +10,8 @@ import { note, now, percentile, print, request } from "./protocol.mjs";
 
 const KIND = "place";
 const CONCURRENT_JOBS = 24;
-/** How long a worker is left alone before the first submit, and how often it is asked whether all is done, in milliseconds. */
+/** The time before the first submit, and the interval between checks for the end of all jobs, in
+ * milliseconds. */
 const IDLE = 500;
 const POLL = 2;
 
@@ -30,7 +31,7 @@ function preset() {
   return { worker };
 }
 
-/** What ran: how often each, and when. */
+/** The number of runs of each job, and the times of their starts. */
 const ran = new Uint32Array(row.count);
 const startedAt = new Array(row.count);
 let total = 0;
@@ -129,7 +130,8 @@ async function eachSubmit() {
   return { value, observed, latencies };
 }
 
-/** From the call of a submit on other connections to the start of the handler, at the row's rate. */
+/** Measures the time from a submit on another connection to the start of its handler, at the row's
+ * rate. */
 async function wake() {
   const others = await submitter(4);
   const { runner, untilCompleted } = await worker();

@@ -15,7 +15,7 @@ export function request() {
   return { row, durability: of("--durability"), settings: of("--settings"), postgres: of("--postgres") };
 }
 
-/** What fills a payload of the row's size up. */
+/** Returns the text that fills a payload up to the row's size. */
 export const note = (row) => "n".repeat(row.payload_bytes - JSON.stringify({ number: 0, submitted: 0, note: "" }).length);
 
 /** The value in microseconds below or at which `fraction` of all lie (nearest rank). */

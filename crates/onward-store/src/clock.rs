@@ -77,6 +77,8 @@ pub struct ManualClock {
     moved: watch::Sender<u64>,
 }
 
+/// The two times of a [`ManualClock`]. One lock guards both, so that a read never sees one moved
+/// without the other.
 #[derive(Debug, Clone, Copy)]
 struct ManualTime {
     wall: Timestamp,
@@ -111,11 +113,13 @@ impl ManualClock {
         self.change(|time| time.wall = wall);
     }
 
+    /// Changes the times, then wakes the waits that depend on the clock.
     fn change(&self, change: impl FnOnce(&mut ManualTime)) {
         change(&mut self.lock());
         self.moved.send_modify(|moves| *moves += 1);
     }
 
+    /// Locks the times. A thread that panicked has left them valid.
     fn lock(&self) -> std::sync::MutexGuard<'_, ManualTime> {
         self.time.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }

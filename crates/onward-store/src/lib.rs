@@ -31,8 +31,7 @@
 //! the [`rules`], which every store obeys; [`MemoryStore`], which is their specification; and
 //! [`SqliteStore`].
 //!
-//! This crate runs nothing: it knows no handlers, spawns no tasks on a runtime and has no policy.
-//! The engine provides these.
+//! This crate runs no work: it knows no handlers and has no policy. The engine provides these.
 // The backends share encodings and rules. A build without SQLite leaves a few of them unused. A
 // condition on each of them would be harder to read than this attribute.
 #![cfg_attr(not(feature = "sqlite"), allow(dead_code))]

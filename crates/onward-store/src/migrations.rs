@@ -12,6 +12,7 @@ pub(crate) struct Migrations {
 }
 
 impl Migrations {
+    /// Creates the list of a store: the script of schema 1, and one script for each later version.
     pub(crate) const fn new(first: &'static str, later: &'static [&'static str]) -> Self {
         Self { first, later, added: &[] }
     }
@@ -56,6 +57,7 @@ impl Migrations {
         ))
     }
 
+    /// Returns the supported schemas as a text for messages.
     fn supported(self) -> String {
         match self.newest() {
             1 => "schema 1".to_owned(),

@@ -92,7 +92,7 @@ def test_killed_gateways_lose_nothing_and_complete_nothing_twice(gateway: Gatewa
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process has ended, collected or not."""
+    """Returns True if a process has ended, collected or not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
     except FileNotFoundError:

@@ -27,7 +27,7 @@ export class TaskOutcome<O = unknown> extends TaskResult {
     this.#schema = schema;
   }
 
-  /** Whether the task has ended, in any way. */
+  /** True if the task has ended, in any way. */
   get isEnded(): boolean {
     return isEnd(this.state);
   }
@@ -61,7 +61,7 @@ export interface Event {
   /** The time, as RFC 3339 writes it. */
   readonly at?: string;
   readonly attempt?: number;
-  /** Whether the task has ended by this transition. */
+  /** True if the task has ended by this transition. */
   readonly isEnd: boolean;
 }
 

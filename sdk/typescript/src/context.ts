@@ -34,7 +34,7 @@ const PROGRESS_MESSAGE_BYTES = 1_024;
 
 /** Progress of a task. All fields are optional. */
 export interface Progress {
-  /** From 0 to 1. */
+  /** The finished part, from 0 to 1. */
   fraction?: number;
   /** A text of up to 1 024 bytes; a longer one is cut. */
   message?: string;
@@ -197,7 +197,7 @@ export class Context<State = unknown> {
     return this.#controller.signal;
   }
 
-  /** Whether the attempt should stop. */
+  /** True if the attempt should stop. */
   get isCancelled(): boolean {
     return this.#why !== null;
   }
@@ -269,7 +269,7 @@ export class Context<State = unknown> {
 
   // Checkpoints.
 
-  /** Whether there is a checkpoint of an earlier attempt, or of `awaitChildren`. */
+  /** True if there is a checkpoint of an earlier attempt, or of `awaitChildren`. */
   get isResumed(): boolean {
     return this.#saved !== null;
   }

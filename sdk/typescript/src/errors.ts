@@ -28,7 +28,7 @@ export interface RetryLaterOptions {
   /** Milliseconds until the next attempt, instead of the delay of the retry policy. */
   afterMs: number;
   /**
-   * Whether the attempt is counted; by default true. Use false if something that the task needs is
+   * False to leave the attempt uncounted; by default true. Use false if something that the task needs is
    * busy.
    */
   counts?: boolean;

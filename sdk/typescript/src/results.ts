@@ -28,7 +28,7 @@ export class TaskResult {
     readonly error: string | null,
   ) {}
 
-  /** Whether the task is completed. */
+  /** True if the task is completed. */
   get isCompleted(): boolean {
     return this.state === "completed";
   }

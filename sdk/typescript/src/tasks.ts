@@ -64,7 +64,7 @@ export function defineKind<I extends MaybeSchema = undefined, O extends MaybeSch
 export interface SubmitOptions {
   /** By default `default`. */
   queue?: string;
-  /** From 0 to 255; higher is sooner; by default 128. */
+  /** The priority, from 0 to 255; higher is sooner; by default 128. */
   priority?: number;
   /** A text of up to 512 bytes; at most one active task of the kind has it. */
   key?: string;

@@ -3,9 +3,10 @@
 use anyhow::{Context as _, Result, bail};
 
 use super::exceptions::Exceptions;
+use super::language::{prose, retired_words, script_comments, words};
 use super::{
     Finding, architecture, changelog, commands, dependencies, files, fixtures, growing_types, lengths, links, locks,
-    map, modules, profiles, prose, retired_words, root, sizes, sleeps, stores, words,
+    map, modules, profiles, root, sizes, sleeps, stores,
 };
 use crate::project::Project;
 use crate::source::SourceFile;
@@ -31,7 +32,8 @@ struct Inputs<'a> {
     project: &'a Project,
     sources: Vec<SourceFile>,
     documents: Vec<(String, String)>,
-    statements: Vec<(String, String)>,
+    /// Files of other languages that have comments.
+    scripts: Vec<(String, String)>,
     exceptions: Exceptions,
     metadata: serde_json::Value,
 }
@@ -56,12 +58,12 @@ const CHECKS: &[(&str, &str, Check)] = &[
     ("words", "names and comments avoid words that say nothing", |inputs| Ok(words::check(&inputs.sources))),
     (
         "prose",
-        "comments and documents open with a verb or a noun, name the actor, and are short and narrow",
-        |inputs| Ok(prose::check(&inputs.sources, &inputs.documents, &inputs.exceptions.prose)),
+        "comments, of all languages, and documents open with a verb or a noun, name the actor, and are short and narrow",
+        |inputs| Ok(prose::check(&inputs.sources, &inputs.documents, &inputs.scripts, &inputs.exceptions.prose)),
     ),
     ("retired-words", "identifiers, comments and documents use the one word of each concept", |inputs| {
-        let Inputs { sources, statements, documents, exceptions, .. } = inputs;
-        Ok(retired_words::check(sources, statements, documents, &exceptions.retired_word))
+        let Inputs { sources, scripts, documents, exceptions, .. } = inputs;
+        Ok(retired_words::check(sources, scripts, documents, &exceptions.retired_word))
     }),
     ("sleeps", "tests do not sleep", |inputs| Ok(sleeps::check(&inputs.sources, &inputs.exceptions))),
     ("stores", "cases of the engine that leave a store out say why", |inputs| {
@@ -159,7 +161,7 @@ fn read(project: &Project) -> Result<Inputs<'_>> {
         project,
         sources: project.files_with("rs").map(source).collect::<Result<_>>()?,
         documents: project.files_with("md").map(document).collect::<Result<_>>()?,
-        statements: project.files_with("sql").map(document).collect::<Result<_>>()?,
+        scripts: script_comments::files(project).map(document).collect::<Result<_>>()?,
         exceptions: Exceptions::parse(&project.read("xtask/tidy.toml")?)?,
         metadata: serde_json::from_str(&metadata).context("cargo metadata did not write JSON")?,
     })

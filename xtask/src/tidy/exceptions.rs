@@ -3,8 +3,8 @@
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
-use super::prose::Folder;
-use super::retired_words::RetiredWord;
+use super::language::prose::Folder;
+use super::language::retired_words::RetiredWord;
 
 /// The exceptions. Each is a ratchet: it fails when it is exceeded, and also when it is larger than
 /// needed.

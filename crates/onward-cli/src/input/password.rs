@@ -74,7 +74,7 @@ fn ask(question: &str) -> io::Result<String> {
     let mut line = String::new();
     let read = {
         // Before the question: a reply that is typed at once is neither shown nor discarded.
-        let _quiet = Quiet::new()?;
+        let _quiet = HiddenInput::new()?;
         error.write_all(question.as_bytes())?;
         error.flush()?;
         io::stdin().read_line(&mut line)
@@ -89,9 +89,9 @@ fn ask(question: &str) -> io::Result<String> {
 }
 
 /// A terminal that shows nothing, until it is dropped. Ctrl-C ends the line.
-struct Quiet(Termios);
+struct HiddenInput(Termios);
 
-impl Quiet {
+impl HiddenInput {
     fn new() -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
         let mut quiet = before.clone();
@@ -104,7 +104,7 @@ impl Quiet {
     }
 }
 
-impl Drop for Quiet {
+impl Drop for HiddenInput {
     fn drop(&mut self) {
         // A terminal that is gone needs no change.
         let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.0);

@@ -13,7 +13,7 @@ pub struct Ask {
     /// The number of the request.
     pub request: u64,
     /// The thing to read.
-    pub what: What,
+    pub what: ReadTarget,
     /// The task.
     pub task: Id,
     /// The longest wait for a result; default: 0.
@@ -27,7 +27,7 @@ pub struct Ask {
 /// The thing that an [`Ask`] reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
+pub enum ReadTarget {
     /// The result of a task.
     Result,
     /// The children of a task of this worker.

@@ -7,7 +7,7 @@ mod hello;
 mod message;
 mod submit;
 
-pub use ask::{Ask, What};
+pub use ask::{Ask, ReadTarget};
 pub use beat::{Beat, BeatTask, Progress};
 pub use end::{End, Ends, OnFailure, Outcome, ReleaseReason};
 pub use hello::{Grant, Hello, KindOptions, Resume};

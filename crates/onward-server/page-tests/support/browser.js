@@ -40,7 +40,7 @@ export class Window {
     await this.page.getByRole('textbox', { name: 'Key' }).fill(key);
     await this.page.getByRole('button', { name: 'Sign in', exact: true }).click();
     await this.page.getByRole('navigation', { name: 'Screens' }).waitFor();
-    // The browser itself reports that nobody was signed in yet.
+    // The browser itself reports that no user was signed in yet.
     this.faults = this.faults.filter((fault) => !fault.includes('401'));
   }
 

@@ -50,7 +50,7 @@ test('a hundred thousand tasks are scrolled, a few at a time', async () => {
   assert.ok((await rows.count()) <= ROWS, `${await rows.count()} rows are elements`);
   const place = await window.page.evaluate(() => scrollY);
   const seen = await first();
-  // What arrives at the other end of the list does not move what is read.
+  // A task that arrives at the other end of the list does not move the rows on the screen.
   await server.submit({ kind: 'late' });
   await eventually(() => window.requests.filter((request) => request.includes('cursor')).length, (count) => count > 16);
   assert.deepEqual([await window.page.evaluate(() => scrollY), await first()], [place, seen]);

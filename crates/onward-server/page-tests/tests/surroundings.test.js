@@ -1,4 +1,4 @@
-// What surrounds the page: another clock, another zone, a proxy, and the time to the first paint.
+// The surroundings of the page: another clock, another zone, a proxy, and the time to the first paint.
 
 import assert from 'node:assert/strict';
 import { createServer, request } from 'node:http';

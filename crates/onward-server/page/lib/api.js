@@ -7,7 +7,7 @@ import { signal } from './html.js';
  * @typedef {{ method: string, path: string, body?: unknown, yaml?: string }} Change a body is JSON, or the text of a template
  */
 
-/** The user; null while nobody is signed in; undefined before the first request. */
+/** The user; null without a session; undefined before the first request. */
 export const me = signal(/** @type {Me | null | undefined} */ (undefined));
 
 /** The difference of the clocks above which that of the server counts, in milliseconds. Its header has whole seconds. */

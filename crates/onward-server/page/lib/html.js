@@ -1,4 +1,4 @@
-// What every module of the page takes from the vendored libraries.
+// The parts of the vendored libraries that the modules of the page use.
 
 import { h, render, Fragment } from '../vendor/preact.js';
 import { useEffect, useLayoutEffect, useRef, useState } from '../vendor/hooks.js';

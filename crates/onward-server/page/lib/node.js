@@ -1,4 +1,4 @@
-// What a node of a graph shows, in each way of drawing it.
+// The content of a node of a graph, in each way of drawing it.
 
 import { shape } from './parts.js';
 

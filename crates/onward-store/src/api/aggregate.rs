@@ -65,6 +65,7 @@ impl Aggregate {
         }
     }
 
+    /// Returns the value that is out of its range, and the remedy; `None` if all are in range.
     fn wrong(&self) -> Option<(String, &'static str)> {
         let Self { size, delay, grace } = *self;
         if size == 0 || size > bounds::BATCH_ITEMS {

@@ -43,6 +43,31 @@ pub enum BulkVerb {
 
 /// One chunk of a bulk change. A caller repeats it with [`before`](Self::before) until
 /// [`BulkDone::next`] is `None`.
+/// ```
+/// use onward_store::{Bulk, BulkVerb, MemoryStore, NewTask, Outcome, Store, TaskFilter, Write};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemoryStore::new();
+/// for _ in 0..3 {
+///     store.apply(vec![Write::Submit(Box::new(NewTask::new("mail")?))]).await?;
+/// }
+///
+/// // Cancels every waiting mail, two tasks a write.
+/// let filter = TaskFilter { kind: Some("mail".parse()?), ..TaskFilter::default() };
+/// let (mut before, mut chunks) = (None, 0);
+/// loop {
+///     let bulk = Bulk { verb: BulkVerb::Cancel, filter: filter.clone(), before, limit: 2 };
+///     let outcomes = store.apply(vec![Write::Bulk(Box::new(bulk))]).await?;
+///     let Outcome::Bulk(done) = &outcomes[0] else { panic!("a bulk change was asked for") };
+///     (before, chunks) = (done.next, chunks + 1);
+///     if before.is_none() {
+///         break;
+///     }
+/// }
+/// assert_eq!(chunks, 2);
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Bulk {
     /// The verb.

@@ -8,6 +8,22 @@ use crate::api::timestamp::Timestamp;
 use crate::bounds;
 
 /// The request to store a document.
+/// An [expected version](ExpectedVersion) makes the request fail instead of overwriting a change of
+/// another process:
+///
+/// ```
+/// use onward_store::{ExpectedVersion, MemoryStore, Outcome, PutDocument, Refusal, Store, Write};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemoryStore::new();
+/// let put = PutDocument::new("settings".parse()?, "theme", "dark");
+/// let put = PutDocument { expect: ExpectedVersion::Absent, ..put };
+/// let write = Write::PutDocument(Box::new(put));
+/// let outcomes = store.apply(vec![write.clone(), write]).await?;
+/// assert!(matches!(outcomes[1], Outcome::Refused(Refusal::DocumentChanged { .. })));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PutDocument {
     /// The collection. It exists while it has documents.
@@ -199,6 +215,7 @@ pub(crate) struct DocumentPageBuilder<'q> {
 }
 
 impl<'q> DocumentPageBuilder<'q> {
+    /// Creates an empty page for a query.
     pub(crate) fn new(query: &'q DocumentQuery) -> Self {
         Self { query, content_bytes: 0, page: DocumentPage::default() }
     }
@@ -222,11 +239,13 @@ impl<'q> DocumentPageBuilder<'q> {
         has_room
     }
 
+    /// Adds the next document. The caller has asked [`takes_another`](Self::takes_another).
     pub(crate) fn add(&mut self, document: DocumentRecord) {
         self.content_bytes += document.content.as_ref().map_or(0, Bytes::len);
         self.page.documents.push(document);
     }
 
+    /// Returns the page. Its cursor is set if another document follows.
     pub(crate) fn finish(self) -> DocumentPage {
         self.page
     }

@@ -18,6 +18,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Clone)]
 pub struct Error(Arc<Inner>);
 
+/// The content of an [`Error`], behind one pointer.
 struct Inner {
     kind: Kind,
     message: String,
@@ -114,6 +115,7 @@ impl Error {
     }
 
     #[cold]
+    /// Creates an error of a kind, without a cause.
     fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self(Arc::new(Inner { kind, message: message.into(), source: None, refusal: None, may_pass: false }))
     }

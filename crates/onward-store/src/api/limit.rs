@@ -113,6 +113,25 @@ impl Limit {
 }
 
 /// A change of the limit of a scope. Each field that is `None` leaves its value unchanged.
+/// ```
+/// use std::time::Duration;
+/// use onward_store::{
+///     ConcurrencyLimit, LimitScope, MemoryStore, Outcome, Rate, RateLimit, SetLimit, Store, Write,
+/// };
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // Each customer has a group `customer-…`: at most 2 tasks at once, and 10 starts a minute.
+/// let set = SetLimit {
+///     concurrency: Some(ConcurrencyLimit::AtMost(2)),
+///     rate: Some(RateLimit::AtMost(Rate::new(10, Duration::from_secs(60)))),
+///     ..SetLimit::new(LimitScope::Groups("customer-".into()))
+/// };
+/// let outcomes = MemoryStore::new().apply(vec![Write::SetLimit(set)]).await?;
+/// let Outcome::LimitSet(limit) = outcomes[0] else { panic!("a limit was set") };
+/// assert_eq!(limit.concurrency, Some(2));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetLimit {
     /// The scope of the limit.

@@ -76,6 +76,8 @@ impl Name {
     }
 }
 
+/// Checks that a text can be a name: not empty, not too long, visible, and without white space
+/// around it.
 fn check(text: &str) -> Result<()> {
     if text.is_empty() {
         return Err(Error::invalid("a kind, queue or group needs a name; the one given is empty"));

@@ -73,6 +73,7 @@ impl NotificationSender {
         self.send(Notification::Missed);
     }
 
+    /// Sends a notification to all receivers.
     fn send(&self, notification: Notification) {
         // Sending fails only if there is no receiver, which needs no handling.
         let _ = self.0.send(notification);
@@ -131,6 +132,7 @@ impl NotificationReceiver {
         self
     }
 
+    /// Applies the maps of all decorators, the innermost first.
     fn map(&self, notifications: &[TaskNotification]) -> Arc<[TaskNotification]> {
         notifications.iter().map(|one| self.maps.iter().fold(one.clone(), |one, map| map(&one))).collect()
     }

@@ -431,6 +431,7 @@ impl fmt::Display for Refusal {
     }
 }
 
+/// Writes the refusal of a write to a document that is missing or has another version.
 fn fmt_of_document(f: &mut fmt::Formatter<'_>, collection: &Name, key: &str, version: Option<u64>) -> fmt::Result {
     let document = format!("document `{}` in the collection `{collection}`", Shown(key));
     match version {
@@ -440,6 +441,7 @@ fn fmt_of_document(f: &mut fmt::Formatter<'_>, collection: &Name, key: &str, ver
 }
 
 impl Refusal {
+    /// Writes a refusal that concerns an orchestration.
     fn fmt_of_orchestration(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAnOrchestration(task) => {

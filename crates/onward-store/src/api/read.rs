@@ -182,6 +182,8 @@ reads! {
     Documents = fn documents(query: DocumentQuery) -> DocumentPage;
 }
 
+/// Returns the error of a store that returned the reply to another read, which only a fault of the
+/// store or of a decorator causes.
 #[cold]
 fn other_reply(read: &str) -> Error {
     Error::corrupt(format!("the store replied to the read `{read}` with the reply to another read"))

@@ -127,6 +127,24 @@ impl FromStr for CatchUp {
 }
 
 /// A schedule, as the caller that sets it describes it.
+///
+/// ```
+/// use std::time::Duration;
+/// use onward_store::{CatchUp, NewSchedule, NewTask, Overlap, Recurrence};
+///
+/// // A report on working days at 8 in Berlin. A report that still runs is not started again, and
+/// // reports that were missed while no worker ran are dropped.
+/// let (expression, zone) = ("0 8 * * 1-5".into(), "Europe/Berlin".into());
+/// let recurrence = Recurrence::Cron { expression, zone };
+/// let schedule = NewSchedule {
+///     overlap: Overlap::Skip,
+///     catch_up: CatchUp::None,
+///     jitter: Duration::from_secs(60),
+///     ..NewSchedule::new("daily-report".parse()?, recurrence, NewTask::new("report")?)
+/// };
+/// assert_eq!(schedule.name.as_str(), "daily-report");
+/// # Ok::<(), onward_store::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NewSchedule {
     /// The name.

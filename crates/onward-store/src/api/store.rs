@@ -79,6 +79,22 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
 /// A filter of tasks for listings. A task must meet every condition that is set. The default
 /// selects all tasks, without payloads and results.
+/// ```
+/// use onward_store::{MemoryStore, NewTask, Page, Store, StoreReads, TaskFilter, TaskState, Write};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemoryStore::new();
+/// for kind in ["mail", "invoice", "mail"] {
+///     store.apply(vec![Write::Submit(Box::new(NewTask::new(kind)?))]).await?;
+/// }
+///
+/// let (kind, states) = (Some("mail".parse()?), vec![TaskState::Waiting]);
+/// let waiting_mails = TaskFilter { kind, states, ..TaskFilter::default() };
+/// let page = store.tasks(waiting_mails, Page::default()).await?;
+/// assert_eq!(page.tasks.len(), 2);
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskFilter {

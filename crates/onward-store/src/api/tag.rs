@@ -96,6 +96,7 @@ impl Tags {
     }
 }
 
+/// Checks one tag: the length of its key and value, and the characters that a key may have.
 fn check_tag(key: &str, value: &str) -> Result<()> {
     let wrong = |what: String| Err(Error::invalid(what));
     let beginning: String = key.chars().take(32).collect();

@@ -491,6 +491,7 @@ impl NewTask {
         }
     }
 
+    /// Returns the error of a field that is out of its range. `what` completes "a task has …".
     #[cold]
     fn wrong(&self, what: &str, remedy: &str) -> Error {
         Error::invalid(format!("a task of kind `{}` has {what}; {remedy}", self.kind))
@@ -523,6 +524,7 @@ pub(crate) fn check_payload(what: &str, bytes: usize, limit: usize, kind: &str) 
     )))
 }
 
+/// Checks the size of a unique key.
 fn check_key(key: &str, kind: &str) -> Result<()> {
     if key.is_empty() {
         return Err(Error::invalid(format!("a task of kind `{kind}` has an empty key; leave the key out instead")));
@@ -739,11 +741,13 @@ pub struct TaskRecord {
     pub scheduled_at: Option<Timestamp>,
 }
 
+/// Returns true for a value that serde leaves out.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
 fn is_false(value: &bool) -> bool {
     !*value
 }
 
+/// Returns true for a number that serde leaves out.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
 fn is_zero(items: &u32) -> bool {
     *items == 0

@@ -708,6 +708,16 @@ impl Claim {
 }
 
 /// The queues from which a claim takes tasks.
+/// ```
+/// use onward_store::{Claim, Name, QueueSelection, SessionId};
+///
+/// let (mails, reports): (Name, Name) = ("mails".parse()?, "reports".parse()?);
+/// let mut claim = Claim::any(SessionId(1), 10);
+/// claim.queues = QueueSelection::Only(vec![(mails.clone(), 8), (reports, 2)]);
+/// assert!(claim.selects(&mails, &"send".parse()?, false));
+/// assert!(!claim.selects(&"invoices".parse()?, &"send".parse()?, false));
+/// # Ok::<(), onward_store::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueueSelection {

@@ -26,11 +26,14 @@ pub(super) fn decode(codec: &dyn PayloadCodec, outcome: &mut Outcome) -> Result<
     }
 }
 
+/// Decodes the messages that arrived during a turn.
 fn decode_turned(codec: &dyn PayloadCodec, turned: &mut Turned) -> Result<Vec<Lease>> {
     turned.messages.iter_mut().try_for_each(|message| reads::message(codec, message))?;
     Ok(Vec::new())
 }
 
+/// Decodes claimed tasks, and drops those that cannot be decoded. Returns their leases, which the
+/// caller releases so that another worker with the right key may run them.
 fn decode_claimed(codec: &dyn PayloadCodec, claimed: &mut Claimed) -> Vec<Lease> {
     let mut unread = Vec::new();
     claimed.tasks.retain_mut(|task| match decode_task(codec, task) {
@@ -44,6 +47,7 @@ fn decode_claimed(codec: &dyn PayloadCodec, claimed: &mut Claimed) -> Vec<Lease>
     unread
 }
 
+/// Decodes the payload, the checkpoint and the messages of a claimed task.
 fn decode_task(codec: &dyn PayloadCodec, task: &mut ClaimedTask) -> Result<()> {
     reads::one(codec, &mut task.payload)?;
     reads::some(codec, &mut task.checkpoint)?;

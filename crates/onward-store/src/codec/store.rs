@@ -34,6 +34,8 @@ impl CodecStore {
         Self { inner, codec }
     }
 
+    /// Releases tasks whose payloads cannot be decoded. They pause, so that no worker claims them
+    /// again at once.
     async fn give_back(&self, leases: Vec<Lease>) -> Result<()> {
         if leases.is_empty() {
             return Ok(());

@@ -8,6 +8,8 @@ use crate::api::error::Result;
 use crate::api::orchestration::{AfterTurn, AttemptEnd, Turn};
 use crate::api::write::Write;
 
+/// Encodes every payload of a write. Names, keys, tags and errors stay readable, because stores
+/// search and show them.
 pub(super) fn encode(codec: &dyn PayloadCodec, write: &mut Write) -> Result<()> {
     match write {
         Write::Submit(new) => one(codec, &mut new.payload),
@@ -30,6 +32,7 @@ pub(super) fn encode(codec: &dyn PayloadCodec, write: &mut Write) -> Result<()> 
     }
 }
 
+/// Encodes the events, values, submits and results of a turn.
 fn encode_turn(codec: &dyn PayloadCodec, turn: &mut Turn) -> Result<()> {
     one(codec, &mut turn.chunk)?;
     some(codec, &mut turn.status)?;
@@ -49,10 +52,12 @@ fn encode_turn(codec: &dyn PayloadCodec, turn: &mut Turn) -> Result<()> {
     }
 }
 
+/// Encodes a payload.
 fn one(codec: &dyn PayloadCodec, payload: &mut Bytes) -> Result<()> {
     replace(payload, |payload| codec.encode(payload))
 }
 
+/// Encodes a payload that may be missing.
 fn some(codec: &dyn PayloadCodec, payload: &mut Option<Bytes>) -> Result<()> {
     payload.as_mut().map_or(Ok(()), |payload| one(codec, payload))
 }

@@ -11,6 +11,7 @@ use crate::sqlite::{SqliteOptions, SqliteStore};
 #[derive(Debug, Clone)]
 pub struct CopyEnd(pub(super) Kind);
 
+/// The kind of store, with the options to open it.
 #[derive(Debug, Clone)]
 pub(super) enum Kind {
     Sqlite(PathBuf, SqliteOptions),

@@ -8,5 +8,5 @@ mod end;
 mod run;
 
 pub use end::CopyEnd;
-pub(crate) use run::{Begun, DOCUMENT_PIECE, PIECE, Source, Target};
 pub use run::{Copied, copy};
+pub(crate) use run::{DOCUMENT_PIECE, PIECE, Source, SourceFacts, Target};

@@ -31,7 +31,7 @@ pub struct Copied {
 
 /// The facts about a source that no process works on.
 #[derive(Debug)]
-pub(crate) struct Begun {
+pub(crate) struct SourceFacts {
     /// The numbers that the source assigned last.
     pub(crate) counters: Counters,
     /// The number of tasks, live and ended.
@@ -54,6 +54,7 @@ pub(crate) trait Target {
     /// Returns the steady time of its clock.
     fn steady(&self) -> Duration;
 
+    /// Writes the next piece.
     async fn put(&mut self, piece: ChangeSet) -> Result<()>;
 
     /// Completes the store.
@@ -116,21 +117,24 @@ async fn stop(store: &dyn Store) -> Result<()> {
     Err(Error::invalid("sessions of the store do not come to an end; stop the workers").about(&store.info().location))
 }
 
-async fn into(source: impl Source, begun: Begun, to: CopyEnd, progress: impl FnMut(u64, u64)) -> Result<Copied> {
+/// Copies a source to an end.
+async fn into(source: impl Source, begun: SourceFacts, to: CopyEnd, progress: impl FnMut(u64, u64)) -> Result<Copied> {
     match to.0 {
         Kind::Sqlite(path, options) => carry(source, begun, SqliteTarget::new(path, options)?, progress).await,
         Kind::Postgres(url, options) => carry(source, begun, PostgresTarget::new(&url, options).await?, progress).await,
     }
 }
 
+/// Copies a source to a target piece by piece. The target completes the store only if the source
+/// gave as many tasks as it counted at the beginning, and did not change meanwhile.
 async fn carry(
     mut source: impl Source,
-    begun: Begun,
+    begun: SourceFacts,
     mut target: impl Target,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Copied> {
     let mut tasks = 0;
-    let later = Later { from: begun.steady, to: target.steady() };
+    let later = ClockShift { from: begun.steady, to: target.steady() };
     progress(tasks, begun.tasks);
     while let Some(mut piece) = source.next().await? {
         later.shift(&mut piece.items)?;
@@ -151,12 +155,13 @@ async fn carry(
 
 /// The difference between the clocks of source and target. Steady time belongs to a machine or a
 /// server, so stored steady times are shifted.
-struct Later {
+struct ClockShift {
     from: Duration,
     to: Duration,
 }
 
-impl Later {
+impl ClockShift {
+    /// Shifts the times of token buckets, which are steady times of the source.
     fn shift(&self, items: &mut [SmallStateRow]) -> Result<()> {
         for item in items.iter_mut().filter(|item| item.sort == "bucket") {
             let full_at: Duration = item.body()?;

@@ -8,7 +8,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::api::error::{Error, Result};
 use crate::clock::Clock;
-use crate::copy::{Begun, DOCUMENT_PIECE, PIECE, Source, Target};
+use crate::copy::{DOCUMENT_PIECE, PIECE, Source, SourceFacts, Target};
 use crate::postgres::commit::inbox;
 use crate::postgres::commit::write_rows::save_rows;
 use crate::postgres::connect::connection::{OwnedConnection, connect};
@@ -68,7 +68,7 @@ type Values<'a> = [(&'a (dyn ToSql + Sync), Type)];
 
 impl PostgresSource {
     /// Begins to read a store.
-    pub(crate) async fn open(url: &str, options: &PostgresOptions) -> Result<(Self, Begun)> {
+    pub(crate) async fn open(url: &str, options: &PostgresOptions) -> Result<(Self, SourceFacts)> {
         let (address, options) = options.clone().read(url)?;
         let client = connect(&address).await?;
         let sql = Sql { schema: options.schema.clone() };
@@ -82,7 +82,7 @@ impl PostgresSource {
         let rows = client.query_typed(&sql.text(all), &[]).await.map_err(classified)?;
         let tasks: i64 = rows.first().map_or(0, |row| row.get(0));
         let steady = steady(&options, now);
-        let begun = Begun { counters: stamp.counters, tasks: tasks.cast_unsigned(), steady };
+        let begun = SourceFacts { counters: stamp.counters, tasks: tasks.cast_unsigned(), steady };
         Ok((Self { client, sql, section: Section::Settings, stamp }, begun))
     }
 
@@ -149,6 +149,7 @@ impl PostgresSource {
         Ok(rows.iter().map(turn).collect())
     }
 
+    /// Reads the next pieces of output, in the order of task, stream and position.
     async fn output(&self, (task, stream, at): (i64, i16, i64)) -> Result<Vec<OutputRow>> {
         let text = format!(
             "SELECT task, stream, at, length, bytes FROM {{s}}.output_piece WHERE (task, stream, at) > ($1, $2, $3) \
@@ -174,6 +175,7 @@ impl PostgresSource {
         Ok(rows.iter().map(message).collect())
     }
 
+    /// Reads the next documents, in the order of collection and key.
     async fn documents(&self, (collection, key): &(String, Vec<u8>)) -> Result<Vec<DocumentRow>> {
         let text = format!(
             "SELECT {DOCUMENT}, d.content FROM {{s}}.document d WHERE (d.collection, d.key) > ($1, $2) \

@@ -124,7 +124,7 @@ impl Shared {
 
     /// Records the store's current stamp. Returns true if it differs from the last one, which means
     /// that another process has written.
-    pub(super) fn saw(&self, stamp: i64) -> bool {
+    pub(super) fn record_stamp(&self, stamp: i64) -> bool {
         let is_new = self.stamp.swap(stamp, Ordering::Relaxed) != stamp;
         if is_new {
             self.notify_unknown_change();

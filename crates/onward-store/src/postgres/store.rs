@@ -102,15 +102,15 @@ impl PostgresStore {
     /// restarting.
     pub(super) async fn open_with(address: Address, options: PostgresOptions) -> Result<Self> {
         let location = location(&address.config, &options.schema);
-        let mut patience = RetryBudget::new(options.patience);
+        let mut budget = RetryBudget::new(options.retry_for);
         let mut is_logged = false;
         loop {
             match Self::open_there(address.clone(), options.clone()).await {
-                Err(error) if is_not_ready(&error) && patience.lasts() => {
+                Err(error) if is_not_ready(&error) && budget.lasts() => {
                     if !std::mem::replace(&mut is_logged, true) {
-                        tracing::warn!(%error, patience = ?options.patience, "{location} is waited for");
+                        tracing::warn!(%error, budget = ?options.retry_for, "{location} is waited for");
                     }
-                    patience.wait().await;
+                    budget.wait().await;
                 }
                 opened => return opened.map_err(|error| named(error, &location)),
             }
@@ -192,12 +192,12 @@ impl PostgresStore {
         F: Future<Output = Result<T>> + Send + 'static,
     {
         Box::pin(async move {
-            let mut patience = RetryBudget::new(self.shared.options.patience);
+            let mut budget = RetryBudget::new(self.shared.options.retry_for);
             loop {
                 let reading = tokio::spawn(read(Arc::clone(&self.shared)));
                 match reading.await.unwrap_or_else(|_| Err(Error::closed())) {
-                    Err(error) if is_passing(&error) && patience.wait().await => {}
-                    answer => return self.shared.named(answer),
+                    Err(error) if is_passing(&error) && budget.wait().await => {}
+                    reply => return self.shared.named(reply),
                 }
             }
         })

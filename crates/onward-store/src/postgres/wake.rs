@@ -71,7 +71,7 @@ async fn poll_for_changes(shared: &Weak<Shared>, poll: Duration) {
             Ok::<i64, Error>(stamp)
         };
         match looked.await {
-            Ok(stamp) => pause = pause_after(pause, shared.saw(stamp), poll),
+            Ok(stamp) => pause = pause_after(pause, shared.record_stamp(stamp), poll),
             Err(error) => tracing::debug!(%error, "cannot see what other processes wrote"),
         }
     }
@@ -104,7 +104,7 @@ impl Listener {
     /// Listens again after the connection broke, and checks what was written in between.
     async fn again(shared: &Shared) -> Result<Self> {
         let listener = Self::connect(&shared.address, &shared.sql).await?;
-        shared.saw(stamp(&listener.client, shared).await?);
+        shared.record_stamp(stamp(&listener.client, shared).await?);
         // This process may have writes with an unknown outcome from the time when the server was
         // away. They count as missed.
         shared.notify_unknown_change();
@@ -160,7 +160,7 @@ async fn follow(shared: &Weak<Shared>, mut listener: Listener, poll: Duration) {
             Ok(None) => return,
             Err(_) => {
                 let Ok(stamp) = look(&listener.client, &shared).await else { return };
-                shared.saw(stamp);
+                shared.record_stamp(stamp);
             }
         }
     }

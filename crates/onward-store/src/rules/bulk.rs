@@ -37,6 +37,8 @@ pub fn eligible(verb: &BulkVerb, filter: &TaskFilter) -> Option<TaskFilter> {
     (!contradicts).then(eligible).filter(|filter| !filter.states.is_empty())
 }
 
+/// Returns true if the verb can change tasks in this state. A bulk action skips the other tasks
+/// instead of failing, because the filter may name no state.
 fn is_possible(verb: &BulkVerb, state: TaskState) -> bool {
     match verb {
         BulkVerb::Cancel | BulkVerb::Pause | BulkVerb::Resume | BulkVerb::Move(_) => !state.is_ended(),

@@ -71,7 +71,7 @@ pub fn check_count(children: usize) -> Result<(), Refusal> {
 /// # Errors
 /// [`Refusal::Invalid`] if one does, or if the check would have to examine more than
 /// [`bounds::AWAITED_CHILDREN`] tasks.
-pub fn check_circle<E: From<Refusal>>(
+pub fn check_cycle<E: From<Refusal>>(
     parent: TaskId,
     tasks: &[TaskId],
     mut open_of: impl FnMut(TaskId) -> Result<Vec<TaskId>, E>,
@@ -80,7 +80,7 @@ pub fn check_circle<E: From<Refusal>>(
     let mut ahead: Vec<TaskId> = tasks.to_vec();
     while let Some(task) = ahead.pop() {
         if task == parent {
-            return Err(circle(parent).into());
+            return Err(cyclic_wait(parent).into());
         }
         if seen.len() > bounds::AWAITED_CHILDREN {
             return Err(too_far(parent).into());
@@ -91,13 +91,15 @@ pub fn check_circle<E: From<Refusal>>(
     Ok(())
 }
 
-fn circle(parent: TaskId) -> Refusal {
+/// Returns the refusal of a wait that would never end: the child waits for its parent.
+fn cyclic_wait(parent: TaskId) -> Refusal {
     Refusal::Invalid(format!(
         "task {parent} would wait for a child that waits for task {parent}, so that neither could ever go on; \
          a child must not depend on its parent, nor on what does"
     ))
 }
 
+/// Returns the refusal of a wait that is too deep to be checked for a cycle.
 fn too_far(parent: TaskId) -> Refusal {
     Refusal::Invalid(format!(
         "task {parent} would wait for children that wait for more than {} tasks, so that it cannot be known whether one of these \
@@ -110,28 +112,28 @@ fn too_far(parent: TaskId) -> Refusal {
 mod tests {
     use super::*;
 
-    fn circle_of(edges: &[(i64, i64)], children: &[i64]) -> Result<(), Refusal> {
+    fn cycle_of(edges: &[(i64, i64)], children: &[i64]) -> Result<(), Refusal> {
         let open_of = |task: TaskId| {
             let of_task = edges.iter().filter(|(from, _)| *from == task.0);
             Ok(of_task.map(|(_, to)| TaskId(*to)).collect())
         };
         let children: Vec<TaskId> = children.iter().map(|child| TaskId(*child)).collect();
-        check_circle(TaskId(1), &children, open_of)
+        check_cycle(TaskId(1), &children, open_of)
     }
 
     #[test]
     fn children_that_wait_for_each_other_are_waited_for() {
-        assert_eq!(circle_of(&[(3, 2), (4, 2), (4, 3)], &[2, 3, 4]), Ok(()));
+        assert_eq!(cycle_of(&[(3, 2), (4, 2), (4, 3)], &[2, 3, 4]), Ok(()));
     }
 
     #[test]
     fn a_child_that_waits_for_its_parent_over_others_is_not_waited_for() {
-        assert!(circle_of(&[(2, 5), (5, 6), (6, 1)], &[2]).is_err());
+        assert!(cycle_of(&[(2, 5), (5, 6), (6, 1)], &[2]).is_err());
     }
 
     #[test]
     fn a_circle_elsewhere_is_no_reason_to_look_for_ever() {
-        assert_eq!(circle_of(&[(2, 3), (3, 2)], &[2]), Ok(()));
+        assert_eq!(cycle_of(&[(2, 3), (3, 2)], &[2]), Ok(()));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::rules::retry::{FailureClass, after_failure};
 
 /// The state of a live task whose attempt is to be completed externally.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct LiveAttempt {
     /// The state.
     pub state: TaskState,
     /// The number of the claim that runs, or that waits for external completion.
@@ -28,7 +28,7 @@ pub struct Standing {
 /// # Errors
 /// [`Refusal::TokenOutdated`] if another attempt runs or waits, [`Refusal::NotAwaited`] if no
 /// attempt waits.
-pub fn check(token: CompletionToken, completion: &ExternalCompletion, standing: Standing) -> Result<(), Refusal> {
+pub fn check(token: CompletionToken, completion: &ExternalCompletion, standing: LiveAttempt) -> Result<(), Refusal> {
     let runs = standing.state == TaskState::Running;
     if (runs || standing.waits) && token.claim.is_some_and(|claim| claim != standing.claim) {
         return Err(Refusal::TokenOutdated(token));
@@ -74,8 +74,8 @@ mod tests {
     const TOKEN: CompletionToken = CompletionToken { task: TaskId(1), claim: Some(2) };
     const COMPLETE: ExternalCompletion = ExternalCompletion::Complete { result: None };
 
-    fn standing(state: TaskState, claim: u32) -> Standing {
-        Standing { state, claim, waits: state == TaskState::Blocked }
+    fn standing(state: TaskState, claim: u32) -> LiveAttempt {
+        LiveAttempt { state, claim, waits: state == TaskState::Blocked }
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub enum Dependent {
 
 /// The state of a new task after its submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum InitialState {
     /// No dependency holds the task back.
     Free,
     /// The task waits for these tasks: each once, by number.
@@ -35,21 +35,21 @@ pub enum Standing {
 /// Decides the state of a new task. If several dependencies did not complete, the first one in the
 /// list decides.
 #[must_use]
-pub fn at_submission(dependencies: &[Dependent], on_failure: OnDependencyFailure) -> Standing {
+pub fn at_submission(dependencies: &[Dependent], on_failure: OnDependencyFailure) -> InitialState {
     let mut open = Vec::new();
     for dependency in dependencies {
         match *dependency {
             Dependent::On(task) => open.push(task),
             Dependent::Ended(task, ended) => {
                 if let Some(state) = end_of_dependent(ended, on_failure) {
-                    return Standing::Ends(state, task, ended);
+                    return InitialState::Ends(state, task, ended);
                 }
             }
         }
     }
     open.sort_unstable();
     open.dedup();
-    if open.is_empty() { Standing::Free } else { Standing::Blocked(open) }
+    if open.is_empty() { InitialState::Free } else { InitialState::Blocked(open) }
 }
 
 /// Returns the state in which a task ends because of the end of a dependency; `None` if it
@@ -108,7 +108,7 @@ pub fn no_position(position: usize) -> Refusal {
 /// # Errors
 /// [`Refusal::Invalid`] for a position beyond the batch, and for a cycle, which the message names.
 pub fn order(batch: &[NewTask]) -> Result<Vec<usize>, Refusal> {
-    let mut order = Order { batch, marks: vec![Mark::New; batch.len()], path: Vec::new(), done: Vec::new() };
+    let mut order = Order { batch, marks: vec![Visit::New; batch.len()], path: Vec::new(), done: Vec::new() };
     (0..batch.len()).try_for_each(|position| order.visit(position))?;
     Ok(order.done)
 }
@@ -119,8 +119,9 @@ pub fn is_in_order(batch: &[NewTask]) -> bool {
     batch.iter().enumerate().all(|(position, new)| positions(new).all(|earlier| earlier < position))
 }
 
+/// The state of a task in the walk. A dependency on a task that is on the path closes a cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mark {
+enum Visit {
     New,
     OnPath,
     Done,
@@ -130,13 +131,14 @@ enum Mark {
 /// of dependencies may be as long as the batch.
 struct Order<'a> {
     batch: &'a [NewTask],
-    marks: Vec<Mark>,
+    marks: Vec<Visit>,
     /// Each task on the path, and the index of its next dependency.
     path: Vec<(usize, usize)>,
     done: Vec<usize>,
 }
 
 impl Order<'_> {
+    /// Visits a task and everything that it depends on.
     fn visit(&mut self, position: usize) -> Result<(), Refusal> {
         self.enter(position)?;
         while let Some((at, next)) = self.path.last_mut() {
@@ -152,25 +154,29 @@ impl Order<'_> {
         Ok(())
     }
 
+    /// Puts a task on the path, unless its walk is done. Fails if it is on the path already, which
+    /// is a cycle.
     fn enter(&mut self, position: usize) -> Result<(), Refusal> {
         match self.marks.get(position) {
             None => Err(no_position(position)),
-            Some(Mark::OnPath) => Err(self.cycle(position)),
-            Some(Mark::Done) => Ok(()),
-            Some(Mark::New) => {
-                self.marks[position] = Mark::OnPath;
+            Some(Visit::OnPath) => Err(self.cycle(position)),
+            Some(Visit::Done) => Ok(()),
+            Some(Visit::New) => {
+                self.marks[position] = Visit::OnPath;
                 self.path.push((position, 0));
                 Ok(())
             }
         }
     }
 
+    /// Takes the last task off the path: all of its dependencies come before it.
     fn leave(&mut self, position: usize) {
         self.path.pop();
-        self.marks[position] = Mark::Done;
+        self.marks[position] = Visit::Done;
         self.done.push(position);
     }
 
+    /// Returns the refusal of a cycle, which names its tasks.
     fn cycle(&self, position: usize) -> Refusal {
         let start = self.path.iter().position(|(at, _)| *at == position).unwrap_or(0);
         let mut round: Vec<String> = self.path[start..].iter().take(SHOWN).map(|(at, _)| at.to_string()).collect();
@@ -189,6 +195,7 @@ impl Order<'_> {
 /// The largest number of tasks of a cycle that the message names.
 const SHOWN: usize = 16;
 
+/// Returns the dependencies of a task on other tasks of its batch.
 fn positions(new: &NewTask) -> impl Iterator<Item = usize> {
     new.depends_on.tasks.iter().filter_map(|dependency| match dependency {
         Dependency::Position(position) => Some(*position),
@@ -252,14 +259,14 @@ mod tests {
             Dependent::Ended(TaskId(3), Some(TaskState::Dead)),
             Dependent::Ended(TaskId(2), Some(TaskState::Expired)),
         ];
-        let expected = Standing::Ends(TaskState::Failed, TaskId(3), Some(TaskState::Dead));
+        let expected = InitialState::Ends(TaskState::Failed, TaskId(3), Some(TaskState::Dead));
         assert_eq!(at_submission(&dependencies, OnDependencyFailure::Fail), expected);
     }
 
     #[test]
     fn what_failed_is_passed_over_where_that_is_ignored() {
         let dependencies = [Dependent::Ended(TaskId(3), None), Dependent::On(TaskId(9)), Dependent::On(TaskId(9))];
-        let expected = Standing::Blocked(vec![TaskId(9)]);
+        let expected = InitialState::Blocked(vec![TaskId(9)]);
         assert_eq!(at_submission(&dependencies, OnDependencyFailure::Ignore), expected);
     }
 

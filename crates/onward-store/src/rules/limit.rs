@@ -3,6 +3,9 @@
 //! A token bucket is stored as one time: when it will be full again. This is the generic cell rate
 //! algorithm (ITU-T I.371, "virtual scheduling"). An idle bucket needs no updates, and taking any
 //! number of tokens has constant cost.
+//!
+//! [`room`] is the one decision: the number of further tasks that may start. Every store calls it
+//! in its claim, before it starts a task, and counts the start in the same transaction.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -51,6 +54,7 @@ fn check_beginning(scope: &LimitScope) -> Result<(), Refusal> {
     check_seen("beginning of names", beginning).map_err(|error| Refusal::Invalid(error.to_string()))
 }
 
+/// Checks the weight and the minimum, which only groups have.
 fn check_share(set: &SetLimit) -> Result<(), Refusal> {
     let scope = &set.scope;
     if (set.weight.is_some() || set.minimum.is_some()) && !scope.is_of_groups() {
@@ -67,6 +71,8 @@ fn check_share(set: &SetLimit) -> Result<(), Refusal> {
     })
 }
 
+/// Checks a rate: the number of tasks, the burst and the period, and that a token takes at least a
+/// microsecond.
 fn check_rate(scope: &LimitScope, rate: Rate) -> Result<(), Refusal> {
     let remedy = "pause it to run no task, or remove the limit";
     in_range(scope, "the rate in tasks", rate.tasks, bounds::RATE_TASKS, remedy)?;
@@ -87,6 +93,7 @@ fn check_rate(scope: &LimitScope, rate: Rate) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Checks that a value is from 1 to `most`.
 fn in_range(scope: &LimitScope, what: &str, value: u32, most: u32, remedy: &str) -> Result<(), Refusal> {
     if (1..=most).contains(&value) {
         return Ok(());

@@ -14,7 +14,7 @@ use crate::rules::due;
 
 /// The facts about an orchestration that the check of a turn needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing<'a> {
+pub struct TurnFacts<'a> {
     /// The number of events in its history.
     pub length: u64,
     /// The number of messages that have arrived.
@@ -30,13 +30,13 @@ pub struct Standing<'a> {
 /// # Errors
 /// [`Refusal::HistoryMoved`] if the history has another length than the turn states;
 /// [`Refusal::Invalid`] for input that is out of bounds.
-pub fn check(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
-    if turn.length != standing.length {
-        return Err(Refusal::HistoryMoved { task: turn.lease.task, length: standing.length });
+pub fn check(turn: &Turn, facts: TurnFacts<'_>) -> Result<(), Refusal> {
+    if turn.length != facts.length {
+        return Err(Refusal::HistoryMoved { task: turn.lease.task, length: facts.length });
     }
-    if turn.consumed > standing.received {
+    if turn.consumed > facts.received {
         return Err(invalid(
-            standing,
+            facts,
             "has consumed messages that never arrived; consume only those that a claim returned",
         ));
     }
@@ -45,37 +45,38 @@ pub fn check(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
         _ => (turn.events, &turn.chunk),
     };
     if [(turn.events, &turn.chunk), begins_with].iter().any(|(events, chunk)| (*events == 0) != chunk.is_empty()) {
-        return Err(invalid(standing, "has events without bytes, or bytes without events; set the number of events"));
+        return Err(invalid(facts, "has events without bytes, or bytes without events; set the number of events"));
     }
     if turn.awaits.len() > bounds::AWAITED_NAMES {
         let text =
             format!("names more than {} events that it waits for; name the first of them", bounds::AWAITED_NAMES);
-        return Err(invalid(standing, &text));
+        return Err(invalid(facts, &text));
     }
     if turn.submits.len() > bounds::TURN_TASKS {
         let text = format!("submits more than {} tasks; let several turns do it", bounds::TURN_TASKS);
-        return Err(invalid(standing, &text));
+        return Err(invalid(facts, &text));
     }
-    check_published(turn, standing)?;
-    check_sizes(turn, standing)?;
-    turn.submits.iter().try_for_each(|task| check_submit(task, turn, standing))
+    check_published(turn, facts)?;
+    check_sizes(turn, facts)?;
+    turn.submits.iter().try_for_each(|task| check_submit(task, turn, facts))
 }
 
-fn check_published(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
+/// Checks that the events that a turn publishes are among those that it appends.
+fn check_published(turn: &Turn, facts: TurnFacts<'_>) -> Result<(), Refusal> {
     if turn.publishes.len() > bounds::TURN_PUBLISHED {
         let text = format!("publishes more than {} events; let several turns do it", bounds::TURN_PUBLISHED);
-        return Err(invalid(standing, &text));
+        return Err(invalid(facts, &text));
     }
     let appended = turn.length..turn.length.saturating_add(turn.events);
     let are_appended = turn.publishes.iter().all(|position| appended.contains(position));
     if !are_appended || !turn.publishes.is_sorted_by(|before, after| before < after) {
         return Err(invalid(
-            standing,
+            facts,
             "publishes events that it does not append, or not in their order; name positions of its own events",
         ));
     }
     if !turn.publishes.is_empty() && matches!(turn.next, AfterTurn::ContinueAsNew { .. }) {
-        return Err(invalid(standing, "publishes events of a history that it discards; publish them in a turn before"));
+        return Err(invalid(facts, "publishes events of a history that it discards; publish them in a turn before"));
     }
     Ok(())
 }
@@ -103,24 +104,24 @@ pub fn check_offered(turn: &Turn, received: u64, taken: u64) -> Result<(), Refus
     Err(Refusal::Unread { task: turn.lease.task, waiting })
 }
 
-fn check_sizes(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
+/// Checks the sizes of the values that a turn writes.
+fn check_sizes(turn: &Turn, facts: TurnFacts<'_>) -> Result<(), Refusal> {
     let begins_with = if let AfterTurn::ContinueAsNew { chunk, .. } = &turn.next { chunk.len() } else { 0 };
     let (bytes, most) = (turn.chunk.len().max(begins_with), bounds::TURN_BYTES);
     if bytes > most {
         let text = format!(
             "has {bytes} bytes of events, and may have {most}; keep what is large elsewhere and pass references"
         );
-        return Err(invalid(standing, &text));
+        return Err(invalid(facts, &text));
     }
     let check = |what: &str, bytes: usize| {
-        check_payload(what, bytes, standing.payload_limit, standing.kind)
-            .map_err(|error| Refusal::Invalid(error.to_string()))
+        check_payload(what, bytes, facts.payload_limit, facts.kind).map_err(|error| Refusal::Invalid(error.to_string()))
     };
     check("status", turn.status.as_ref().map_or(0, bytes::Bytes::len))?;
     for (key, value) in &turn.values {
         if key.is_empty() || key.len() > bounds::KEY_BYTES {
             let text = format!("has a value whose key is empty or longer than {} bytes", bounds::KEY_BYTES);
-            return Err(invalid(standing, &text));
+            return Err(invalid(facts, &text));
         }
         check_seen("key of a value", key).map_err(|error| Refusal::Invalid(error.to_string()))?;
         check("value", value.as_ref().map_or(0, bytes::Bytes::len))?;
@@ -205,9 +206,10 @@ pub fn has_room(
     new.is_empty() || known + new.len() <= most
 }
 
-fn check_submit(task: &NewTask, turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
-    task.check(standing.payload_limit).map_err(|error| Refusal::Invalid(error.to_string()))?;
-    unsubmittable(task, turn.lease.task).map_or(Ok(()), |what| Err(invalid(standing, what)))
+/// Checks a task that a turn submits.
+fn check_submit(task: &NewTask, turn: &Turn, facts: TurnFacts<'_>) -> Result<(), Refusal> {
+    task.check(facts.payload_limit).map_err(|error| Refusal::Invalid(error.to_string()))?;
+    unsubmittable(task, turn.lease.task).map_or(Ok(()), |what| Err(invalid(facts, what)))
 }
 
 /// Returns the reason why a turn may not submit a task; `None` if it may.
@@ -226,9 +228,10 @@ pub fn unsubmittable(task: &NewTask, orchestration: TaskId) -> Option<&'static s
     is_strange.then_some("submits a task as the child of another; leave the parent out, or name itself")
 }
 
+/// Returns the refusal of a turn. `what` completes "a turn of an orchestration …".
 #[cold]
-fn invalid(standing: Standing<'_>, what: &str) -> Refusal {
-    Refusal::Invalid(format!("a turn of an orchestration of kind `{}` {what}", standing.kind))
+fn invalid(facts: TurnFacts<'_>, what: &str) -> Refusal {
+    Refusal::Invalid(format!("a turn of an orchestration of kind `{}` {what}", facts.kind))
 }
 
 /// Returns the refusal of a turn that needs more queues, kinds or groups than a store holds.
@@ -371,6 +374,7 @@ pub fn stands_aside(hold: Hold, state: TaskState) -> bool {
     hold.is_paused() && needs_turn(state)
 }
 
+/// Returns true if a claim may take an orchestration in this state, now or when it is due.
 fn needs_turn(state: TaskState) -> bool {
     matches!(state, TaskState::Waiting | TaskState::Scheduled)
 }
@@ -445,12 +449,12 @@ mod tests {
     #[test]
     fn a_turn_with_more_events_than_a_store_takes_is_refused() {
         let lease = Lease { task: TaskId(1), session: SessionId(1), claim: 1 };
-        let standing = Standing { length: 0, received: 0, kind: "order", payload_limit: 1024 };
+        let facts = TurnFacts { length: 0, received: 0, kind: "order", payload_limit: 1024 };
         let large = Bytes::from(vec![0; bounds::TURN_BYTES + 1]);
         let appended = Turn { events: 1, chunk: large.clone(), ..Turn::new(lease, 0, AfterTurn::Continue) };
         let carried = AfterTurn::ContinueAsNew { payload: Bytes::new(), events: 1, chunk: large };
         for turn in [appended, Turn::new(lease, 0, carried)] {
-            let refusal = check(&turn, standing).unwrap_err().to_string();
+            let refusal = check(&turn, facts).unwrap_err().to_string();
             assert!(refusal.contains("bytes of events, and may have"), "{refusal}");
         }
     }

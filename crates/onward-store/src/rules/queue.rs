@@ -44,6 +44,7 @@ pub fn check(set: &SetQueue) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Returns the refusal of a setting that is out of its range.
 fn out_of_range(queue: &Name, what: &str, value: u32, most: u32, remedy: &str) -> Refusal {
     Refusal::Invalid(format!("the {what} of the queue `{queue}` is {value}, and must be from 1 to {most}; {remedy}"))
 }

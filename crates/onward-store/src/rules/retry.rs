@@ -87,6 +87,7 @@ impl Backoff {
     }
 }
 
+/// Returns the delay after a failure that `before` others precede, without jitter.
 fn exponential(initial: Duration, factor: f64, maximum: Duration, before: u32) -> Duration {
     let longest = maximum.min(LONGEST_DELAY);
     // A power that overflows is infinite, and infinity times zero is no number.
@@ -108,6 +109,17 @@ fn jitter(bound: Duration, random: u64) -> Duration {
 }
 
 /// A retry policy: the number of attempts of a task, and the delay between them.
+/// ```
+/// use std::time::Duration;
+/// use onward_store::rules::retry::{Backoff, RetryPolicy};
+///
+/// // Ten attempts, with 1, 2, 4 … seconds between them, and never more than a minute.
+/// let (initial, maximum) = (Duration::from_secs(1), Duration::from_secs(60));
+/// let backoff = Backoff::Exponential { initial, factor: 2.0, maximum };
+/// let policy = RetryPolicy { attempts: 10, backoff };
+/// assert!(policy.check("mail").is_ok());
+/// assert!(RetryPolicy { attempts: 0, ..policy }.check("mail").is_err());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RetryPolicy {
     /// The number of attempts, including the first one; at least 1.

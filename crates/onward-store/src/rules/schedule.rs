@@ -101,6 +101,7 @@ pub fn set(
     Ok((ScheduleSet::Changed, ScheduleRecord { schedule: schedule.clone(), next, ..existing.clone() }))
 }
 
+/// Returns the record of a new schedule, which has not fired.
 fn created(set: &SetSchedule, now: Timestamp) -> ScheduleRecord {
     ScheduleRecord {
         schedule: set.schedule.clone(),
@@ -118,6 +119,7 @@ fn created(set: &SetSchedule, now: Timestamp) -> ScheduleRecord {
     }
 }
 
+/// Returns the text of the refusal to change a schedule that another owner set.
 fn belongs_elsewhere(schedule: &NewSchedule) -> String {
     let NewSchedule { name, provider, .. } = schedule;
     match provider {
@@ -253,6 +255,7 @@ pub fn finish(record: &mut ScheduleRecord, fire: &FireSchedule, now: Timestamp) 
     }
 }
 
+/// Returns an error of a schedule, cut to the stored length.
 fn error(message: &str, at: Timestamp) -> ScheduleError {
     ScheduleError { at, message: cut(message.to_owned(), bounds::ERROR_BYTES) }
 }

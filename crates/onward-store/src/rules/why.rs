@@ -126,6 +126,7 @@ pub fn reasons(facts: &WaitFacts, now: Timestamp, steady: Duration) -> Vec<WaitR
     reasons
 }
 
+/// Returns the reason of a task whose time to live or deadline has passed.
 fn expired(facts: &WaitFacts, at: Timestamp) -> WaitReason {
     WaitReason::Expired { at, deadline: facts.deadline == Some(at) }
 }
@@ -176,6 +177,7 @@ fn with_missing_worker(reason: WaitReason, facts: &WaitFacts, now: Timestamp) ->
     iter::once(reason).chain(worker).collect()
 }
 
+/// Returns the time since a moment; zero if the clock was set back behind it.
 fn elapsed(since: Timestamp, now: Timestamp) -> Duration {
     if since < now { now - since } else { Duration::ZERO }
 }
@@ -204,6 +206,7 @@ fn standing(facts: &WaitFacts, now: Timestamp) -> Option<WaitReason> {
     }
 }
 
+/// Returns the reason of a task that is not due yet.
 fn not_due(facts: &WaitFacts, now: Timestamp) -> Option<WaitReason> {
     (facts.run_at > now).then_some(WaitReason::NotDue { run_at: facts.run_at })
 }
@@ -309,6 +312,7 @@ impl<'a> Workers<'a> {
     }
 }
 
+/// Returns true if a session would claim the task, regardless of its free slots.
 fn serves(record: &SessionRecord, facts: &WaitFacts) -> bool {
     match &facts.orchestration {
         Some(orchestration) => record.serves_orchestration(&facts.queue, &facts.kind, orchestration.version),
@@ -328,6 +332,7 @@ fn contended(facts: &WaitFacts, steady: Duration) -> Option<WaitReason> {
     Some(WaitReason::Contended { limit_on: scope.clone(), room })
 }
 
+/// Returns the reasons that come from one limit: its concurrency, its rate, or both.
 fn limit_reasons(usage: &LimitUse, steady: Duration) -> Vec<WaitReason> {
     let LimitUse { scope, limit, running, bucket } = usage;
     let mut reasons = Vec::new();

@@ -8,7 +8,7 @@ use crate::handlers::{Context, Failure, Handler, HandlerOptions};
 use crate::submit::{Task, typed};
 
 /// A function that returns true if there is a state of a type.
-pub(crate) type Has<'a> = &'a dyn Fn(TypeId) -> bool;
+pub(crate) type HasState<'a> = &'a dyn Fn(TypeId) -> bool;
 
 /// The state that a handler of [`register_stateful`](crate::Engine::register_stateful) may take: an
 /// `Arc` of one state, or a tuple of up to four.
@@ -37,7 +37,7 @@ impl<T: Send + Sync + 'static> FromState for Arc<T> {
         context.state()
     }
 
-    fn missing(has: Has<'_>) -> Option<&'static str> {
+    fn missing(has: HasState<'_>) -> Option<&'static str> {
         (!has(TypeId::of::<T>())).then(type_name::<T>)
     }
 }
@@ -47,7 +47,7 @@ impl<A: FromState, B: FromState> FromState for (A, B) {
         Ok((A::of(context)?, B::of(context)?))
     }
 
-    fn missing(has: Has<'_>) -> Option<&'static str> {
+    fn missing(has: HasState<'_>) -> Option<&'static str> {
         A::missing(has).or_else(|| B::missing(has))
     }
 }
@@ -57,7 +57,7 @@ impl<A: FromState, B: FromState, C: FromState> FromState for (A, B, C) {
         Ok((A::of(context)?, B::of(context)?, C::of(context)?))
     }
 
-    fn missing(has: Has<'_>) -> Option<&'static str> {
+    fn missing(has: HasState<'_>) -> Option<&'static str> {
         <(A, B)>::missing(has).or_else(|| C::missing(has))
     }
 }
@@ -67,7 +67,7 @@ impl<A: FromState, B: FromState, C: FromState, D: FromState> FromState for (A, B
         Ok((A::of(context)?, B::of(context)?, C::of(context)?, D::of(context)?))
     }
 
-    fn missing(has: Has<'_>) -> Option<&'static str> {
+    fn missing(has: HasState<'_>) -> Option<&'static str> {
         <(A, B, C)>::missing(has).or_else(|| D::missing(has))
     }
 }

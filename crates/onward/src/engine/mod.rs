@@ -17,7 +17,7 @@ mod weak_engine;
 pub(crate) use app_state::AppState;
 pub use builder::EngineBuilder;
 pub use injection::FromState;
-pub(crate) use injection::Has;
+pub(crate) use injection::HasState;
 pub use inner::Engine;
 pub(crate) use inner::Inner;
 pub(crate) use kind_pattern::KindPattern;

@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::failure_policy::{FailedAttempt, FailurePolicy, Verdict};
 use super::middleware::{Middleware, Next};
 use super::output::Output;
-use crate::engine::{AppState, Has, KindPattern};
+use crate::engine::{AppState, HasState, KindPattern};
 use crate::error::{Error, Result};
 
 pub(crate) type HandlerFuture = Pin<Box<dyn Future<Output = Result<Output, Failure>> + Send>>;
@@ -143,7 +143,7 @@ pub(crate) struct Handler {
     /// The state of its module.
     pub(crate) state: Option<Arc<AppState>>,
     /// A function that finds a state which the handler takes as an argument and which is missing.
-    pub(crate) missing: Option<fn(Has<'_>) -> Option<&'static str>>,
+    pub(crate) missing: Option<fn(HasState<'_>) -> Option<&'static str>>,
 }
 
 impl fmt::Debug for Handler {

@@ -65,8 +65,8 @@ mod turn;
 
 pub use client::{CheckFailure, OrchestrationStatus, RecordedHistory, UpdateReply, check_files, check_main};
 pub use code::{
-    Activity, ActivityError, AnyReply, Asked, Either, EventQueue, OrchestrationContext, Query, Running, Saga, Signal,
-    Signalled, Step, Timer, Update, UpdateCall, UpdateQueue, join_all, select, select_all, try_join_all,
+    Activity, ActivityError, AnyReply, Either, EventQueue, NextUpdate, OrchestrationContext, Query, Running, Saga,
+    Signal, Signalled, Step, Timer, Update, UpdateCall, UpdateQueue, join_all, select, select_all, try_join_all,
 };
 pub use code_table::OrchestrationOptions;
 pub(crate) use code_table::{CodeTable, Registered};

@@ -21,7 +21,7 @@ struct Impatient {
 impl Impatient {
     async fn start() -> Option<Self> {
         let server = Server::start()?;
-        let options = PostgresStore::options().patience(Duration::from_millis(20));
+        let options = PostgresStore::options().retry_for(Duration::from_millis(20));
         let store: Arc<dyn Store> = Arc::new(options.open(&server.url()).await.unwrap());
         let engine = Engine::builder().store(store).open().await.unwrap();
         engine.handle("work", |_| async { Ok::<(), Failure>(()) });

@@ -32,7 +32,7 @@ class Address:
 
     @property
     def can_reconnect(self) -> bool:
-        """Whether the worker may connect again: a child has one connection in its life."""
+        """True if the worker may connect again: a child has one connection in its life."""
         return self.scheme != "child"
 
     def __str__(self) -> str:

@@ -67,7 +67,7 @@ class ContextBase:
         if deadline is not None:
             self._deadline = time.monotonic() + deadline
 
-    # What the task is.
+    # The task and its attempt.
 
     @property
     def task_id(self) -> str:
@@ -176,7 +176,7 @@ class ContextBase:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the attempt should stop."""
+        """True if the attempt should stop."""
         return self._stop is not None
 
     @property
@@ -266,7 +266,7 @@ class ContextBase:
 
     @property
     def is_resumed(self) -> bool:
-        """Whether there is a checkpoint."""
+        """True if there is a checkpoint."""
         return self._saved is not None
 
     def spawn(self, task: str | NewTask, payload: Any = None, **options: Any) -> None:

@@ -183,7 +183,7 @@ def stopped(task: TaskMessage, why: str, error: BaseException) -> End | None:
 
 
 def is_stop(error: BaseException) -> bool:
-    """Whether an error means that the handler followed the request to stop."""
+    """Returns True if an error means that the handler followed the request to stop."""
     return isinstance(error, (Cancelled, asyncio.CancelledError))
 
 

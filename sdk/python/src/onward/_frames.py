@@ -142,7 +142,7 @@ class Decoder:
 
     @property
     def inside_message(self) -> bool:
-        """Whether the stream stands within a message or frame."""
+        """Returns True if the stream stands within a message or frame."""
         return bool(self._frames) or self._at < len(self._buffer)
 
     def feed(self, data: bytes) -> list[Message]:

@@ -28,7 +28,7 @@ class Future(Generic[T]):
 
     @property
     def done(self) -> bool:
-        """Whether the value is there, or an error instead."""
+        """Returns True if the value or an error is there."""
         return self._is_done
 
     def result(self) -> T:

@@ -27,7 +27,7 @@ _REFUSED = {
     "subprocess.Popen": "starts a program",
     "time.sleep": "sleeps",
 }
-"""What no orchestration may do, by the audit event that Python raises for it."""
+"""Actions that no orchestration may take, by the audit event that Python raises for each."""
 
 _thread = threading.local()
 _install_lock = threading.Lock()

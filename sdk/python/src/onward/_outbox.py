@@ -60,7 +60,7 @@ class Checkpoint:
 
 @dataclass
 class Batch:
-    """What is sent next, taken from the outbox in one piece."""
+    """The entries to send next, taken from the outbox in one piece."""
 
     raw: list[bytes]
     ends: list[End]
@@ -150,7 +150,7 @@ class Outbox:
         for checkpoint in checkpoints:
             checkpoint.future.set_exception(error)
 
-    # What the handlers add.
+    # Calls of the handlers.
 
     def receive(self, contexts: list[ContextBase]) -> list[ContextBase]:
         """Counts received tasks against the credit. Returns those that the worker did not hold yet."""
@@ -254,7 +254,7 @@ class Outbox:
         if self.on_idle is not None:
             self.on_idle()
 
-    # What the gateway answers.
+    # Replies of the gateway.
 
     def acknowledge(self, acks: list[Ack]) -> None:
         """Forgets acknowledged ends. A refused end is replaced by a failure that says why."""
@@ -305,7 +305,7 @@ class Outbox:
         if request is not None:
             request.future.set_result(reply)
 
-    # What the writer takes.
+    # Calls of the writer.
 
     def take(self) -> Batch | None:
         """Waits for something to send and returns it; None when the connection or lease has ended."""

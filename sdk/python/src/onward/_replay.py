@@ -98,7 +98,7 @@ class Replay:
         self._decisions: list[dict[str, Any]] = []
         self._delivered: list[SignalWait] = []
 
-    # What the context of the code uses.
+    # Calls of the context of the code.
 
     def submit(self, task: NewTask, *, orchestration: bool) -> Operation:
         """Submits a task, or starts another orchestration."""

@@ -133,7 +133,7 @@ class Runtime:
     def _on_idle(self) -> None:
         self._loop.call_soon_threadsafe(self._idle.set)
 
-    # What the link reports, on its thread.
+    # Calls of the link, on its thread.
 
     def hello(self, session: str | None) -> Header:
         """Returns the first message of a connection."""
@@ -342,7 +342,7 @@ class Runtime:
             log.critical("%s", _FORKED)
             os._exit(1)
 
-    # What contexts use.
+    # Calls of contexts.
 
     def touch(self, context: ContextBase) -> None:
         """Sends the context's heartbeat and progress soon."""

@@ -23,7 +23,7 @@ class TaskOutcome(TaskResult):
 
     @property
     def is_ended(self) -> bool:
-        """Whether the task has ended, in any way."""
+        """True if the task has ended, in any way."""
         return self.state in ENDED
 
     @overload
@@ -62,7 +62,7 @@ class Event:
 
     @property
     def is_end(self) -> bool:
-        """Whether the task has ended by this transition."""
+        """True if the task has ended by this transition."""
         return self.change in ENDED
 
 

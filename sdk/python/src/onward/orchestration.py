@@ -42,7 +42,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 class OrchestrationContext:
-    """What the code of an orchestration may await and read.
+    """The calls and values of an orchestration that its code may await and read.
 
     `task`, `child`, `sleep` and `wait_signal` begin at the call and are awaited then or later.
     """
@@ -126,12 +126,12 @@ class OrchestrationContext:
 
     @property
     def is_replaying(self) -> bool:
-        """Whether this part of the code has run before. Use it for logging only."""
+        """True if this part of the code has run before. Use it for logging only."""
         return self._replay.is_replaying
 
     @property
     def cancel_requested(self) -> bool:
-        """Whether cancellation was requested. The code gets Cancelled where it awaits then."""
+        """True if cancellation was requested. The code gets Cancelled where it awaits then."""
         return self._replay.cancel_requested
 
     @property

@@ -161,5 +161,5 @@ class Submitted:
 
     @property
     def is_new(self) -> bool:
-        """Whether a task was inserted."""
+        """True if a task was inserted."""
         return self.result in ("inserted", "superseded")

@@ -218,7 +218,7 @@ class OrchestrationTest:
         self.history = list(carried)
         self._turn([{"e": "started", "at_us": self._now_us, "seed": "7"}])
 
-    # What the test does.
+    # Steps of a test.
 
     def complete(self, kind: str, result: Any = None) -> None:
         """Ends the oldest open task of a kind with a result."""
@@ -254,7 +254,7 @@ class OrchestrationTest:
             self._arrive({"e": "timer_fired", "operation": operation})
         self._now_us = until
 
-    # What it has come to.
+    # The state of the orchestration.
 
     @property
     def state(self) -> str:

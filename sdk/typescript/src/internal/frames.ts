@@ -160,7 +160,7 @@ export class Decoder {
     this.#maxPayload = bytes;
   }
 
-  /** Whether the stream stands within a message or frame. */
+  /** True if the stream stands within a message or frame. */
   get insideMessage(): boolean {
     return this.#frames.length > 0 || this.#available > 0;
   }

@@ -214,7 +214,7 @@ function authorization(options: TransportOptions, isLocal: boolean): () => strin
   if (path === undefined) return () => undefined;
   return () => {
     try {
-      // The server writes the file anew whenever it starts.
+      // The server writes the file at each start.
       return readFileSync(path, "utf8")
         .trim()
         .replace(/^Authorization: /, "");
@@ -247,7 +247,7 @@ function problemOf(response: Response, body: Uint8Array): Problem {
   });
 }
 
-/** Whether an error is worth another attempt of a watch. */
+/** Returns true if a watch may try again after an error. */
 export function isPassing(problem: Problem): boolean {
   return REPEATED.includes(problem.status);
 }

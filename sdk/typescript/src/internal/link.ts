@@ -100,7 +100,7 @@ export class Link implements ConnectionListener {
     if (last) setTimeout(() => this.#channel.close(), GOODBYE_MS).unref();
   }
 
-  // What the thread of the connection reports.
+  // Reports of the thread of the connection.
 
   onOpened(): void {
     this.#state = "greeting";

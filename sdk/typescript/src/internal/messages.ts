@@ -27,7 +27,7 @@ export interface TurnMessage {
   events: Uint8Array[];
   position: number;
   generation: number;
-  /** Whether the lists have only the new events. */
+  /** True if the lists have only the new events. */
   newOnly: boolean;
 }
 

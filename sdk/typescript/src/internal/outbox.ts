@@ -135,7 +135,7 @@ export class Outbox {
     for (const waiting of [...requests, ...checkpoints]) waiting.reject(error);
   }
 
-  // What the handlers add.
+  // Calls of the handlers.
 
   /** Counts received tasks against the credit. */
   receive(count: number): void {
@@ -206,7 +206,7 @@ export class Outbox {
     if (this.#draining && this.held.size === 0 && this.kept.size === 0) this.onIdle();
   }
 
-  // What the gateway answers.
+  // Replies of the gateway.
 
   /** Forgets acknowledged ends. A refused end is replaced by a failure that says why. */
   acknowledge(acks: readonly Ack[]): void {

@@ -20,7 +20,7 @@ export interface Entry {
   fields: Record<string, unknown>;
   /** The number of handlers of the kind that run. */
   running: number;
-  /** Whether the call runs a turn of an orchestration. */
+  /** True if the call runs a turn of an orchestration. */
   isOrchestration: boolean;
 }
 

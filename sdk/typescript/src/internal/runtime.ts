@@ -44,7 +44,7 @@ const FEATURES = ["ask", "headers", "submit"];
 /** The feature of workers with orchestrations. */
 const TURNS = "turns";
 
-/** What a runtime gets from its worker. */
+/** The options and callbacks that a worker passes to its runtime. */
 export interface RuntimeOptions {
   address: Address;
   /** The handlers, within their middleware. */

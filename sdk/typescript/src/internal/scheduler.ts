@@ -22,7 +22,7 @@ export class Scheduler {
     this.#run = run;
   }
 
-  /** Whether handlers are running. */
+  /** True if handlers are running. */
   get isBusy(): boolean {
     return this.#running > 0;
   }

@@ -60,7 +60,7 @@ export class Tunnel extends Duplex {
   }
 
   override _writev(chunks: { chunk: Buffer }[], callback: Callback): void {
-    // What came while a request was under way travels in the next one.
+    // Bytes that came while a request was under way travel in the next one.
     this.#act(this.#send(Buffer.concat(chunks.map(({ chunk }) => chunk))), callback);
   }
 

@@ -36,7 +36,7 @@ export interface Parts {
  * the stream, so that commands are answered while the thread of the handlers is busy.
  */
 export class Zmtp {
-  /** Whether the handshake is complete. */
+  /** True if the handshake is complete. */
   ready = false;
   #greeted = false;
   #kept: Buffer = Buffer.alloc(0);

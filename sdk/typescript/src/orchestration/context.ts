@@ -61,7 +61,7 @@ export type ValuesOf<P extends readonly unknown[]> = {
 export type FirstOf<P extends readonly unknown[]> = P[number] extends Part<infer T> ? [number, T] : never;
 
 /**
- * What the code of an orchestration may await and read.
+ * The calls and values of an orchestration that its code may await and read.
  *
  * `task`, `child`, `sleep` and `waitSignal` begin at the call, and are awaited then or later.
  */
@@ -191,12 +191,12 @@ export class OrchestrationContext {
     return uuidOf(this.#replay.draw(), this.#replay.draw());
   }
 
-  /** Whether this part of the code has run before. Use it for logging only. */
+  /** True if this part of the code has run before. Use it for logging only. */
   get isReplaying(): boolean {
     return this.#replay.isReplaying;
   }
 
-  /** Whether cancellation was requested. The code gets Cancelled where it awaits then. */
+  /** True if cancellation was requested. The code gets Cancelled where it awaits then. */
   get cancelRequested(): boolean {
     return this.#replay.cancelRequested;
   }

@@ -25,7 +25,7 @@ export class Future<T> implements Promise<T> {
   #end: Settled<T> | null = null;
   #callbacks: Callback<T>[] = [];
 
-  /** Whether the value is there, or an error instead. */
+  /** True if the value or an error is there. */
   get isDone(): boolean {
     return this.#end !== null;
   }

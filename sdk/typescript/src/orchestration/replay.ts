@@ -14,7 +14,7 @@ import { dataOf, isCommand, textOf } from "./turn.js";
 /** Reads a result or a signal. Throws PayloadError if it has another type. */
 export type Decode<T> = (data: Uint8Array) => T;
 
-/** What the code returns to begin again. */
+/** The result of code that begins again. */
 export class ContinueAsNew {
   /** @internal */
   constructor(
@@ -122,7 +122,7 @@ export class Replay {
     this.#start = start;
   }
 
-  // What the context of the code uses.
+  // Calls of the context of the code.
 
   /** Submits a task, or starts another orchestration. */
   submit<T>(fields: Record<string, unknown>, payload: Uint8Array, decode: Decode<T>): Operation<T> {

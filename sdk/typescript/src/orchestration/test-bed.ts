@@ -82,7 +82,7 @@ export class OrchestrationTest {
     await this.#turn([{ e: "started", at_us: this.#nowUs, seed: "7" }]);
   }
 
-  // What the test does.
+  // Steps of a test.
 
   /** Ends the oldest open task of a kind with a result. */
   async complete(kind: AnyKind, result?: unknown): Promise<void> {
@@ -134,7 +134,7 @@ export class OrchestrationTest {
     this.#nowUs = until;
   }
 
-  // What it has come to.
+  // The state of the orchestration.
 
   /** The state of the orchestration. */
   get state(): "waiting" | "completed" | "failed" | "cancelled" {

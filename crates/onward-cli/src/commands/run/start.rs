@@ -13,7 +13,7 @@ use crate::exit_code::wrong_usage;
 
 /// The run on which the command works.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Begun {
+pub(super) struct StartedRun {
     pub(super) id: TaskId,
     /// False if the command continues or retries a run.
     pub(super) is_new: bool,
@@ -26,7 +26,7 @@ pub(super) async fn begin(
     arguments: &Arguments,
     input: Option<Value>,
     view: &View,
-) -> anyhow::Result<Begun> {
+) -> anyhow::Result<StartedRun> {
     if !arguments.from.is_empty() || !arguments.only.is_empty() {
         return fork(engine, file, arguments, input).await;
     }
@@ -54,7 +54,7 @@ pub(super) async fn begin(
     if arguments.retry && is_retried(engine.run_view(started.id).await?.phase) {
         engine.act_on_run(started.id, RunAction::Retry { steps: Vec::new() }, None, None).await?;
     }
-    Ok(Begun { id: started.id, is_new: started.is_new })
+    Ok(StartedRun { id: started.id, is_new: started.is_new })
 }
 
 /// Returns true if `--retry` has an effect on a run in a phase.
@@ -80,7 +80,7 @@ async fn fork(
     file: TemplateFile,
     arguments: &Arguments,
     input: Option<Value>,
-) -> anyhow::Result<Begun> {
+) -> anyhow::Result<StartedRun> {
     let (name, hash) = (file.template().name.clone(), file.hash());
     let last = engine.last_run(&name, arguments.env.as_deref()).await?;
     let (steps, only) = if arguments.only.is_empty() { (&arguments.from, false) } else { (&arguments.only, true) };
@@ -90,12 +90,12 @@ async fn fork(
     };
     if let Some(last) = last.as_ref().filter(is_same) {
         // The command was interrupted, and its run continues.
-        return Ok(Begun { id: last.id, is_new: false });
+        return Ok(StartedRun { id: last.id, is_new: false });
     }
     let last = last.map(|last| last.id);
     let start = described(engine, file, arguments, input);
     let start = if only { start.only(last, steps) } else { start.from_run(needed(last, &name)?, steps) };
-    Ok(Begun { id: start.await?.id, is_new: true })
+    Ok(StartedRun { id: start.await?.id, is_new: true })
 }
 
 fn needed(last: Option<TaskId>, name: &str) -> anyhow::Result<TaskId> {

@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "SCHEDULE")]
     schedule: Name,
     #[command(flatten)]
-    when: When,
+    when: RecurrenceOptions,
     /// The time zone whose wall clock the cron expression follows, such as Europe/Berlin
     #[arg(long, value_name = "ZONE", default_value = "UTC", conflicts_with = "every")]
     zone: String,
@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
 /// The recurrence of a schedule.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-struct When {
+struct RecurrenceOptions {
     /// Fire at this interval, at whole multiples of it since 1970 (15m means every quarter of an
     /// hour)
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]

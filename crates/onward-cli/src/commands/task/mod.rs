@@ -27,7 +27,7 @@ pub(crate) use bulk::run as run_bulk;
 pub(crate) use command::{Command, run};
 pub(crate) use filter::FilterArguments;
 pub(crate) use selection::TaskSelection;
-pub(crate) use show::Shown;
+pub(crate) use show::TaskPrinter;
 #[cfg(feature = "top")]
 pub(crate) use stored_output::last_lines;
 pub(crate) use tree::show_tree;

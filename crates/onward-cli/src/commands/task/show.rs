@@ -18,19 +18,19 @@ use crate::store_file;
 /// Shows each of the tasks.
 pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result<ExitCode> {
     let store = store_file::open_to_read(options).await?;
-    let (named, shown) = (tasks.numbers(&*store).await?, Shown::new(options, &*store));
+    let (named, shown) = (tasks.numbers(&*store).await?, TaskPrinter::new(options, &*store));
     for_each(named, options, async |task| shown.show(store.task(task).await?.ok_or(Refusal::TaskNotFound(task))?).await)
         .await
 }
 
 /// A printer of tasks, one after the other.
-pub(crate) struct Shown<'a> {
+pub(crate) struct TaskPrinter<'a> {
     options: &'a GlobalOptions,
     store: &'a dyn Store,
     is_first: Cell<bool>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> TaskPrinter<'a> {
     pub(crate) fn new(options: &'a GlobalOptions, store: &'a dyn Store) -> Self {
         Self { options, store, is_first: Cell::new(true) }
     }

@@ -46,7 +46,7 @@ pub(super) struct RouterSession {
 }
 
 /// The next thing that happens to a session.
-enum Happened {
+enum SessionInput {
     Inbound(Option<Inbound>),
     Event(Option<Event>),
     Overrun,
@@ -87,15 +87,15 @@ impl RouterSession {
         let mut is_draining = false;
         while !self.driver.is_closed() {
             match self.next(is_draining).await {
-                Happened::Inbound(inbound) => self.received(inbound).await,
-                Happened::Event(event) => self.driver.events(event, &mut self.events).await,
-                Happened::Overrun => self.overrun().await,
-                Happened::Drain => {
+                SessionInput::Inbound(inbound) => self.received(inbound).await,
+                SessionInput::Event(event) => self.driver.events(event, &mut self.events).await,
+                SessionInput::Overrun => self.overrun().await,
+                SessionInput::Drain => {
                     is_draining = true;
                     self.driver.drain(self.gateway.options.stop_within).await;
                 }
-                Happened::Abort => self.driver.abort().await,
-                Happened::Tick => self.tick().await,
+                SessionInput::Abort => self.driver.abort().await,
+                SessionInput::Tick => self.tick().await,
             }
             self.send().await;
         }
@@ -104,19 +104,19 @@ impl RouterSession {
         tracing::info!(why = ended.why, "the session of a worker is over");
     }
 
-    async fn next(&mut self, is_draining: bool) -> Happened {
+    async fn next(&mut self, is_draining: bool) -> SessionInput {
         let retry = self.blocked_since.map(|_| self.driver.now().saturating_add(RETRY));
         let wake = self.driver.wake_at().into_iter().chain(retry).min();
         let wait = wake.map(|at| at.saturating_sub(self.driver.now()));
         tokio::select! {
             biased;
-            () = self.gateway.abort.cancelled() => Happened::Abort,
-            () = self.gateway.drain.cancelled(), if !is_draining => Happened::Drain,
-            () = self.overrun.notified() => Happened::Overrun,
-            inbound = self.inbound.recv() => Happened::Inbound(inbound),
+            () = self.gateway.abort.cancelled() => SessionInput::Abort,
+            () = self.gateway.drain.cancelled(), if !is_draining => SessionInput::Drain,
+            () = self.overrun.notified() => SessionInput::Overrun,
+            inbound = self.inbound.recv() => SessionInput::Inbound(inbound),
             // A worker that does not read gets no further tasks.
-            event = self.events.recv(), if self.unsent.len() < SESSION_QUEUE => Happened::Event(event),
-            () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => Happened::Tick,
+            event = self.events.recv(), if self.unsent.len() < SESSION_QUEUE => SessionInput::Event(event),
+            () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => SessionInput::Tick,
         }
     }
 

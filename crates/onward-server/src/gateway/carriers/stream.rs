@@ -56,7 +56,7 @@ struct Connection<R, W> {
 }
 
 /// The next thing that happens to a connection.
-enum Happened {
+enum ConnectionInput {
     Read(io::Result<usize>),
     Wrote(io::Result<usize>),
     Event(Option<Event>),
@@ -70,20 +70,20 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Connection<R, W> {
         let mut is_draining = false;
         while !self.driver.is_closed() {
             match self.next(is_draining).await {
-                Happened::Read(read) => self.read(read).await,
-                Happened::Wrote(Ok(0)) => self.lost("the connection takes no bytes").await,
-                Happened::Wrote(Ok(count)) => {
+                ConnectionInput::Read(read) => self.read(read).await,
+                ConnectionInput::Wrote(Ok(0)) => self.lost("the connection takes no bytes").await,
+                ConnectionInput::Wrote(Ok(count)) => {
                     self.unsent.advance(count);
                     self.blocked_since = None;
                 }
-                Happened::Wrote(Err(error)) => self.lost(&format!("the connection broke: {error}")).await,
-                Happened::Event(event) => self.driver.events(event, &mut self.events).await,
-                Happened::Drain => {
+                ConnectionInput::Wrote(Err(error)) => self.lost(&format!("the connection broke: {error}")).await,
+                ConnectionInput::Event(event) => self.driver.events(event, &mut self.events).await,
+                ConnectionInput::Drain => {
                     is_draining = true;
                     self.driver.drain(self.gateway.options.stop_within).await;
                 }
-                Happened::Abort => self.driver.abort().await,
-                Happened::Tick => self.tick().await,
+                ConnectionInput::Abort => self.driver.abort().await,
+                ConnectionInput::Tick => self.tick().await,
             }
             self.encode();
         }
@@ -95,17 +95,17 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Connection<R, W> {
     }
 
     /// Waits for the next thing that happens.
-    async fn next(&mut self, is_draining: bool) -> Happened {
+    async fn next(&mut self, is_draining: bool) -> ConnectionInput {
         let wait = self.wake_at().map(|at| at.saturating_sub(self.driver.now()));
         self.decoder.buffer().reserve(READ_BYTES);
         tokio::select! {
             biased;
-            () = self.gateway.abort.cancelled() => Happened::Abort,
-            () = self.gateway.drain.cancelled(), if !is_draining => Happened::Drain,
-            read = self.reader.read_buf(self.decoder.buffer()), if self.reads => Happened::Read(read),
-            written = self.writer.write(&self.unsent), if !self.unsent.is_empty() => Happened::Wrote(written),
-            event = self.events.recv(), if self.unsent.len() < UNSENT_BYTES => Happened::Event(event),
-            () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => Happened::Tick,
+            () = self.gateway.abort.cancelled() => ConnectionInput::Abort,
+            () = self.gateway.drain.cancelled(), if !is_draining => ConnectionInput::Drain,
+            read = self.reader.read_buf(self.decoder.buffer()), if self.reads => ConnectionInput::Read(read),
+            written = self.writer.write(&self.unsent), if !self.unsent.is_empty() => ConnectionInput::Wrote(written),
+            event = self.events.recv(), if self.unsent.len() < UNSENT_BYTES => ConnectionInput::Event(event),
+            () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => ConnectionInput::Tick,
         }
     }
 

@@ -9,7 +9,7 @@ use super::io::EngineEnd;
 
 /// The state of an attempt that the worker holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum AttemptState {
     /// The worker runs it.
     Running,
     /// The worker was asked to stop it, and is reported as stuck at this time.
@@ -22,9 +22,9 @@ pub(super) enum Stage {
 
 /// An attempt that the worker holds.
 #[derive(Debug, Clone)]
-pub(super) struct Held {
+pub(super) struct HeldAttempt {
     pub(super) kind: String,
-    pub(super) stage: Stage,
+    pub(super) state: AttemptState,
     /// The number of checkpoints that are on the way to the store.
     pub(super) checkpoints: u32,
     /// The end, which waits for the checkpoints before it.
@@ -34,17 +34,18 @@ pub(super) struct Held {
 /// The attempts that a worker holds. Their number is bounded by its credit.
 #[derive(Debug, Default)]
 pub(super) struct HeldAttempts {
-    attempts: HashMap<TaskFence, Held>,
+    attempts: HashMap<TaskFence, HeldAttempt>,
     of_kind: HashMap<String, u32>,
 }
 
 impl HeldAttempts {
     pub(super) fn add(&mut self, attempt: TaskFence, kind: String) {
         *self.of_kind.entry(kind.clone()).or_default() += 1;
-        self.attempts.insert(attempt, Held { kind, stage: Stage::Running, checkpoints: 0, deferred: None });
+        self.attempts
+            .insert(attempt, HeldAttempt { kind, state: AttemptState::Running, checkpoints: 0, deferred: None });
     }
 
-    pub(super) fn remove(&mut self, attempt: TaskFence) -> Option<Held> {
+    pub(super) fn remove(&mut self, attempt: TaskFence) -> Option<HeldAttempt> {
         let held = self.attempts.remove(&attempt)?;
         if let Some(count) = self.of_kind.get_mut(&held.kind) {
             *count = count.saturating_sub(1);
@@ -52,11 +53,11 @@ impl HeldAttempts {
         Some(held)
     }
 
-    pub(super) fn get_mut(&mut self, attempt: TaskFence) -> Option<&mut Held> {
+    pub(super) fn get_mut(&mut self, attempt: TaskFence) -> Option<&mut HeldAttempt> {
         self.attempts.get_mut(&attempt)
     }
 
-    pub(super) fn get(&self, attempt: TaskFence) -> Option<&Held> {
+    pub(super) fn get(&self, attempt: TaskFence) -> Option<&HeldAttempt> {
         self.attempts.get(&attempt)
     }
 
@@ -75,7 +76,7 @@ impl HeldAttempts {
 
     /// Returns every attempt whose end is not on the way, in the order of their ids.
     pub(super) fn open(&self) -> Vec<TaskFence> {
-        let open = self.attempts.iter().filter(|(_, held)| held.stage != Stage::Ending);
+        let open = self.attempts.iter().filter(|(_, held)| held.state != AttemptState::Ending);
         let mut open: Vec<_> = open.map(|(attempt, _)| *attempt).collect();
         open.sort_unstable();
         open
@@ -88,8 +89,8 @@ impl HeldAttempts {
 
     /// Returns the next time at which an attempt is stuck.
     pub(super) fn next_stuck(&self) -> Option<Duration> {
-        let stopping = |held: &Held| match held.stage {
-            Stage::Stopping(until) => Some(until),
+        let stopping = |held: &HeldAttempt| match held.state {
+            AttemptState::Stopping(until) => Some(until),
             _ => None,
         };
         self.attempts.values().filter_map(stopping).min()
@@ -99,8 +100,8 @@ impl HeldAttempts {
     pub(super) fn take_stuck(&mut self, now: Duration) -> Vec<TaskFence> {
         let mut stuck = Vec::new();
         for (attempt, held) in &mut self.attempts {
-            if matches!(held.stage, Stage::Stopping(until) if until <= now) {
-                held.stage = Stage::Stuck;
+            if matches!(held.state, AttemptState::Stopping(until) if until <= now) {
+                held.state = AttemptState::Stuck;
                 stuck.push(*attempt);
             }
         }

@@ -6,7 +6,7 @@ use onward_protocol::gateway::{StopReason, Welcome};
 use onward_protocol::worker::{Hello, Resume};
 use onward_protocol::{Code, Error, GatewayMessage, VERSION, bounds};
 
-use super::held::Stage;
+use super::held::AttemptState;
 use super::io::{EngineEnd, Output};
 use super::state::{Phase, Session, milliseconds};
 
@@ -138,7 +138,7 @@ impl Session {
             if !listed.contains(&attempt)
                 && let Some(held) = self.held.get_mut(attempt)
             {
-                held.stage = Stage::Ending;
+                held.state = AttemptState::Ending;
                 output.push(Output::End(attempt, EngineEnd::Released));
             }
         }

@@ -25,7 +25,7 @@ pub(in crate::gateway) struct Offer {
 
 /// The result of writing the end of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::gateway) enum Fate {
+pub(in crate::gateway) enum EndOutcome {
     /// The end is durable.
     Durable,
     /// The lease has passed on.
@@ -54,9 +54,9 @@ pub(in crate::gateway) enum Input {
     /// The engine asks an attempt to stop.
     Stopping(TaskFence, StopReason),
     /// The end of an attempt of this session was written, dropped or refused.
-    Ended(TaskFence, Fate),
+    Ended(TaskFence, EndOutcome),
     /// The end of an attempt of another gateway was written, dropped or refused.
-    EndedElsewhere(TaskFence, Fate),
+    ForeignEnded(TaskFence, EndOutcome),
     /// The end of an attempt has a value that the store would reject, for this reason. The attempt
     /// is still the worker's.
     Refused(TaskFence, String),
@@ -121,7 +121,7 @@ pub(in crate::gateway) enum Output {
     /// End an attempt.
     End(TaskFence, EngineEnd),
     /// End an attempt that a session of another gateway has claimed, if that session holds it.
-    EndElsewhere {
+    EndForeign {
         /// The name of that session.
         session: String,
         /// The attempt.

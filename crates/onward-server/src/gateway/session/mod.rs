@@ -17,5 +17,5 @@ mod tests;
 mod time;
 
 pub(super) use hello::STICKY;
-pub(super) use io::{EngineEnd, Fate, Input, Offer, Output};
+pub(super) use io::{EndOutcome, EngineEnd, Input, Offer, Output};
 pub(super) use state::{Session, Terms};

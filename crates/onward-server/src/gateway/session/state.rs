@@ -8,7 +8,7 @@ use onward_protocol::worker::{Hello, KindOptions};
 use onward_protocol::{Code, Error, Fence, GatewayMessage, Id, TaskFence};
 
 use super::beats::PendingBeats;
-use super::held::{HeldAttempts, Stage};
+use super::held::{AttemptState, HeldAttempts};
 use super::io::{EngineEnd, Input, Offer, Output};
 use super::remembered::RememberedAcks;
 use super::skipped::SkippedKinds;
@@ -76,7 +76,7 @@ pub(in crate::gateway) struct Session {
     /// The number of submits and reads under way.
     pub(super) requests: usize,
     /// The attempts of another gateway whose end is on the way.
-    pub(super) elsewhere: usize,
+    pub(super) open_foreign_ends: usize,
     pub(super) hello: Option<Box<Hello>>,
     /// The session of another gateway that the worker continues.
     pub(super) resumed_session: Option<String>,
@@ -104,7 +104,7 @@ impl Session {
             skipped: SkippedKinds::default(),
             beats: PendingBeats::default(),
             requests: 0,
-            elsewhere: 0,
+            open_foreign_ends: 0,
             hello: None,
             resumed_session: None,
             resumed: HashMap::new(),
@@ -141,8 +141,8 @@ impl Session {
                 self.update_credit(output);
             }
             Input::Stopping(attempt, why) => self.stopping(now, attempt, why, output),
-            Input::Ended(attempt, fate) => self.ended(attempt, fate, output),
-            Input::EndedElsewhere(attempt, fate) => self.ended_elsewhere(attempt, fate, output),
+            Input::Ended(attempt, outcome) => self.ended(attempt, outcome, output),
+            Input::ForeignEnded(attempt, outcome) => self.foreign_ended(attempt, outcome, output),
             Input::Refused(attempt, why) => self.refused(attempt, why, output),
             Input::Checkpoint { n, attempt, refused } => self.checkpoint_kept(n, attempt, refused, output),
             Input::Replied(reply, payloads) => {
@@ -228,8 +228,8 @@ impl Session {
 
     fn stopping(&mut self, now: Duration, attempt: TaskFence, why: StopReason, output: &mut Vec<Output>) {
         let until = now.saturating_add(self.terms.grace);
-        let Some(held) = self.held.get_mut(attempt).filter(|held| held.stage != Stage::Ending) else { return };
-        held.stage = Stage::Stopping(until);
+        let Some(held) = self.held.get_mut(attempt).filter(|held| held.state != AttemptState::Ending) else { return };
+        held.state = AttemptState::Stopping(until);
         self.send_stop(attempt, why, output);
         // The store has given the task to another session, so no end can be written. The handler of
         // the engine must return anyway.
@@ -287,7 +287,7 @@ impl Session {
     }
 
     fn leave_if_done(&mut self, output: &mut Vec<Output>) {
-        if self.phase == Phase::Leaving && self.held.is_empty() && self.elsewhere == 0 {
+        if self.phase == Phase::Leaving && self.held.is_empty() && self.open_foreign_ends == 0 {
             self.close("the worker sent bye", false, output);
         }
     }

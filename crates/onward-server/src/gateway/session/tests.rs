@@ -9,7 +9,7 @@ use onward_protocol::{Code, Fence, GatewayMessage, Id, TaskFence};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{EngineEnd, Fate, Input, Offer, Output, Session, Terms};
+use super::{EndOutcome, EngineEnd, Input, Offer, Output, Session, Terms};
 
 const SECOND: Duration = Duration::from_secs(1);
 const LEASE: Duration = Duration::from_secs(15);
@@ -110,7 +110,7 @@ fn short(output: &Output) -> Option<String> {
         Output::End(attempt, EngineEnd::Worker(end, _)) => format!("end {} {:?}", attempt.task, end.outcome),
         Output::End(attempt, EngineEnd::Crashed(_)) => format!("crash {}", attempt.task),
         Output::End(attempt, EngineEnd::Released) => format!("release {}", attempt.task),
-        Output::EndElsewhere { attempt, .. } => format!("elsewhere {}", attempt.task),
+        Output::EndForeign { attempt, .. } => format!("foreign {}", attempt.task),
         Output::CheckResumed { attempts, .. } => format!("check {}", attempts.len()),
         Output::Send(GatewayMessage::Error(error), _) => format!("error {:?}", error.code),
         Output::Send(GatewayMessage::Stop(stop), _) => format!("stop {} {:?}", stop.attempt.task, stop.why),
@@ -131,7 +131,7 @@ fn an_end_is_acknowledged_when_it_is_durable_and_not_before() {
     bench.offer(1);
     bench.end(1, "ok");
     assert_eq!(bench.take(), ["task 1", "end 1 Ok"]);
-    bench.input(Input::Ended(attempt(1), Fate::Durable));
+    bench.input(Input::Ended(attempt(1), EndOutcome::Durable));
     assert_eq!(bench.take(), ["ack 1 Ok"]);
 }
 
@@ -141,7 +141,7 @@ fn an_end_that_comes_again_is_acknowledged_as_it_first_was_and_ends_nothing() {
     bench.offer(1);
     bench.end(1, "ok");
     bench.end(1, "ok");
-    bench.input(Input::Ended(attempt(1), Fate::Stale));
+    bench.input(Input::Ended(attempt(1), EndOutcome::Stale));
     bench.end(1, "ok");
     assert_eq!(bench.take(), ["task 1", "end 1 Ok", "ack 1 Stale", "ack 1 Stale"]);
 }
@@ -168,7 +168,7 @@ fn resumed() -> Bench {
 fn an_end_of_a_resumed_attempt_is_checked_against_the_session_that_held_it() {
     let mut bench = resumed();
     bench.message(json!({ "t": "end", "ends": [{ "task": "7", "fence": "9", "outcome": "ok" }] }));
-    assert!(matches!(&bench.output[..], [Output::EndElsewhere { session, .. }] if session == "earlier"));
+    assert!(matches!(&bench.output[..], [Output::EndForeign { session, .. }] if session == "earlier"));
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn a_worker_that_connects_again_after_bye_gets_its_acknowledgements() {
     let hello = json!({ "protocol": [1], "kinds": { "k": {} }, "resume": { "session": "s" } });
     bench.input(Input::Reattached(serde_json::from_value(hello).unwrap()));
     bench.end(1, "ok");
-    bench.input(Input::Ended(attempt(1), Fate::Durable));
+    bench.input(Input::Ended(attempt(1), EndOutcome::Durable));
     assert_eq!(bench.take(), ["task 1", "end 1 Ok", "AcceptPayloads", "welcome s", "ack 1 Ok"]);
 }
 
@@ -226,7 +226,7 @@ fn a_kind_at_its_limit_is_skipped_until_an_attempt_has_ended() {
     bench.offer(1);
     bench.offer(2);
     bench.end(1, "ok");
-    bench.input(Input::Ended(attempt(1), Fate::Durable));
+    bench.input(Input::Ended(attempt(1), EndOutcome::Durable));
     assert_eq!(bench.take(), ["task 1", "skip [\"k\"]", "release 2", "end 1 Ok", "ack 1 Ok", "skip []"]);
 }
 
@@ -277,7 +277,7 @@ fn a_worker_that_connects_again_keeps_its_tasks_and_its_ends_are_acknowledged() 
     (1..=3).for_each(|task| bench.offer(task));
     bench.end(2, "ok");
     bench.input(Input::Disconnected("closed".into()));
-    bench.input(Input::Ended(attempt(2), Fate::Durable));
+    bench.input(Input::Ended(attempt(2), EndOutcome::Durable));
     // The third task was on its way when the connection broke.
     let held = json!([{ "task": "1", "fence": "1" }, { "task": "2", "fence": "1" }, { "task": "9", "fence": "1" }]);
     let hello = json!({ "protocol": [1], "kinds": { "k": {} }, "resume": { "session": "s", "tasks": held } });
@@ -323,7 +323,7 @@ fn an_attempt_that_the_engine_ended_itself_is_lost_to_the_worker() {
     let mut bench = Bench::serving(false, json!({ "k": {} }), 5);
     bench.offer(1);
     bench.input(Input::Stopping(attempt(1), StopReason::Timeout));
-    bench.input(Input::Ended(attempt(1), Fate::Durable));
+    bench.input(Input::Ended(attempt(1), EndOutcome::Durable));
     bench.end(1, "fail");
     assert_eq!(bench.take(), ["task 1", "stop 1 Timeout", "stop 1 Lost", "ack 1 Stale"]);
 }
@@ -356,7 +356,7 @@ fn a_refused_end_is_not_remembered() {
     let mut bench = Bench::serving(false, json!({ "k": {} }), 5);
     bench.offer(1);
     bench.end(1, "ok");
-    bench.input(Input::Ended(attempt(1), Fate::Refused("too large".into())));
+    bench.input(Input::Ended(attempt(1), EndOutcome::Refused("too large".into())));
     bench.end(1, "fail");
     assert_eq!(bench.take(), ["task 1", "end 1 Ok", "ack 1 Refused", "ack 1 Stale"]);
 }
@@ -368,9 +368,9 @@ fn bye_waits_for_the_ends_that_came_before_and_gives_the_rest_back() {
     bench.offer(2);
     bench.end(1, "ok");
     bench.message(json!({ "t": "bye" }));
-    bench.input(Input::Ended(attempt(1), Fate::Durable));
+    bench.input(Input::Ended(attempt(1), EndOutcome::Durable));
     assert_eq!(bench.take(), ["task 1", "task 2", "end 1 Ok", "release 2", "ack 1 Ok"]);
-    bench.input(Input::Ended(attempt(2), Fate::Durable));
+    bench.input(Input::Ended(attempt(2), EndOutcome::Durable));
     assert_eq!(bench.take(), ["ack 2 Ok", "close"]);
 }
 
@@ -389,8 +389,8 @@ fn a_stopping_gateway_takes_the_tasks_back_when_its_time_is_over() {
 fn the_end_of_an_attempt_of_another_gateway_is_tried_and_acknowledged() {
     let mut bench = resumed();
     bench.end(7, "ok");
-    bench.input(Input::EndedElsewhere(attempt(7), Fate::Durable));
-    assert_eq!(bench.take(), ["elsewhere 7", "ack 7 Ok"]);
+    bench.input(Input::ForeignEnded(attempt(7), EndOutcome::Durable));
+    assert_eq!(bench.take(), ["foreign 7", "ack 7 Ok"]);
 }
 
 #[test]
@@ -455,7 +455,7 @@ fn take_step(bench: &mut Bench, step: &Step) {
     match step {
         Step::Offer(task) => bench.offer(*task),
         Step::End(task) => bench.end(*task, "ok"),
-        Step::Durable(task) => bench.input(Input::Ended(attempt(*task), Fate::Durable)),
+        Step::Durable(task) => bench.input(Input::Ended(attempt(*task), EndOutcome::Durable)),
         Step::Grant(credit) => bench.message(json!({ "t": "grant", "credit": bench.session.credit.max(*credit) })),
         Step::Stop(task) => bench.input(Input::Stopping(attempt(*task), StopReason::Cancelled)),
         Step::Disconnect => bench.input(Input::Disconnected("gone".into())),

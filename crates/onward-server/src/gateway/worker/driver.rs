@@ -17,10 +17,10 @@ use super::event::{AttemptResult, Event, Events, attempt_of};
 use super::message_writer::MessageWriter;
 use super::outcome;
 use super::turns::RunningTurn;
-use super::{answers, elsewhere};
+use super::{foreign_attempts, replies};
 use crate::gateway::bounds::INPUTS_AT_ONCE;
 use crate::gateway::options::{Ended, Gateway};
-use crate::gateway::session::{EngineEnd, Fate, Input, Offer, Output, Session};
+use crate::gateway::session::{EndOutcome, EngineEnd, Input, Offer, Output, Session};
 
 /// A session, its engine, and the attempts between the two.
 pub(in crate::gateway) struct Driver {
@@ -201,7 +201,7 @@ impl Driver {
                 }
             }
             Output::Checkpoint { n, attempt, bytes } => self.checkpoint(n, attempt, bytes),
-            Output::EndElsewhere { session, attempt, end } => self.end_elsewhere(session, attempt, end),
+            Output::EndForeign { session, attempt, end } => self.end_foreign(session, attempt, end),
             Output::CheckResumed { session, attempts } => self.check_resumed(session, attempts),
             Output::Submit(submit, payloads) => self.submit(submit, payloads),
             Output::Ask(ask) => self.ask(ask),
@@ -252,23 +252,23 @@ impl Driver {
         let _ = self.checkpoints.send(Checkpoint { n, attempt, context, bytes });
     }
 
-    fn end_elsewhere(&self, session: String, attempt: TaskFence, end: EngineEnd) {
+    fn end_foreign(&self, session: String, attempt: TaskFence, end: EngineEnd) {
         let (events, engine) = (self.events.clone(), self.engine.as_ref().map(|engine| engine.engine.clone()));
         tokio::spawn(async move {
-            let fate = match (engine, end) {
+            let outcome = match (engine, end) {
                 (Some(engine), EngineEnd::Worker(end, payloads)) => {
-                    elsewhere::end(&engine, &session, &end, &payloads).await
+                    foreign_attempts::end(&engine, &session, &end, &payloads).await
                 }
-                _ => Fate::Stale,
+                _ => EndOutcome::Stale,
             };
-            let _ = events.send(Event::Input(Input::EndedElsewhere(attempt, fate)));
+            let _ = events.send(Event::Input(Input::ForeignEnded(attempt, outcome)));
         });
     }
 
     fn check_resumed(&self, session: String, attempts: Vec<TaskFence>) {
         let (events, store) = (self.events.clone(), Arc::clone(&self.gateway.store));
         tokio::spawn(async move {
-            let lost = elsewhere::lost(&*store, &session, attempts).await;
+            let lost = foreign_attempts::lost(&*store, &session, attempts).await;
             let _ = events.send(Event::Input(Input::ResumedLost(lost)));
         });
     }
@@ -279,9 +279,9 @@ impl Driver {
         let events = self.events.clone();
         tokio::spawn(async move {
             let (reply, payloads) = match parent {
-                Some((parent, None)) => answers::not_held(submit.request, parent.task),
-                Some((_, Some(context))) => answers::submit(&engine, Some(&context), &submit, &payloads).await,
-                None => answers::submit(&engine, None, &submit, &payloads).await,
+                Some((parent, None)) => replies::not_held(submit.request, parent.task),
+                Some((_, Some(context))) => replies::submit(&engine, Some(&context), &submit, &payloads).await,
+                None => replies::submit(&engine, None, &submit, &payloads).await,
             };
             let _ = events.send(Event::Input(Input::Replied(reply, payloads)));
         });
@@ -297,7 +297,7 @@ impl Driver {
         let context = running.and_then(|(_, running)| running.context()).cloned();
         let events = self.events.clone();
         tokio::spawn(async move {
-            let (reply, payloads) = answers::ask(&engine, context.as_ref(), ask).await;
+            let (reply, payloads) = replies::ask(&engine, context.as_ref(), ask).await;
             let _ = events.send(Event::Input(Input::Replied(reply, payloads)));
         });
     }

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use super::event::{Event, Events};
 use super::kept_turns::KeptTurns;
 use super::turns::WorkerCode;
-use super::{elsewhere, handler, new_task};
+use super::{foreign_attempts, handler, new_task};
 use crate::gateway::bounds::{HISTORY_BYTES, HISTORY_EVENTS};
 use crate::gateway::options::Gateway;
 use crate::gateway::session::{Input, STICKY};
@@ -32,7 +32,7 @@ pub(super) async fn start(
     let options = &gateway.options;
     let worker = hello.name.as_deref().filter(|name| !name.is_empty()).map(|name| format!(": {name}"));
     // Other gateways find the session of a worker that resumes it by its digest.
-    let name = format!("{}{}{}", options.name, worker.unwrap_or_default(), elsewhere::suffix(session));
+    let name = format!("{}{}{}", options.name, worker.unwrap_or_default(), foreign_attempts::suffix(session));
     let mut builder = Engine::builder()
         .store(gateway.store.clone())
         .on_credit()

@@ -6,7 +6,7 @@ use onward_protocol::{Fence, Id, TaskFence};
 use tokio::sync::{mpsc, oneshot};
 
 use super::turns::RunningTurn;
-use crate::gateway::session::{Fate, Input, Offer};
+use crate::gateway::session::{EndOutcome, Input, Offer};
 
 /// The result that the engine's handler returns for an attempt.
 pub(super) type AttemptResult = Result<Output, Failure>;
@@ -41,7 +41,7 @@ pub(super) fn attempt_of(context: &Context) -> TaskFence {
     TaskFence { task: Id(token.task.0), fence: Fence(token.claim.unwrap_or_default()) }
 }
 
-impl From<EndReport> for Fate {
+impl From<EndReport> for EndOutcome {
     fn from(report: EndReport) -> Self {
         match report {
             EndReport::Durable => Self::Durable,

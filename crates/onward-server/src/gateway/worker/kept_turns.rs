@@ -17,10 +17,10 @@ pub(super) struct SeenHistory {
 
 /// The newest orchestrations that one worker has kept.
 #[derive(Debug, Clone, Default)]
-pub(super) struct KeptTurns(Arc<Mutex<Kept>>);
+pub(super) struct KeptTurns(Arc<Mutex<Entries>>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Entries {
     tasks: HashMap<TaskId, Entry>,
     /// The tasks by their last turn, the oldest first.
     order: BTreeMap<u64, TaskId>,
@@ -60,12 +60,12 @@ impl KeptTurns {
         self.with(|kept| kept.tasks.get(&task).is_some_and(|entry| entry.unwritten.is_none() && entry.seen == seen))
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut Kept) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut Entries) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Kept {
+impl Entries {
     fn replied(&mut self, task: TaskId, claim: u32, seen: SeenHistory) {
         self.forget(task);
         if self.tasks.len() == KEPT_TURNS

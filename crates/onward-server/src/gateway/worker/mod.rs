@@ -1,17 +1,17 @@
 //! A worker as the engine sees it: commands of its session, and events for it.
 
-mod answers;
 mod checkpoints;
 mod driver;
-mod elsewhere;
 mod engine;
 mod event;
+mod foreign_attempts;
 mod handler;
 mod history_file;
 mod kept_turns;
 mod message_writer;
 mod new_task;
 mod outcome;
+mod replies;
 mod turn_events;
 mod turn_reply;
 mod turns;

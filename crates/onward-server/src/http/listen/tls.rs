@@ -40,12 +40,12 @@ pub struct Tls {
     clock: Arc<dyn Clock>,
     config: Arc<ServerConfig>,
     current: Arc<Current>,
-    seen: Mutex<Seen>,
+    seen: Mutex<LastCheck>,
 }
 
 /// The last look at the files.
 #[derive(Debug)]
-struct Seen {
+struct LastCheck {
     at: Duration,
     files: [FileState; 2],
 }
@@ -69,7 +69,7 @@ impl Tls {
     /// certificate has expired or is not valid yet.
     pub fn open(files: TlsFiles, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         let provider = Arc::new(ring::default_provider());
-        let seen = Seen { at: clock.steady(), files: states(&files) };
+        let seen = LastCheck { at: clock.steady(), files: states(&files) };
         let certificate = load(&files, &provider, clock.now())?;
         let current = Arc::new(Current(RwLock::new(Arc::new(certificate))));
         let config = ServerConfig::builder_with_provider(provider)
@@ -132,7 +132,7 @@ impl Tls {
         }
     }
 
-    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+    fn seen(&self) -> std::sync::MutexGuard<'_, LastCheck> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn table() -> Vec<Route> {
             .returns_other(FRAMES, "The bytes; none if none came in time."),
         route(Method::DELETE, "/v1/work/{connection}", operator, "Closes a connection of a worker.", close)
             .without_record()
-            .returns_nothing("It is closed. What the worker ran counts as crashed."),
+            .returns_nothing("It is closed. The attempts that the worker ran count as crashed."),
     ]
 }
 

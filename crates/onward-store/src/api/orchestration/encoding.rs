@@ -18,6 +18,8 @@ use crate::api::name::Name;
 use crate::api::task::{TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
 
+/// The stored form of a [`MessageBody`]. The numbers of fields and variants are stored: a new field
+/// gets the next number, and the number of a removed field is never used again.
 #[derive(Debug, Encode, Decode)]
 enum StoredBody {
     #[n(1)]
@@ -55,6 +57,7 @@ enum StoredBody {
     Cancel,
 }
 
+/// The stored form of a [`Message`].
 #[derive(Debug, Encode, Decode)]
 struct StoredMessage {
     #[n(0)]
@@ -66,6 +69,7 @@ struct StoredMessage {
 }
 
 impl StoredBody {
+    /// Returns the stored form of a body.
     fn of(body: &MessageBody) -> Self {
         match body {
             MessageBody::Ended { reference, task, state, result, error, attempts, omitted } => Self::Ended {
@@ -87,6 +91,7 @@ impl StoredBody {
         }
     }
 
+    /// Returns the body. Fails if a stored number or name is not valid, which only damage causes.
     fn into_body(self) -> Result<MessageBody> {
         let bytes = |bytes: ByteVec| Bytes::from(Vec::from(bytes));
         Ok(match self {
@@ -109,10 +114,12 @@ impl StoredBody {
 }
 
 impl StoredMessage {
+    /// Returns the stored form of a message.
     fn of(message: &Message) -> Self {
         Self { number: message.number, at: message.at.as_microseconds(), body: StoredBody::of(&message.body) }
     }
 
+    /// Returns the message.
     fn into_message(self) -> Result<Message> {
         let at = Timestamp::from_microseconds(self.at);
         Ok(Message { number: self.number, at, body: self.body.into_body()? })
@@ -202,11 +209,13 @@ pub(crate) fn decode_instance(bytes: &[u8]) -> Result<Instance> {
     })
 }
 
+/// Returns the error of a row that cannot be decoded.
 #[cold]
 fn damaged(what: impl std::fmt::Display) -> Error {
     Error::corrupt(format!("what waits for an orchestration cannot be read: {what}; restore a backup"))
 }
 
+/// Returns the error of a value that cannot be encoded.
 #[cold]
 fn unwritable(error: &dyn std::fmt::Display) -> Error {
     Error::io(format!("what waits for an orchestration cannot be written: {error}"))

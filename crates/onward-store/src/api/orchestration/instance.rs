@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 
 use super::hold::Hold;
-use super::message::{Handful, Message, MessageBody};
+use super::message::{Message, MessageBody, TurnIntake};
 use super::turn::{ClaimedInstance, HistoryChunk, InstanceRecord, Turn};
 use crate::api::name::Name;
 use crate::api::timestamp::Timestamp;
@@ -39,6 +39,8 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
+    /// Appends a message to the mailbox and gives it the next number. The number of the last
+    /// request to cancel is recorded too.
     pub(crate) fn receive(&mut self, body: MessageBody, at: Timestamp) {
         self.received += 1;
         if body == MessageBody::Cancel {
@@ -107,15 +109,17 @@ impl Instance {
 
     /// Returns the messages for the next turn.
     pub(crate) fn messages(&self) -> Vec<Message> {
-        let mut handful = Handful::default();
+        let mut handful = TurnIntake::default();
         self.mailbox.iter().take_while(|message| handful.takes(message)).cloned().collect()
     }
 
+    /// Returns the part of the state that a claim passes to the worker.
     pub(crate) fn claimed(&self) -> ClaimedInstance {
         let (generation, length, received) = (self.generation, self.length, self.received);
         ClaimedInstance { generation, length, received, messages: self.messages() }
     }
 
+    /// Returns the state as reads show it, without history and messages.
     pub(crate) fn record(&self) -> InstanceRecord {
         InstanceRecord {
             generation: self.generation,

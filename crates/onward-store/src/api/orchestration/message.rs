@@ -74,12 +74,12 @@ impl Message {
 /// The messages that one turn receives: a limited number with a limited size, but always the first
 /// one.
 #[derive(Debug, Default)]
-pub(crate) struct Handful {
+pub(crate) struct TurnIntake {
     messages: usize,
     bytes: usize,
 }
 
-impl Handful {
+impl TurnIntake {
     /// Counts the next message, and returns whether it still fits.
     pub(crate) fn takes(&mut self, message: &Message) -> bool {
         self.messages += 1;

@@ -20,7 +20,7 @@ pub use hold::Hold;
 pub(crate) use instance::Instance;
 pub(crate) use message::EndReport;
 #[cfg(feature = "sqlite")]
-pub(crate) use message::Handful;
+pub(crate) use message::TurnIntake;
 pub use message::{Message, MessageBody, Recipient, Signal};
 pub use turn::{
     AfterTurn, AttemptEnd, ChildTask, ClaimedInstance, EndWithTurn, Ended, HistoryChunk, InstanceRecord, Turn, Turned,

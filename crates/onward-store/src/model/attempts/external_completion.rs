@@ -12,7 +12,7 @@ use crate::api::timestamp::Timestamp;
 use crate::bounds;
 use crate::model::state::State;
 use crate::rules::attempt::{self, AfterAttempt};
-use crate::rules::completion::{self, Standing};
+use crate::rules::completion::{self, LiveAttempt};
 use crate::rules::orchestration;
 use crate::rules::retry::FailureClass;
 
@@ -69,7 +69,7 @@ impl State {
         if task.state.is_ended() {
             return Err(Refusal::AlreadyEnded { task: id, state: task.state });
         }
-        let standing = Standing { state: task.state, claim: task.claims, waits: task.awaited.is_some() };
+        let standing = LiveAttempt { state: task.state, claim: task.claims, waits: task.awaited.is_some() };
         completion::check(token, &completion, standing)?;
         let state = match completion {
             ExternalCompletion::Complete { result } => self.complete_awaited(id, result)?,

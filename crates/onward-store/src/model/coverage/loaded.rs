@@ -1,4 +1,8 @@
 //! The loaded part of a store.
+//!
+//! For each order by which writes search (a sub-queue, the tasks that are not due, the ended tasks)
+//! it records the position up to which all rows are loaded. A row that is absent before that
+//! position does not exist in the store; a row behind it may.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +30,7 @@ pub(crate) enum LoadedUpTo<K> {
 pub(crate) type RunningCountRows = BTreeMap<(SessionId, Name, Name, Option<Name>), u64>;
 
 /// The sessions that run tasks, with one task of each. It costs less to load than the counts, and
-/// mostly answers if a session runs a task.
+/// usually shows whether a session runs a task.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunningSessions {
     /// One running task of each session.
@@ -44,12 +48,15 @@ pub(crate) struct Loaded {
     pub(crate) tasks: BTreeSet<TaskId>,
     /// Keys that were looked up, taken or not.
     pub(crate) keys: BTreeSet<(Name, String)>,
+    /// Tasks whose children are all loaded, live and ended.
     pub(crate) children: BTreeSet<TaskId>,
     /// Tasks whose live children are all loaded.
     pub(crate) live_children: BTreeSet<TaskId>,
     /// Orchestrations whose messages are all loaded.
     pub(crate) messages: BTreeSet<TaskId>,
+    /// Sessions whose running tasks are all loaded.
     pub(crate) held: BTreeSet<SessionId>,
+    /// Sessions whose running tasks with a request to cancel are all loaded.
     pub(crate) to_cancel: BTreeSet<SessionId>,
     /// The counts of running tasks that are not loaded.
     pub(crate) running: Option<RunningCounts>,
@@ -57,10 +64,15 @@ pub(crate) struct Loaded {
     pub(crate) running_sessions: Option<RunningSessions>,
     /// Sub-queues that are not fully loaded. `None` if the list of sub-queues is not loaded.
     pub(crate) sub_queues: Option<PartialSubQueues>,
+    /// The tasks that are not due, by due time.
     pub(crate) scheduled: LoadedUpTo<(Timestamp, TaskId)>,
+    /// The tasks that expire, by the time of that.
     pub(crate) expiring: LoadedUpTo<(Timestamp, TaskId)>,
+    /// The tasks that wait for external completion, by the end of their wait.
     pub(crate) overdue: LoadedUpTo<(Timestamp, TaskId)>,
+    /// The ended tasks without their own retention, the oldest end first.
     pub(crate) ended: LoadedUpTo<(End, TaskId)>,
+    /// The ended tasks with their own retention, by its end.
     pub(crate) retained: LoadedUpTo<(Timestamp, TaskId)>,
     /// The number of ended tasks without their own retention that are not loaded; `None` if they
     /// were not counted.

@@ -19,12 +19,12 @@ impl State {
         if self.tasks.get(parent).is_none() {
             return Err(Refusal::TaskNotFound(parent));
         }
-        if self.awaits_children(parent) { self.check_circle(parent, &on_tasks(new)) } else { Ok(()) }
+        if self.awaits_children(parent) { self.check_cycle(parent, &on_tasks(new)) } else { Ok(()) }
     }
 
     /// Rejects a wait that would close a circle of tasks that wait for each other.
-    fn check_circle(&self, parent: TaskId, tasks: &[TaskId]) -> Result<(), Refusal> {
-        children::check_circle(parent, tasks, |task| Ok(self.open_of(task)))
+    fn check_cycle(&self, parent: TaskId, tasks: &[TaskId]) -> Result<(), Refusal> {
+        children::check_cycle(parent, tasks, |task| Ok(self.open_of(task)))
     }
 
     /// Returns whether a task waits for its children, not for an external completion.
@@ -43,7 +43,7 @@ impl State {
         let state = self.tasks.get(parent).map(|parent| parent.state);
         if children::is_cancelled_at_once(state) {
             self.cancel_child(id, parent, state);
-        } else if self.awaits_children(parent) && self.check_circle(parent, &on_tasks).is_ok() {
+        } else if self.awaits_children(parent) && self.check_cycle(parent, &on_tasks).is_ok() {
             self.dependencies.add(id, parent);
         }
     }
@@ -66,7 +66,7 @@ impl State {
             .map_err(|error| Refusal::Invalid(error.to_string()))?;
         let live = self.children_of(id, |state| !state.is_ended());
         children::check_count(live.len())?;
-        self.check_circle(id, &live)?;
+        self.check_cycle(id, &live)?;
         let recent = |child: &TaskId| self.tasks.get(*child).is_some_and(|child| Some(child.submitted_at) >= since);
         let failed = self.children_of(id, |state| state.is_ended() && state != TaskState::Completed);
         let failed = failed.into_iter().find(recent).and_then(|child| Some((child, self.tasks.get(child)?.state)));

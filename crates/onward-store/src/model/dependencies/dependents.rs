@@ -8,7 +8,7 @@ use crate::api::outcome::Refusal;
 use crate::api::task::{TaskId, TaskState};
 use crate::bounds;
 use crate::model::state::State;
-use crate::rules::dependencies::{self, Dependent, Ended, Standing};
+use crate::rules::dependencies::{self, Dependent, Ended, InitialState};
 
 /// The dependencies, indexed in both directions.
 #[derive(Debug, Clone, Default)]
@@ -111,12 +111,12 @@ impl State {
         let Some(dependencies) = self.tasks.get(id).map(|task| &task.new.depends_on) else { return };
         let found: Vec<Dependent> = dependencies.tasks.iter().filter_map(|task| self.dependent(*task)).collect();
         match dependencies::at_submission(&found, dependencies.on_failure) {
-            Standing::Free => {}
-            Standing::Blocked(open) => {
+            InitialState::Free => {}
+            InitialState::Blocked(open) => {
                 open.into_iter().for_each(|task| self.dependencies.add(task, id));
                 self.tasks.change(id, |task| task.state = TaskState::Blocked);
             }
-            Standing::Ends(state, dependency, ended) => self.end_dependent(id, state, dependency, ended),
+            InitialState::Ends(state, dependency, ended) => self.end_dependent(id, state, dependency, ended),
         }
     }
 

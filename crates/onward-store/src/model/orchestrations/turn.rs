@@ -13,7 +13,7 @@ use crate::bounds;
 use crate::model::state::State;
 use crate::model::tasks::task::Task;
 use crate::rules::attempt::cut;
-use crate::rules::orchestration::{self, Standing};
+use crate::rules::orchestration::{self, TurnFacts};
 
 impl State {
     /// Checks the lease and the turn as a whole, then writes it. A rejected turn leaves no trace.
@@ -30,8 +30,8 @@ impl State {
         let task = self.existing(id)?;
         let instance = task.instance.as_ref().ok_or(Refusal::NotAnOrchestration(id))?;
         let (length, received, taken) = (instance.length, instance.received, instance.taken);
-        let standing = Standing { length, received, kind: &task.new.kind, payload_limit: self.payload_limit };
-        orchestration::check(turn, standing)?;
+        let facts = TurnFacts { length, received, kind: &task.new.kind, payload_limit: self.payload_limit };
+        orchestration::check(turn, facts)?;
         orchestration::check_offered(turn, received, taken)?;
         if !turn.values.is_empty() {
             orchestration::check_values(turn, &task.new.kind, instance.values.keys().map(String::as_str))?;

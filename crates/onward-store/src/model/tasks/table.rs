@@ -188,6 +188,7 @@ impl TaskTable {
         self.first_of(self.waiting_with_affinity.get(sub_queue)?)
     }
 
+    /// Returns the task with the smallest sort key of a set.
     fn first_of(&self, waiting: &BTreeSet<SortKey>) -> Option<&Task> {
         self.all.get(&waiting.first()?.task).map(Arc::as_ref)
     }

@@ -150,7 +150,7 @@ impl PostgresStore {
     /// commit. Any other error is the server's.
     pub async fn apply_in(&self, client: &impl GenericClient, writes: Vec<Write>) -> Result<AppliedOnServer<'_>> {
         check(&writes)?;
-        let (link, shared) = (ServerConnection::lent(client.client()), &*self.shared);
+        let (link, shared) = (ServerConnection::borrowed(client.client()), &*self.shared);
         let writes = if writes.len() == 1 { writes } else { vec![Write::All(writes)] };
         check_transaction(&link, shared).await?;
         let applied = match apply_within(&link, shared, &[&writes], BEGIN).await {

@@ -40,7 +40,7 @@ pub(super) async fn take_in(
     items: Option<&(i64, SmallState)>,
 ) -> Result<ConsumedCompletions> {
     // The lock is held, so from here on only this transaction changes the stamp.
-    shared.saw(stamp(client, shared).await?);
+    shared.record_stamp(stamp(client, shared).await?);
     let mut taken_in = ConsumedCompletions::default();
     loop {
         let rows = take(client, shared).await?;

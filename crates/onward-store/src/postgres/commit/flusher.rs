@@ -35,10 +35,10 @@ pub(in crate::postgres) struct CommittedBatch {
 
 impl CommittedBatch {
     /// Sends each caller its outcomes: the transaction is on disk.
-    pub(in crate::postgres) fn answer(self, shared: &Shared) {
+    pub(in crate::postgres) fn reply(self, shared: &Shared) {
         shared.notify(self.notifications);
         for (call, outcomes) in self.calls.into_iter().zip(self.outcomes) {
-            call.answer(Ok(outcomes));
+            call.reply(Ok(outcomes));
         }
     }
 
@@ -53,7 +53,7 @@ impl CommittedBatch {
     /// waiting readers of this process must look again.
     pub(in crate::postgres) fn fail(self, shared: &Shared, error: &Error) {
         shared.notify_unknown_change();
-        self.calls.into_iter().for_each(|call| call.answer(Err(error.clone())));
+        self.calls.into_iter().for_each(|call| call.reply(Err(error.clone())));
     }
 }
 
@@ -74,7 +74,7 @@ pub(in crate::postgres) async fn run(shared: Arc<Shared>, mut committed: mpsc::R
         for one in waiting {
             match &there {
                 Ok(there) if there.get(&one.commit_id.writer).is_some_and(|batch| *batch >= one.commit_id.number) => {
-                    one.answer(&shared);
+                    one.reply(&shared);
                 }
                 Ok(_) => one.give_back(&shared),
                 Err(error) => one.fail(&shared, error),
@@ -92,14 +92,14 @@ async fn sync(
 ) -> Result<BTreeMap<i64, i64>> {
     let mut writers: Vec<i64> = waiting.iter().map(|one| one.commit_id.writer).collect();
     writers.dedup();
-    let mut patience = RetryBudget::new(shared.options.patience);
+    let mut budget = RetryBudget::new(shared.options.retry_for);
     loop {
         let error = match try_to_sync(shared, client, &writers).await {
             Ok(there) => return Ok(there),
             Err(error) => error,
         };
         *client = None;
-        if !patience.wait().await {
+        if !budget.wait().await {
             return Err(unknown(error));
         }
     }

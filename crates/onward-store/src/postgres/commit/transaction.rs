@@ -283,7 +283,7 @@ async fn decide<'c>(
     if state.completions == CompletionPhase::None {
         // If another node has committed since the last stamp, the waiting callers of this process
         // must read again.
-        shared.saw(start.working_set.stamp());
+        shared.record_stamp(start.working_set.stamp());
     }
     for _ in 0..ROUNDS {
         match step_by_step(&mut start, calls, eager_writes, claim_load.take(), decision.take()).await? {

@@ -1,4 +1,7 @@
 //! The single writer of a store: it commits all waiting calls in one transaction.
+//!
+//! While a transaction is under way, further calls wait in a channel. So the busier a process is,
+//! the more calls share a transaction, and the number of transactions hardly grows.
 
 use std::sync::Arc;
 
@@ -26,7 +29,7 @@ use crate::postgres::working_set::applied::Applied;
 #[derive(Debug)]
 pub(in crate::postgres) struct Call {
     pub(in crate::postgres) writes: Vec<Write>,
-    pub(in crate::postgres) answer: oneshot::Sender<CallReply>,
+    pub(in crate::postgres) reply: oneshot::Sender<CallReply>,
 }
 
 /// The reply to a call.
@@ -41,14 +44,14 @@ pub(in crate::postgres) enum CallReply {
 
 impl Call {
     /// Sends the outcomes or the error to the caller.
-    pub(in crate::postgres) fn answer(self, result: Result<Vec<Outcome>>) {
+    pub(in crate::postgres) fn reply(self, result: Result<Vec<Outcome>>) {
         // A caller that was cancelled has dropped its receiver.
-        let _ = self.answer.send(CallReply::Done(result));
+        let _ = self.reply.send(CallReply::Done(result));
     }
 
     /// Returns the writes to the caller, who applies them again.
     pub(in crate::postgres) fn give_back(self) {
-        let _ = self.answer.send(CallReply::Lost(self.writes));
+        let _ = self.reply.send(CallReply::Lost(self.writes));
     }
 }
 
@@ -58,15 +61,15 @@ pub(in crate::postgres) async fn apply_until_kept(
     calls: &mpsc::Sender<Call>,
     mut writes: Vec<Write>,
 ) -> Result<Vec<Outcome>> {
-    let mut patience = RetryBudget::new(shared.options.patience);
+    let mut budget = RetryBudget::new(shared.options.retry_for);
     loop {
-        let (answer, answered) = oneshot::channel();
-        calls.send(Call { writes, answer }).await.map_err(|_| Error::closed())?;
-        match answered.await.map_err(|_| Error::closed())? {
+        let (reply, received) = oneshot::channel();
+        calls.send(Call { writes, reply }).await.map_err(|_| Error::closed())?;
+        match received.await.map_err(|_| Error::closed())? {
             CallReply::Done(result) => return result,
             CallReply::Lost(again) => writes = again,
         }
-        if !patience.lasts() {
+        if !budget.lasts() {
             return Err(lost());
         }
     }
@@ -118,13 +121,13 @@ impl Writer {
         match self.try_to_commit(&calls, plan).await {
             Ok(done) => self.hand_on(done, batch).await,
             Err(error) if batch.len() == 1 || concerns_everyone(&error) => {
-                batch.into_iter().for_each(|call| call.answer(Err(error.clone())));
+                batch.into_iter().for_each(|call| call.reply(Err(error.clone())));
             }
             Err(_) => {
                 for call in batch {
                     match self.try_to_commit(&[&call.writes], None).await {
                         Ok(done) => self.hand_on(done, vec![call]).await,
-                        Err(error) => call.answer(Err(error)),
+                        Err(error) => call.reply(Err(error)),
                     }
                 }
             }
@@ -139,7 +142,7 @@ impl Writer {
         let outcomes = std::mem::take(&mut applied.outcomes);
         let committed = CommittedBatch { commit_id, calls, outcomes, notifications: applied.notifications };
         if is_durable {
-            return committed.answer(&self.shared);
+            return committed.reply(&self.shared);
         }
         self.shared.unflushed(1);
         if let Err(unsent) = self.flusher.send(committed).await {
@@ -149,7 +152,7 @@ impl Writer {
 
     /// Commits calls, and retries within the retry budget while the error is transient.
     async fn try_to_commit(&mut self, calls: &[&[Write]], mut plan: Option<Box<Plan>>) -> Result<Done> {
-        let mut patience = RetryBudget::new(self.shared.options.patience);
+        let mut budget = RetryBudget::new(self.shared.options.retry_for);
         loop {
             let error = match self.once(calls, plan.take()).await {
                 Ok(done) => return Ok(done),
@@ -157,7 +160,7 @@ impl Writer {
                 Err((error, true)) => error,
             };
             tracing::debug!(%error, "a transaction is tried again");
-            if !patience.wait().await {
+            if !budget.wait().await {
                 return Err(error);
             }
         }
@@ -214,7 +217,7 @@ impl Writer {
     /// reached within the retry budget.
     async fn has_happened(&mut self, commit_id: CommitId) -> Option<bool> {
         self.state.again();
-        let mut patience = RetryBudget::new(self.shared.options.patience);
+        let mut budget = RetryBudget::new(self.shared.options.retry_for);
         loop {
             if let Ok(client) = connect_to_write(&self.shared).await
                 && let Ok(batch) = after_all_before(&client, &self.shared, commit_id).await
@@ -222,7 +225,7 @@ impl Writer {
                 self.client = Some(client);
                 return Some(batch >= commit_id.number);
             }
-            if !patience.wait().await {
+            if !budget.wait().await {
                 return None;
             }
         }

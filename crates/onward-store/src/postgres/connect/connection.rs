@@ -38,7 +38,7 @@ enum Ownership<'c> {
     /// A connection that the store made.
     Own(Client),
     /// A connection of a caller, for the time of one call.
-    Lent(&'c Client),
+    Borrowed(&'c Client),
 }
 
 impl Deref for Ownership<'_> {
@@ -47,7 +47,7 @@ impl Deref for Ownership<'_> {
     fn deref(&self) -> &Client {
         match self {
             Self::Own(client) => client,
-            Self::Lent(client) => client,
+            Self::Borrowed(client) => client,
         }
     }
 }
@@ -75,8 +75,8 @@ impl ServerConnection<'_> {
     }
 
     /// Wraps a caller's connection. No prepared statement and no setting stays on it.
-    pub(in crate::postgres) fn lent(client: &Client) -> ServerConnection<'_> {
-        ServerConnection { client: Ownership::Lent(client), plans: None }
+    pub(in crate::postgres) fn borrowed(client: &Client) -> ServerConnection<'_> {
+        ServerConnection { client: Ownership::Borrowed(client), plans: None }
     }
 
     /// Applies settings for the connection's lifetime, and prepares statements from now on. It does

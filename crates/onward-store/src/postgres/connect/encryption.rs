@@ -35,7 +35,7 @@ enum Proof {
 
 /// The TLS parameters of a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct TlsParameters {
     /// The use of encryption: never, if possible, or always.
     pub(in crate::postgres) mode: SslMode,
     /// The check that `sslmode` and `sslrootcert` require.
@@ -51,7 +51,7 @@ pub(super) struct Wanted {
 /// The value of `sslrootcert` that stands for the operating system's trusted authorities.
 const SYSTEM: &str = "system";
 
-impl Wanted {
+impl TlsParameters {
     /// Takes the TLS parameters out of a URL, and `defaults` for missing ones. Returns the rest of
     /// the URL as well.
     pub(in crate::postgres) fn take_from(url: &str, defaults: &Defaults) -> Result<(Self, String)> {
@@ -334,7 +334,7 @@ mod tests {
     use super::*;
 
     fn taken(url: &str) -> (SslMode, Proof, String) {
-        let (wanted, rest) = Wanted::take_from(url, &Defaults::default()).unwrap();
+        let (wanted, rest) = TlsParameters::take_from(url, &Defaults::default()).unwrap();
         (wanted.mode, wanted.proof, rest)
     }
 
@@ -362,7 +362,7 @@ mod tests {
     fn a_mode_that_does_not_look_at_the_name_is_refused_with_the_roots_of_the_system() {
         for mode in ["disable", "allow", "prefer", "verify-ca"] {
             let url = format!("postgres://h/d?sslmode={mode}&sslrootcert=system");
-            let error = Wanted::take_from(&url, &Defaults::default()).unwrap_err();
+            let error = TlsParameters::take_from(&url, &Defaults::default()).unwrap_err();
             assert!(error.is_invalid() && error.to_string().contains("verify-full"), "{error}");
         }
         assert_eq!(taken("postgres://h/d?sslmode=require&sslrootcert=system").1, Proof::Name);
@@ -376,7 +376,7 @@ mod tests {
 
     #[test]
     fn an_unknown_mode_is_refused_with_those_that_there_are() {
-        let error = Wanted::take_from("postgres://h/d?sslmode=maybe", &Defaults::default()).unwrap_err();
+        let error = TlsParameters::take_from("postgres://h/d?sslmode=maybe", &Defaults::default()).unwrap_err();
         assert!(error.is_invalid() && error.to_string().contains("verify-full"), "{error}");
     }
 

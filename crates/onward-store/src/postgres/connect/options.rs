@@ -12,7 +12,7 @@ use crate::bounds;
 use crate::clock::Clock;
 use crate::migrations::Migrations;
 use crate::postgres::connect::connection::{Address, connect};
-use crate::postgres::connect::encryption::Wanted;
+use crate::postgres::connect::encryption::TlsParameters;
 use crate::postgres::connect::environment::Defaults;
 use crate::postgres::connect::rights;
 use crate::postgres::migrations::migrate::MIGRATIONS;
@@ -36,7 +36,7 @@ pub struct PostgresOptions {
     pub(in crate::postgres) listen: bool,
     pub(in crate::postgres) poll: Duration,
     pub(in crate::postgres) create: bool,
-    pub(in crate::postgres) patience: Duration,
+    pub(in crate::postgres) retry_for: Duration,
     pub(in crate::postgres) migrations: Migrations,
 }
 
@@ -51,7 +51,7 @@ impl Default for PostgresOptions {
             listen: true,
             poll: Duration::from_secs(5),
             create: true,
-            patience: bounds::SERVER_AWAY,
+            retry_for: bounds::SERVER_AWAY,
             migrations: MIGRATIONS,
         }
     }
@@ -128,8 +128,8 @@ impl PostgresOptions {
     /// exceed it. Opening a store waits the same way for a server that is starting or has no free
     /// connection. It fails at once if no server can be reached.
     #[must_use]
-    pub fn patience(self, patience: Duration) -> Self {
-        Self { patience, ..self }
+    pub fn retry_for(self, retry_for: Duration) -> Self {
+        Self { retry_for, ..self }
     }
 
     /// Adds the scripts of a hypothetical later version, for tests of upgrades.
@@ -187,7 +187,7 @@ impl PostgresOptions {
         check_payload_limit(self.payload_limit)?;
         let (service, url) = take_service(url);
         let defaults = Defaults::read(service, &|name| std::env::var(name).ok())?;
-        let (wanted, url) = Wanted::take_from(&url, &defaults)?;
+        let (wanted, url) = TlsParameters::take_from(&url, &defaults)?;
         // The driver's error can contain a part of the password, so it is not shown.
         let mut config: Config = defaults.add_port(&url)?.parse().map_err(|_| {
             Error::invalid(

@@ -312,7 +312,7 @@ CREATE TABLE {schema}.day (
 );
 
 
--- What other programs write ---------------------------------------------------------------------
+-- Tables and functions for other programs ---------------------------------------------------------------------
 --
 -- Two functions run within the caller's own transaction. They have the rights of their owner, so a
 -- caller needs `USAGE` on the schema and `EXECUTE` on the function, and no right on a table. A

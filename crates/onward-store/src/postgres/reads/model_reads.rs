@@ -47,22 +47,22 @@ pub(in crate::postgres) async fn peek(shared: &Shared, claim: Claim) -> Result<O
 /// Runs a read over a working set, and loads what it requests until it succeeds.
 pub(in crate::postgres) async fn look<T>(
     shared: &Shared,
-    answer: impl FnMut(&mut WorkingSet, Now) -> Covered<T>,
+    decide: impl FnMut(&mut WorkingSet, Now) -> Covered<T>,
 ) -> Result<T> {
-    look_first(shared, BTreeSet::new(), answer).await
+    look_first(shared, BTreeSet::new(), decide).await
 }
 
 /// Runs a read like [`look`], and loads its `first` requests in the first round trip.
 async fn look_first<T>(
     shared: &Shared,
     first: BTreeSet<LoadRequest>,
-    answer: impl FnMut(&mut WorkingSet, Now) -> Covered<T>,
+    decide: impl FnMut(&mut WorkingSet, Now) -> Covered<T>,
 ) -> Result<T> {
     let client = shared.pool.get().await?;
-    let (answer, is_unflushed) = within(&client, shared, first, answer).await?;
+    let (value, is_unflushed) = within(&client, shared, first, decide).await?;
     end(&client, shared, is_unflushed).await?;
     client.give_back();
-    Ok(answer)
+    Ok(value)
 }
 
 /// Ends a reading transaction. If it saw changes that are not on disk yet, waits for the disk: a
@@ -110,13 +110,13 @@ pub(in crate::postgres) async fn within<T>(
     client: &OwnedConnection,
     shared: &Shared,
     first: BTreeSet<LoadRequest>,
-    mut answer: impl FnMut(&mut WorkingSet, Now) -> Covered<T>,
+    mut decide: impl FnMut(&mut WorkingSet, Now) -> Covered<T>,
 ) -> Result<(T, bool)> {
     let mut loader = Loader::new(client, &shared.sql, 1, false, 0);
     let mut header = begin_to_read(client, shared, &mut loader, first).await?;
     for _ in 0..ROUNDS {
-        match answer(&mut header.working_set, header.now) {
-            Ok(answer) => return Ok((answer, header.is_unflushed)),
+        match decide(&mut header.working_set, header.now) {
+            Ok(value) => return Ok((value, header.is_unflushed)),
             Err(requests) => take(&mut header.working_set, loader.load(requests).await?)?,
         }
     }

@@ -1,5 +1,11 @@
 //! A decision: calls are decided step by step, so that final rows can be written while the rest is
 //! decided.
+//!
+//! [`Decision::advance`] runs the writes on a copy of the loaded state. The model cannot fail for a
+//! row that is missing: it records a load request and continues with some value. So the outcomes
+//! count only if no request is open at the end. Otherwise the caller drops the copy, loads the
+//! rows, and decides all calls again from the state before. The writes run twice then, but change
+//! nothing outside the copy.
 
 use std::sync::Arc;
 

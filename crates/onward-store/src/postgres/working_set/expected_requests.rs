@@ -1,4 +1,7 @@
 //! The load requests that a write is certain to make. They are derived from the write alone.
+//!
+//! They are sent with the first round trip, before anything is decided. A request that is left out
+//! here costs a further round trip when the decision makes it, but no outcome depends on this list.
 
 use crate::api::completion::CompletionToken;
 use crate::api::dependency::Dependency;

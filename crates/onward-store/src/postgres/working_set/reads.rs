@@ -18,9 +18,9 @@ use crate::postgres::working_set::contents::WorkingSet;
 impl WorkingSet {
     /// Reads the state, or returns the requests that the read left open.
     fn look<T>(&self, look: impl FnOnce(&State) -> T) -> Covered<T> {
-        let answer = look(&self.state);
+        let value = look(&self.state);
         let requests = self.state.tasks.coverage.take_requests();
-        if requests.is_empty() { Ok(answer) } else { Err(requests) }
+        if requests.is_empty() { Ok(value) } else { Err(requests) }
     }
 
     /// Returns the record of a task.

@@ -37,6 +37,7 @@ pub struct Chooser {
     picked: Option<usize>,
 }
 
+/// A candidate of a choice.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) candidate: QueueCandidate,
@@ -45,6 +46,7 @@ pub(super) struct Entry {
     pub(super) open: bool,
 }
 
+/// The state of a mode: strict needs none, lenient draws tickets, interleaved goes round.
 #[derive(Debug, Clone)]
 enum Order {
     Strict,

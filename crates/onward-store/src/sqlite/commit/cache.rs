@@ -25,7 +25,7 @@ use crate::sqlite::row_cache::running_tasks::RunningTasks;
 
 /// The parts of the cache that stay valid when another process has written.
 #[derive(Default)]
-struct Known {
+struct SurvivingParts {
     names: Option<Names>,
     limits: Option<Limits>,
     refresh_groups: bool,
@@ -78,12 +78,12 @@ impl Cache {
     /// Reads the cache from the file. Checks all groups again, because a process may have died
     /// between two commits and left their state behind.
     pub(in crate::sqlite) fn load(connection: &Database<'_>, now: ClockReading) -> Result<Self> {
-        Self::load_with(connection, Known { refresh_groups: true, ..Known::default() }, now)
+        Self::load_with(connection, SurvivingParts { refresh_groups: true, ..SurvivingParts::default() }, now)
     }
 
     /// Reads again what another process may have changed.
     pub(super) fn reload(self, connection: &Database<'_>, now: ClockReading) -> Result<Self> {
-        let known = Known {
+        let known = SurvivingParts {
             names: Some(self.names),
             limits: Some(self.limits),
             refresh_groups: self.refresh_groups,
@@ -94,7 +94,7 @@ impl Cache {
     }
 
     /// Reads everything that is not already known to be up to date.
-    fn load_with(connection: &Database<'_>, known: Known, now: ClockReading) -> Result<Self> {
+    fn load_with(connection: &Database<'_>, known: SurvivingParts, now: ClockReading) -> Result<Self> {
         let last_task: Option<i64> =
             connection.prepare_cached("SELECT max(id) FROM task")?.query_row([], |row| row.get(0))?;
         let last_log: Option<(i64, i64)> = connection

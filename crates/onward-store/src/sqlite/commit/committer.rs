@@ -4,6 +4,11 @@
 //! rereads the changes of other processes, applies the writes, and commits. It then checks that the
 //! file is still at its path. Only after that do callers get their outcomes, and waiting callers
 //! their notifications. An error before that point rolls everything back and drops the cache.
+//!
+//! Three kinds of writers share the file. A *lasting* process keeps the store open and has a
+//! housekeeping thread. A *brief* process, such as a command, makes a few calls and ends. It has no
+//! such thread, so its commits do what is due. A *caller* writes in a transaction of its own, on a
+//! connection of its own, so this process learns of the write only from SQLite's data version.
 
 use std::fmt;
 use std::sync::Arc;

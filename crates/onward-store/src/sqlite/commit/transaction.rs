@@ -296,6 +296,7 @@ impl Transaction<'_> {
     /// leaves no trace. Only `All` can be rejected half-way; it undoes what it did.
     fn verb(&mut self, write: &Write) -> VerbResult<Outcome> {
         let outcome = self.act(write)?;
+        // The next write of the call may read a dependent of a task that this one ended.
         self.settle()?;
         Ok(outcome)
     }

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::{documents, orchestrations, output, settings, tasks};
 use crate::api::error::Result;
 use crate::api::store::Durability;
-use crate::copy::{Begun, PIECE, Source};
+use crate::copy::{PIECE, Source, SourceFacts};
 use crate::postgres::{ChangeSet, Counters, KeyRow};
 use crate::sqlite::columns::durations::microseconds;
 use crate::sqlite::commit::cache::scope_number;
@@ -94,7 +94,7 @@ pub(crate) struct SqliteSource {
 
 impl SqliteSource {
     /// Opens a source. It blocks all writers of the file from now on.
-    pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<(Self, Begun)> {
+    pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<(Self, SourceFacts)> {
         let connection = connect_first(path, None)?;
         prepare(&connection, Durability::Full)?;
         // On disk, because the order of all ends need not fit into memory.
@@ -111,7 +111,8 @@ impl SqliteSource {
         let clock = options.clock_of();
         let now = ClockReading { wall: clock.now().as_microseconds(), steady: microseconds(clock.steady()) };
         write_out_counts(&Database::from(&connection), now)?;
-        let begun = Begun { counters: counters(&connection)?, tasks: count(&connection)?, steady: clock.steady() };
+        let begun =
+            SourceFacts { counters: counters(&connection)?, tasks: count(&connection)?, steady: clock.steady() };
         Ok((Self { connection, clock, part: Part::Settings }, begun))
     }
 

@@ -26,7 +26,7 @@ pub(super) struct Identity {
 
 /// The result of reading an identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum StoredIdentity {
     /// The file has this identity.
     Identity(Identity),
     /// The file has no such page or no such row.
@@ -35,7 +35,7 @@ pub(super) enum Found {
     Unknown,
 }
 
-impl Found {
+impl StoredIdentity {
     /// Reads the identity from the file of a connection.
     pub(in crate::sqlite) fn in_file(connection: &Connection) -> Self {
         let mut header = [0; HEADER];
@@ -128,7 +128,7 @@ mod tests {
         for generation in [0, 1, 2, -1, 127, 128, 300, 70_000, 1 << 25, 1 << 33, 1 << 50, i64::MAX] {
             connection.execute("UPDATE identity SET generation = ?", [generation]).unwrap();
             let store = seen_by(&connection).unwrap();
-            assert_eq!(Found::in_file(&connection), Found::Identity(Identity { store, generation }));
+            assert_eq!(StoredIdentity::in_file(&connection), StoredIdentity::Identity(Identity { store, generation }));
         }
     }
 
@@ -136,15 +136,15 @@ mod tests {
     fn a_compacted_file_has_its_identity_where_it_was() {
         let directory = tempfile::tempdir().unwrap();
         let connection = made(&directory);
-        let before = Found::in_file(&connection);
+        let before = StoredIdentity::in_file(&connection);
         connection.execute_batch("VACUUM").unwrap();
-        assert_eq!(Found::in_file(&connection), before);
+        assert_eq!(StoredIdentity::in_file(&connection), before);
     }
 
     #[test]
     fn two_stores_have_different_identities() {
         let directories = [(); 2].map(|()| tempfile::tempdir().unwrap());
-        let [one, other] = directories.each_ref().map(|directory| Found::in_file(&made(directory)));
+        let [one, other] = directories.each_ref().map(|directory| StoredIdentity::in_file(&made(directory)));
         assert_ne!(one, other);
     }
 
@@ -152,9 +152,9 @@ mod tests {
     fn another_programs_file_and_an_empty_one_have_none() {
         let directory = tempfile::tempdir().unwrap();
         let connection = connect(&directory.path().join("other.db"), None).unwrap();
-        assert_eq!(Found::in_file(&connection), Found::Nothing);
+        assert_eq!(StoredIdentity::in_file(&connection), StoredIdentity::Nothing);
         connection.execute_batch("CREATE TABLE a (b); INSERT INTO a VALUES (1)").unwrap();
-        assert_eq!(Found::in_file(&connection), Found::Nothing);
+        assert_eq!(StoredIdentity::in_file(&connection), StoredIdentity::Nothing);
     }
 
     proptest::proptest! {

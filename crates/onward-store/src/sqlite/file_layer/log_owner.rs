@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 
 use crate::api::error::{Error, Result};
-use crate::sqlite::file_layer::identity::{Found, Identity, seen_by};
+use crate::sqlite::file_layer::identity::{Identity, StoredIdentity, seen_by};
 use crate::sqlite::file_layer::store_files::set_leaves_log;
 
 /// The name of the record in the directory.
@@ -83,19 +83,22 @@ impl LogOwner {
     }
 
     /// Removes the record if it is of another store than the one in this file.
-    fn remove_others(&self, file: Found) {
-        let is_same = |record: Record| matches!(file, Found::Identity(file) if file.store == record.identity.store);
-        if file != Found::Unknown && self.read().is_some_and(|record| !is_same(record)) {
+    fn remove_others(&self, file: StoredIdentity) {
+        let is_same =
+            |record: Record| matches!(file, StoredIdentity::Identity(file) if file.store == record.identity.store);
+        if file != StoredIdentity::Unknown && self.read().is_some_and(|record| !is_same(record)) {
             // A record that cannot be removed makes the next check stricter, and the next commit
             // replaces it.
             let _ = fs::remove_file(&self.0);
         }
     }
 
+    /// Reads the record. Returns `None` if there is none, or if it is damaged.
     fn read(&self) -> Option<Record> {
         parse(&fs::read_to_string(&self.0).ok()?)
     }
 
+    /// Writes the record.
     fn write(&self, record: Record) -> io::Result<()> {
         fs::write(&self.0, text(record))
     }
@@ -170,7 +173,7 @@ pub(in crate::sqlite) fn check_log(connection: &Connection, path: &Path) -> Resu
     if log_bytes(path) <= EMPTY_LOG {
         return Ok(());
     }
-    let Found::Identity(file) = Found::in_file(connection) else {
+    let StoredIdentity::Identity(file) = StoredIdentity::in_file(connection) else {
         // The file of another program, or one that cannot be read. Opening it reports that.
         return Ok(());
     };
@@ -200,7 +203,7 @@ pub(in crate::sqlite) fn check_log(connection: &Connection, path: &Path) -> Resu
 /// Removes the record of an earlier store at the path, if its log is gone as well.
 pub(in crate::sqlite) fn forget_other_store(connection: &Connection, path: &Path) {
     if log_bytes(path) == 0 {
-        LogOwner::beside(path).remove_others(Found::in_file(connection));
+        LogOwner::beside(path).remove_others(StoredIdentity::in_file(connection));
     }
 }
 

@@ -18,7 +18,7 @@ use rustix::io::Errno;
 
 use crate::api::error::{Error, Result};
 use crate::clock::file_time;
-use crate::sqlite::file_layer::identity::{Found, Identity};
+use crate::sqlite::file_layer::identity::{Identity, StoredIdentity};
 use crate::sqlite::file_layer::log_owner::{LogOwner, Salts, with_suffix};
 use crate::sqlite::processes::lock_wait::sleep;
 
@@ -249,9 +249,9 @@ impl StoreFiles {
         let size: usize = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
         let mut page = vec![0; size];
         let store = connection.query_row("SELECT store FROM identity", [], |row| row.get(0))?;
-        let seen = match Found::on_page(connection, &mut page) {
-            Found::Identity(found) => Some(found),
-            Found::Nothing | Found::Unknown => None,
+        let seen = match StoredIdentity::on_page(connection, &mut page) {
+            StoredIdentity::Identity(found) => Some(found),
+            StoredIdentity::Nothing | StoredIdentity::Unknown => None,
         };
         Ok(Self {
             paths: Arc::new(paths),
@@ -284,17 +284,17 @@ impl StoreFiles {
     /// second read decides, because another process may be writing the page.
     fn check_all(&mut self, connection: &Connection, outcome: CommitOutcome) -> Result<()> {
         self.paths.check(outcome)?;
-        match Found::on_page(connection, &mut self.page) {
-            Found::Identity(found) if self.seen == Some(found) => return Ok(()),
+        match StoredIdentity::on_page(connection, &mut self.page) {
+            StoredIdentity::Identity(found) if self.seen == Some(found) => return Ok(()),
             // A disk error is no sign of another file. The next read of the page reports it.
-            Found::Unknown => return Ok(()),
-            Found::Nothing if self.seen.is_none() => return Ok(()),
-            Found::Identity(_) | Found::Nothing => {}
+            StoredIdentity::Unknown => return Ok(()),
+            StoredIdentity::Nothing if self.seen.is_none() => return Ok(()),
+            StoredIdentity::Identity(_) | StoredIdentity::Nothing => {}
         }
         match read_patiently(connection, &mut self.page) {
-            Found::Identity(found) if self.goes_on_with(found) => self.seen = Some(found),
-            Found::Unknown => {}
-            Found::Identity(_) | Found::Nothing => self.paths.lose(Loss::Overwritten),
+            StoredIdentity::Identity(found) if self.goes_on_with(found) => self.seen = Some(found),
+            StoredIdentity::Unknown => {}
+            StoredIdentity::Identity(_) | StoredIdentity::Nothing => self.paths.lose(Loss::Overwritten),
         }
         self.paths.check(outcome)
     }
@@ -366,14 +366,14 @@ pub(in crate::sqlite) fn set_leaves_log(connection: &Connection, leaves: bool) {
 
 /// Reads an identity, several times if it is missing, because another process may be writing its
 /// page.
-fn read_patiently(connection: &Connection, page: &mut [u8]) -> Found {
+fn read_patiently(connection: &Connection, page: &mut [u8]) -> StoredIdentity {
     for _ in 1..READS {
-        match Found::on_page(connection, page) {
-            Found::Nothing => sleep(READ_PAUSE),
+        match StoredIdentity::on_page(connection, page) {
+            StoredIdentity::Nothing => sleep(READ_PAUSE),
             found => return found,
         }
     }
-    Found::on_page(connection, page)
+    StoredIdentity::on_page(connection, page)
 }
 
 /// Returns the id of the file at a path; `None` if there is none.

@@ -141,7 +141,7 @@ impl Usage {
         self.unsaved = true;
     }
 
-    /// Counts an end. Its token is not returned.
+    /// Counts an end. Its token is not returned: a rate limits starts, and the start has happened.
     fn end(&mut self) {
         self.running -= 1;
         self.unsaved = true;

@@ -179,7 +179,8 @@ CREATE TABLE queue (
     weight INTEGER NOT NULL DEFAULT 1, -- its share where the queue mode is lenient or interleaved
     concurrency INTEGER, -- tasks that may run at once; NULL for no limit
     running INTEGER NOT NULL DEFAULT 0, -- tasks that run; counted only where `concurrency` is set
-    -- How long tasks wait for the session that their affinity key prefers; NULL for the default.
+    -- The time for which tasks wait for the session that their affinity key prefers; NULL for the
+    -- default.
     affinity_wait INTEGER
 ) STRICT;
 

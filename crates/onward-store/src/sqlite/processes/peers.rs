@@ -100,7 +100,7 @@ impl PeerProcesses {
     pub(in crate::sqlite) fn register(
         store: &Path,
         inode: u64,
-        woken: impl Fn(Woken) + Send + 'static,
+        woken: impl Fn(WakeReason) + Send + 'static,
     ) -> Result<Self> {
         let mut peers = Self::with_lock_file(store, inode, ProcessKind::Lasting)?;
         match watch(&peers.directory, &peers.name, store, woken) {
@@ -312,7 +312,7 @@ fn watch(
     directory: &Path,
     name: &str,
     store: &Path,
-    woken: impl Fn(Woken) + Send + 'static,
+    woken: impl Fn(WakeReason) + Send + 'static,
 ) -> notify::Result<notify::RecommendedWatcher> {
     let path = directory.join(name);
     let (directory, mut seen) = (directory.to_owned(), None);
@@ -320,10 +320,10 @@ fn watch(
         let Ok(event) = event else { return };
         let is_of_lock_file = event.paths.iter().any(|path| path.parent() == Some(&directory));
         match event.kind {
-            EventKind::Modify(ModifyKind::Metadata(_)) if is_of_lock_file => woken(Woken::Announced),
-            EventKind::Modify(_) if is_of_lock_file => woken(Woken::since(&mut seen, &directory)),
-            EventKind::Modify(ModifyKind::Data(_)) => woken(Woken::FileWritten),
-            EventKind::Modify(_) | EventKind::Remove(_) if !is_of_lock_file => woken(Woken::FileRenamed),
+            EventKind::Modify(ModifyKind::Metadata(_)) if is_of_lock_file => woken(WakeReason::Announced),
+            EventKind::Modify(_) if is_of_lock_file => woken(WakeReason::since(&mut seen, &directory)),
+            EventKind::Modify(ModifyKind::Data(_)) => woken(WakeReason::FileWritten),
+            EventKind::Modify(_) | EventKind::Remove(_) if !is_of_lock_file => woken(WakeReason::FileRenamed),
             _ => {}
         }
     })?;
@@ -354,7 +354,7 @@ fn without_watch(failure: &notify::Error) -> String {
 
 /// The reason for which the store is woken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sqlite) enum Woken {
+pub(in crate::sqlite) enum WakeReason {
     /// A peer has written, and the set of peers is the same as last time.
     Peer,
     /// A peer has written, and there may be new lock files. This reads only the directory's time,
@@ -369,7 +369,7 @@ pub(in crate::sqlite) enum Woken {
     FileRenamed,
 }
 
-impl Woken {
+impl WakeReason {
     /// Distinguishes a write to the lock file from a change of the directory, in which case peers
     /// came or went.
     fn since(seen: &mut Option<SystemTime>, directory: &Path) -> Self {
@@ -425,12 +425,15 @@ mod tests {
     }
 
     /// Wakes a process with each of these wakers, and returns what it receives each time.
-    fn reported<const N: usize>(wakers: [&PeerWakers; N], reported: &std::sync::mpsc::Receiver<Woken>) -> [Woken; N] {
+    fn reported<const N: usize>(
+        wakers: [&PeerWakers; N],
+        reported: &std::sync::mpsc::Receiver<WakeReason>,
+    ) -> [WakeReason; N] {
         wakers.map(|wakers| {
             wakers.wake();
             let first = reported.recv().unwrap();
             // One write may cause several events.
-            std::iter::once(first).chain(reported.try_iter()).find(|woken| *woken == Woken::Peers).unwrap_or(first)
+            std::iter::once(first).chain(reported.try_iter()).find(|woken| *woken == WakeReason::Peers).unwrap_or(first)
         })
     }
 
@@ -444,7 +447,7 @@ mod tests {
         let mut peer = PeerProcesses::register(&store, 1, |_| {}).unwrap();
         peer.refresh(true).unwrap();
         let wakers = [peer.wakers(), peer.wakers()];
-        assert_eq!(reported(wakers, &reports), [Woken::Peers, Woken::Peer]);
+        assert_eq!(reported(wakers, &reports), [WakeReason::Peers, WakeReason::Peer]);
     }
 
     /// Creates a lock file, lets other threads run, and checks that it still exists.

@@ -151,6 +151,7 @@ impl Trial<'_> {
         self.first_exhausted(self.list)
     }
 
+    /// Returns the position of the first scope of a list in which nothing more may start.
     fn first_exhausted(&mut self, list: i64) -> Result<Option<usize>> {
         for (position, scope) in self.scopes(list).into_iter().enumerate() {
             if let Some(scope) = scope
@@ -172,6 +173,8 @@ impl Trial<'_> {
         [numbered(ScopeNumber::All), numbered(queue), numbered(kind), group]
     }
 
+    /// Returns the number of tasks that may still start in a scope, after those that the trial has
+    /// started.
     fn left_in(&mut self, scope: TrialScope) -> Result<usize> {
         if let Some(left) = self.left.get(&scope) {
             return Ok(*left);

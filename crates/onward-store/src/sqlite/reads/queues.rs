@@ -14,12 +14,12 @@ use crate::rules::order::SortKey;
 use crate::sqlite::commit::cache::Cache;
 
 /// The record of a queue under construction.
-struct Gathered {
+struct QueueUnderConstruction {
     record: QueueRecord,
     first: Option<SortKey>,
 }
 
-impl Gathered {
+impl QueueUnderConstruction {
     /// Records the first task of a ready list of the queue.
     fn begins(&mut self, line: SortKey) {
         self.first = Some(self.first.map_or(line, |first| first.min(line)));
@@ -40,7 +40,7 @@ pub(in crate::sqlite) fn queues(
     add_first(connection, cache, &mut queues)?;
     add_ended(connection, &mut queues)?;
     let mut records = Vec::with_capacity(queues.len());
-    for (_, Gathered { mut record, first }) in queues {
+    for (_, QueueUnderConstruction { mut record, first }) in queues {
         if let Some(first) = first {
             let run_at: Option<i64> = connection
                 .prepare_cached("SELECT run_at FROM task WHERE id = ?")?
@@ -55,7 +55,7 @@ pub(in crate::sqlite) fn queues(
 }
 
 /// Returns the queues that are not deleted, without counts.
-fn names(connection: &Connection, cache: &Cache, now: Timestamp) -> Result<BTreeMap<i64, Gathered>> {
+fn names(connection: &Connection, cache: &Cache, now: Timestamp) -> Result<BTreeMap<i64, QueueUnderConstruction>> {
     let mut statement = connection.prepare_cached("SELECT id, name FROM queue WHERE deleted = 0")?;
     let mut rows = statement.query([])?;
     let mut queues = BTreeMap::new();
@@ -77,17 +77,17 @@ fn names(connection: &Connection, cache: &Cache, now: Timestamp) -> Result<BTree
             concurrency: settings.concurrency,
             affinity_wait: settings.affinity_wait,
         };
-        queues.insert(number, Gathered { record, first: None });
+        queues.insert(number, QueueUnderConstruction { record, first: None });
     }
     Ok(queues)
 }
 
 /// Adds the counts of the index tables, and of blocked tasks.
-fn add_tables(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
+fn add_tables(connection: &Connection, queues: &mut BTreeMap<i64, QueueUnderConstruction>) -> Result<()> {
     let mut statement = connection.prepare_cached("SELECT queue, waiting, scheduled, blocked FROM queue_size")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        if let Some(Gathered { record, .. }) = queues.get_mut(&row.get(0)?) {
+        if let Some(QueueUnderConstruction { record, .. }) = queues.get_mut(&row.get(0)?) {
             (record.waiting, record.scheduled, record.blocked) = (row.get(1)?, row.get(2)?, row.get(3)?);
         }
     }
@@ -95,11 +95,11 @@ fn add_tables(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) -> 
 }
 
 /// Counts the running tasks by the leases.
-fn add_running(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
+fn add_running(connection: &Connection, queues: &mut BTreeMap<i64, QueueUnderConstruction>) -> Result<()> {
     let mut statement = connection.prepare_cached(include_str!("../sql/reads/running_of_queues.sql"))?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        if let Some(Gathered { record, .. }) = queues.get_mut(&row.get(0)?) {
+        if let Some(QueueUnderConstruction { record, .. }) = queues.get_mut(&row.get(0)?) {
             record.running = row.get(1)?;
         }
     }
@@ -107,7 +107,7 @@ fn add_running(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) ->
 }
 
 /// Adds the counts of tasks in memory, of which there is a bounded number.
-fn add_memory(cache: &Cache, queues: &mut BTreeMap<i64, Gathered>) {
+fn add_memory(cache: &Cache, queues: &mut BTreeMap<i64, QueueUnderConstruction>) {
     for (list, sort_keys) in cache.index.ready_in_memory() {
         if let Some(queue) = cache.names.sub_queue(list).and_then(|sub_queue| queues.get_mut(&sub_queue.queue)) {
             queue.record.waiting += sort_keys.len() as u64;
@@ -122,7 +122,7 @@ fn add_memory(cache: &Cache, queues: &mut BTreeMap<i64, Gathered>) {
 }
 
 /// Finds the first task of each ready list in the tables, by one seek each.
-fn add_first(connection: &Connection, cache: &Cache, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
+fn add_first(connection: &Connection, cache: &Cache, queues: &mut BTreeMap<i64, QueueUnderConstruction>) -> Result<()> {
     let mut statement = connection.prepare_cached(include_str!("../sql/reads/next_ready_list.sql"))?;
     let mut last = -1;
     for _ in 0..bounds::SUB_QUEUES_EXAMINED {
@@ -137,7 +137,7 @@ fn add_first(connection: &Connection, cache: &Cache, queues: &mut BTreeMap<i64, 
 }
 
 /// Adds the numbers of ended tasks in history.
-fn add_ended(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
+fn add_ended(connection: &Connection, queues: &mut BTreeMap<i64, QueueUnderConstruction>) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "SELECT n.queue, s.state, s.in_history FROM statistics s JOIN sub_queue n ON n.id = s.sub_queue",
     )?;

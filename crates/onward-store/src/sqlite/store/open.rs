@@ -26,7 +26,7 @@ use crate::sqlite::file_layer::{self, CHECKSUM_BYTES};
 use crate::sqlite::migrations::migrate::{MIGRATIONS, check_schema, migrate};
 use crate::sqlite::processes::checkpoint_trigger::{self, CheckpointTrigger};
 use crate::sqlite::processes::housekeeping;
-use crate::sqlite::processes::peers::{PeerProcesses, Woken, check_peers};
+use crate::sqlite::processes::peers::{PeerProcesses, WakeReason, check_peers};
 use crate::sqlite::reads;
 use crate::sqlite::ready::index::MemoryTasks;
 use crate::sqlite::store::caller_transaction::CallerTransactions;
@@ -411,16 +411,16 @@ fn woken(
     hints: watch::Sender<Hint>,
     notifications: NotificationSender,
     checkpoint_trigger: Arc<CheckpointTrigger>,
-) -> impl Fn(Woken) + Send + 'static {
+) -> impl Fn(WakeReason) + Send + 'static {
     move |woken| {
-        if matches!(woken, Woken::Peer | Woken::Peers) {
+        if matches!(woken, WakeReason::Peer | WakeReason::Peers) {
             hints.send_modify(|hint| hint.add(Hint::all()));
             notifications.notify_missed();
         }
         match woken {
-            Woken::Peer => {}
-            Woken::Peers | Woken::Announced | Woken::FileRenamed => checkpoint_trigger.fire(),
-            Woken::FileWritten => checkpoint_trigger.fire_if_asleep(),
+            WakeReason::Peer => {}
+            WakeReason::Peers | WakeReason::Announced | WakeReason::FileRenamed => checkpoint_trigger.fire(),
+            WakeReason::FileWritten => checkpoint_trigger.fire_if_asleep(),
         }
     }
 }

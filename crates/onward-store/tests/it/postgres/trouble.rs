@@ -33,7 +33,7 @@ impl Troubled {
     /// -c`.
     pub(crate) async fn new(url: &str, settings: &[&str]) -> Self {
         let name = new_name();
-        let options = options().schema(&name).patience(Duration::from_secs(60));
+        let options = options().schema(&name).retry_for(Duration::from_secs(60));
         let client = connect(url).await;
         let url = format!("{}&application_name={name}", with_settings(url, settings));
         let store = options.clone().open(&url).await.expect("a store opens");
@@ -51,7 +51,7 @@ impl Troubled {
 
     /// Opens another node with a retry budget of 100 ms.
     pub(crate) async fn impatient(&self) -> PostgresStore {
-        let options = self.options.clone().patience(Duration::from_millis(100));
+        let options = self.options.clone().retry_for(Duration::from_millis(100));
         options.open(&self.url).await.expect("a store opens")
     }
 

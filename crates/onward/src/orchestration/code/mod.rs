@@ -16,4 +16,4 @@ pub use operation::{Activity, ActivityError, EventQueue, Running, Signalled, Ste
 pub use saga::Saga;
 pub use signal::Signal;
 pub use typed_calls::{Query, UpdateCall};
-pub use update::{AnyReply, Asked, Update, UpdateQueue};
+pub use update::{AnyReply, NextUpdate, Update, UpdateQueue};

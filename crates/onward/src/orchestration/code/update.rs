@@ -76,9 +76,9 @@ impl<U: DeserializeOwned, A> UpdateQueue<U, A> {
     }
 
     /// Waits for the next update. One whose payload is not a `U` is refused and skipped.
-    pub fn next(&self) -> Asked<U, A> {
+    pub fn next(&self) -> NextUpdate<U, A> {
         let operation = Operation::new(Arc::clone(&self.replay_context), self.replay_context.await_signal(&self.name));
-        Asked { queue: self.clone(), operation }
+        NextUpdate { queue: self.clone(), operation }
     }
 
     /// Takes the next update if it has already arrived. One whose payload is not a `U` is refused
@@ -107,18 +107,18 @@ impl<U: DeserializeOwned, A> UpdateQueue<U, A> {
 
 /// An update to be awaited. If it is dropped before, the code no longer waits for it.
 #[must_use = "it is waited for when it is awaited"]
-pub struct Asked<U, A = AnyReply> {
+pub struct NextUpdate<U, A = AnyReply> {
     queue: UpdateQueue<U, A>,
     operation: Operation,
 }
 
-impl<U, A> fmt::Debug for Asked<U, A> {
+impl<U, A> fmt::Debug for NextUpdate<U, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Asked").field("name", &self.queue.name).finish_non_exhaustive()
+        f.debug_struct("NextUpdate").field("name", &self.queue.name).finish_non_exhaustive()
     }
 }
 
-impl<U: DeserializeOwned, A> Future for Asked<U, A> {
+impl<U: DeserializeOwned, A> Future for NextUpdate<U, A> {
     type Output = Update<U, A>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Update<U, A>> {

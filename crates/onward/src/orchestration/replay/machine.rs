@@ -492,9 +492,9 @@ mod tests {
     use super::*;
     use crate::orchestration::code::OrchestrationContext;
 
-    type Answer = Result<Option<Bytes>, Failure>;
+    type CodeResult = Result<Option<Bytes>, Failure>;
 
-    fn code<A: Future<Output = Answer> + Send + 'static>(
+    fn code<A: Future<Output = CodeResult> + Send + 'static>(
         code: impl Fn(OrchestrationContext) -> A + Send + Sync + 'static,
     ) -> Code {
         Arc::new(move |replay_context| Box::pin(code(OrchestrationContext::new(replay_context))))

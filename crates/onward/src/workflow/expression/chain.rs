@@ -3,7 +3,7 @@
 use super::bounds::FIELDS_NAMED;
 use super::evaluate::{Evaluated, Evaluator, Fault};
 use super::number::{integer, truncate_to_int};
-use super::shown::{Brief, Described};
+use super::shown::{Described, Excerpt};
 use super::span::Span;
 use super::syntax::{Link, LinkKind, Node};
 use super::value::{Map, Value};
@@ -42,7 +42,7 @@ impl Evaluator<'_> {
     fn field(&self, value: &Value, name: &str, read: Span) -> Result<Value, Fault> {
         let Value::Map(map) = value else {
             let container = self.code.text_of(read);
-            let name = Brief(name);
+            let name = Excerpt(name);
             return Err(format!("{container} is {}, which has no field `{name}`", value.with_article()).into());
         };
         map.get(name).cloned().ok_or_else(|| {
@@ -87,11 +87,11 @@ fn position(index: &Value) -> Option<i128> {
 
 /// Returns the error of a field that is not there. It names some of those that are.
 fn missing(name: &str, map: &Map, container: &str) -> String {
-    let shown = Brief(name);
+    let shown = Excerpt(name);
     if map.is_empty() {
         return format!("no field `{shown}` in {container}, which is empty");
     }
-    let names: Vec<String> = map.keys().take(FIELDS_NAMED).map(|key| format!("`{}`", Brief(key))).collect();
+    let names: Vec<String> = map.keys().take(FIELDS_NAMED).map(|key| format!("`{}`", Excerpt(key))).collect();
     let more = map.len() - names.len();
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     format!("no field `{shown}` in {container}; there are {}{more}", names.join(", "))

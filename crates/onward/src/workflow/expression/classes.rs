@@ -9,7 +9,7 @@ use regex_syntax::ast::{self, AssertionKind, Ast, ClassPerl, ClassPerlKind, Clas
 
 /// Returns a pattern with its classes written out.
 pub(super) fn with_ascii_classes(source: &str, tree: &Ast) -> String {
-    let Ok(found) = visit(tree, Found { source, places: Vec::new() });
+    let Ok(found) = visit(tree, Replacements { source, places: Vec::new() });
     let mut pattern = String::with_capacity(source.len());
     let mut at = 0;
     for (span, replacement) in found {
@@ -22,12 +22,12 @@ pub(super) fn with_ascii_classes(source: &str, tree: &Ast) -> String {
 }
 
 /// Places in a pattern, in their order, with what they are replaced by.
-struct Found<'a> {
+struct Replacements<'a> {
     source: &'a str,
     places: Vec<(ast::Span, Cow<'static, str>)>,
 }
 
-impl Found<'_> {
+impl Replacements<'_> {
     fn class(&mut self, class: &ClassPerl) {
         self.places.push((class.span, written_out(class).into()));
     }
@@ -39,7 +39,7 @@ impl Found<'_> {
     }
 }
 
-impl Visitor for Found<'_> {
+impl Visitor for Replacements<'_> {
     type Output = Vec<(ast::Span, Cow<'static, str>)>;
     type Err = Infallible;
 

@@ -12,7 +12,7 @@ use super::names::Reference;
 use super::parser::Parser;
 use super::pattern::Pattern;
 use super::scope::Scope;
-use super::shown::Brief;
+use super::shown::Excerpt;
 use super::span::Span;
 use super::syntax::Node;
 use super::value::Value;
@@ -44,7 +44,7 @@ impl Code {
 
     /// Returns a part of the source, as it stands in an error.
     pub(super) fn text_of(&self, span: Span) -> String {
-        Brief(span.of(&self.source)).to_string()
+        Excerpt(span.of(&self.source)).to_string()
     }
 
     /// Evaluates the expression. The size of the result is left to [`check_result`].

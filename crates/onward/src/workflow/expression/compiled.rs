@@ -102,7 +102,7 @@ fn parse_wrapped(source: &str, open: usize) -> Parsed<(super::syntax::Node, Pars
         return Ok((tree, parser));
     }
     let start = end + (source[end..].len() - source[end..].trim_start().len());
-    let wrapped = super::shown::Brief(&source[open..end]);
+    let wrapped = super::shown::Excerpt(&source[open..end]);
     let message = format!("expected an end after `{wrapped}`; write the whole condition without `{OPEN} {CLOSE}`");
     Err(ExpressionError::new(start..start + rest.len(), message))
 }

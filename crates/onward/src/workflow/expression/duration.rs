@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-use super::shown::Brief;
+use super::shown::Excerpt;
 
 /// The units of a duration, with their nanoseconds. The longer names come first, so that `ms` is
 /// not read as minutes.
@@ -27,7 +27,7 @@ const DIGITS: usize = 18;
 /// # Errors
 /// If it is not one, or longer than 292 000 000 000 years.
 pub fn parse_duration(text: &str) -> Result<SignedDuration, String> {
-    let wrong = || format!("`{}` is not a duration; write it as 250ms, 90s, 1h30m, 3d or 2w", Brief(text));
+    let wrong = || format!("`{}` is not a duration; write it as 250ms, 90s, 1h30m, 3d or 2w", Excerpt(text));
     let (sign, mut rest) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
     if rest.is_empty() {
         return Err(wrong());

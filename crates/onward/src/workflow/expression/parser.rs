@@ -7,7 +7,7 @@ use super::error::{ExpressionError, Parsed};
 use super::literal::Number;
 use super::names::Reference;
 use super::pattern::Pattern;
-use super::shown::Brief;
+use super::shown::Excerpt;
 use super::span::Span;
 use super::syntax::{Infix, Kind, Node};
 use super::tokens::{CLOSE, Lexer, OPEN, Token};
@@ -169,7 +169,7 @@ impl<'a> Parser<'a> {
         };
         let found = match self.token {
             Token::End => "the end".to_owned(),
-            _ => format!("`{}`", Brief(self.span.of(self.source()))),
+            _ => format!("`{}`", Excerpt(self.span.of(self.source()))),
         };
         ExpressionError::new(self.span, format!("expected {wanted}, and there is {found}{remedy}"))
     }

@@ -17,7 +17,7 @@ use regex_syntax::ast::parse::ParserBuilder;
 use super::bounds::{EXPRESSION_DEPTH, OPERATIONS_PER_PATTERN_BYTE, PATTERN_BYTES, PATTERN_COMPILED, PATTERN_STATES};
 use super::budget::{Exhausted, Meter};
 use super::classes::with_ascii_classes;
-use super::shown::Brief;
+use super::shown::Excerpt;
 
 /// The bytes of text for which following one state costs an operation.
 const BYTES_PER_FOLLOWED_STATE: u64 = 32;
@@ -61,7 +61,7 @@ impl Pattern {
         }
         let nesting = u32::try_from(EXPRESSION_DEPTH).unwrap_or(u32::MAX);
         let tree = ParserBuilder::new().nest_limit(nesting).build().parse(source);
-        let tree = tree.map_err(|error| format!("`{}` is not a pattern: {}", Brief(source), error.kind()))?;
+        let tree = tree.map_err(|error| format!("`{}` is not a pattern: {}", Excerpt(source), error.kind()))?;
         Ok(Self { source: with_ascii_classes(source, &tree), compiled: OnceLock::new() })
     }
 
@@ -109,7 +109,7 @@ impl Compiled {
 }
 
 fn compile(source: &str) -> Result<Compiled, String> {
-    let wrong = |problem: String| format!("`{}` is not a pattern: {problem}", Brief(source));
+    let wrong = |problem: String| format!("`{}` is not a pattern: {problem}", Excerpt(source));
     let tree = regex_syntax::ParserBuilder::new().utf8(false).build().parse(source).map_err(|error| match error {
         regex_syntax::Error::Parse(error) => wrong(error.kind().to_string()),
         regex_syntax::Error::Translate(error) => wrong(error.kind().to_string()),
@@ -117,7 +117,7 @@ fn compile(source: &str) -> Result<Compiled, String> {
     })?;
     let config = Config::new().which_captures(WhichCaptures::None).nfa_size_limit(Some(PATTERN_COMPILED));
     let nfa = Compiler::new().configure(config).build_from_hir(&tree).map_err(|error| match error.size_limit() {
-        Some(_) => format!("the pattern `{}` is too large; repeat less in it", Brief(source)),
+        Some(_) => format!("the pattern `{}` is too large; repeat less in it", Excerpt(source)),
         None => wrong(error.to_string()),
     })?;
     build(nfa).map_err(wrong)

@@ -8,7 +8,7 @@ use super::functions::{Function, HAS, Macro, Method, function_names, method_name
 use super::names::{RUN_FIELDS, Reference, Root, StepField};
 use super::parser::{Parser, positive};
 use super::pattern::Pattern;
-use super::shown::Brief;
+use super::shown::Excerpt;
 use super::span::Span;
 use super::syntax::{Kind, Link, LinkKind, Node};
 use super::tokens::Token;
@@ -112,7 +112,9 @@ impl<'a> Parser<'a> {
             Token::Name(name) if Root::named(name).is_none() && self.variable(name).is_none() => {
                 match Function::named(name) {
                     Some(_) => self.expression(),
-                    None => Err(ExpressionError::new(self.span, format!("a key is a text; write \"{}\"", Brief(name)))),
+                    None => {
+                        Err(ExpressionError::new(self.span, format!("a key is a text; write \"{}\"", Excerpt(name))))
+                    }
                 }
             }
             _ => self.expression(),
@@ -146,7 +148,7 @@ impl<'a> Parser<'a> {
     fn unknown_name(&self, name: &str, span: Span) -> Box<ExpressionError> {
         let mut known: Vec<&str> = Root::ALL.map(Root::as_str).to_vec();
         known.extend(&self.variables);
-        let shown = Brief(name);
+        let shown = Excerpt(name);
         let remedy = if self.source()[..span.start].ends_with('-') {
             "; a field with `-` in its name is read by [\"…\"]".to_owned()
         } else if let Some(candidate) = nearest(name, known.iter().copied()) {
@@ -319,11 +321,11 @@ impl<'a> Parser<'a> {
 fn unknown_field(name: &str, span: Span, of: &str, known: &[&str]) -> Box<ExpressionError> {
     let suggestion = did_you_mean(name, known.iter().copied());
     let known = known.join("`, `");
-    ExpressionError::new(span, format!("{of} has no field `{}`; there are `{known}`{suggestion}", Brief(name)))
+    ExpressionError::new(span, format!("{of} has no field `{}`; there are `{known}`{suggestion}", Excerpt(name)))
 }
 
 fn unknown_function(name: &str, span: Span) -> Box<ExpressionError> {
-    let shown = Brief(name);
+    let shown = Excerpt(name);
     let message = if method_names().any(|method| method == name) {
         format!("`{shown}` stands behind a value, as in x.{shown}(…)")
     } else {
@@ -333,7 +335,7 @@ fn unknown_function(name: &str, span: Span) -> Box<ExpressionError> {
 }
 
 fn unknown_method(name: &str, span: Span) -> Box<ExpressionError> {
-    let shown = Brief(name);
+    let shown = Excerpt(name);
     let message = if function_names().any(|function| function == name) {
         format!("`{shown}` stands before its value, as in {shown}(x)")
     } else {

@@ -11,9 +11,9 @@ const SHOWN: usize = 64;
 
 /// The beginning of a text, on one line.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Brief<'a>(pub(super) &'a str);
+pub(super) struct Excerpt<'a>(pub(super) &'a str);
 
-impl fmt::Display for Brief<'_> {
+impl fmt::Display for Excerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some((end, _)) = self.0.char_indices().nth(SHOWN) else { return Shown(self.0).fmt(f) };
         write!(f, "{}…", Shown(&self.0[..end]))
@@ -30,7 +30,7 @@ impl fmt::Display for Described<'_> {
             Value::Int(number) => number.fmt(f),
             Value::Uint(number) => number.fmt(f),
             Value::Double(number) => f.write_str(&super::number::double_text(*number)),
-            Value::Text(text) => write!(f, "the text `{}`", Brief(text)),
+            Value::Text(text) => write!(f, "the text `{}`", Excerpt(text)),
             other => f.write_str(other.with_article()),
         }
     }

@@ -13,7 +13,7 @@ const FORM: &str = "write it as 2026-05-04T10:00:00Z";
 /// Reads a timestamp.
 pub(super) fn parse_timestamp(text: &str) -> Result<Value, String> {
     let read = if is_rfc3339(text) { text.parse().ok() } else { None };
-    read.and_then(in_range).ok_or_else(|| format!("`{}` is not a timestamp; {FORM}", super::shown::Brief(text)))
+    read.and_then(in_range).ok_or_else(|| format!("`{}` is not a timestamp; {FORM}", super::shown::Excerpt(text)))
 }
 
 /// Returns the moment that is a number of seconds after 1970-01-01T00:00:00Z.

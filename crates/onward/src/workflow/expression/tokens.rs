@@ -3,7 +3,7 @@
 use super::bounds::EXPRESSION_BYTES;
 use super::error::{ExpressionError, Parsed};
 use super::literal::{Number, read_number, read_text};
-use super::shown::Brief;
+use super::shown::Excerpt;
 use super::span::Span;
 
 /// The start of an expression in a text.
@@ -98,7 +98,7 @@ fn unknown(rest: &str, start: usize) -> Box<ExpressionError> {
         '`' => "a text stands in single or double quotes".to_owned(),
         _ => {
             let shown = character.to_string();
-            format!("`{}` has no meaning in an expression; a text stands in quotes", Brief(&shown))
+            format!("`{}` has no meaning in an expression; a text stands in quotes", Excerpt(&shown))
         }
     };
     ExpressionError::new(start..start + character.len_utf8(), message)

@@ -132,7 +132,7 @@ impl Checks<'_, '_> {
         // A workflow without an undo of its own is undone as its template says.
         let can_undo = |step: &Node| step.get("undo").is_some() || step.get("workflow").is_some();
         if !self.outline.steps.iter().any(|step| can_undo(&step.value)) {
-            errors.say(policy.span, "`on_failure: undo` has no effect, because no step has an `undo`");
+            errors.add_message(policy.span, "`on_failure: undo` has no effect, because no step has an `undo`");
         }
     }
 }

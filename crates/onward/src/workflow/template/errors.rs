@@ -218,7 +218,7 @@ impl<'s> Errors<'s> {
     }
 
     /// Adds an error with a message alone.
-    pub(super) fn say(&mut self, span: Span, message: impl Into<String>) {
+    pub(super) fn add_message(&mut self, span: Span, message: impl Into<String>) {
         self.add(span, || Fault::new(message));
     }
 

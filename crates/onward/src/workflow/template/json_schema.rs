@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::bounds::{DEPENDENCIES_OF_STEP, ENVIRONMENTS, STEPS};
 use super::duration;
-use super::fields::{Beside, Field, FieldType, Place};
+use super::fields::{Field, FieldCondition, FieldType, Place};
 use super::names;
 
 /// Returns the JSON Schema of templates.
@@ -71,7 +71,7 @@ fn described(field: &Field) -> Value {
 
 /// Returns what must hold where a field is present.
 fn rules(field: &Field) -> Option<(String, Value)> {
-    let any = |others: &[Beside]| json!({ "anyOf": others.iter().map(present).collect::<Vec<_>>() });
+    let any = |others: &[FieldCondition]| json!({ "anyOf": others.iter().map(present).collect::<Vec<_>>() });
     let rule = match (field.not_beside, field.needs) {
         ([], []) => return None,
         (others, []) => json!({ "not": any(others) }),
@@ -81,7 +81,7 @@ fn rules(field: &Field) -> Option<(String, Value)> {
     Some((field.name.into(), rule))
 }
 
-fn present(beside: &Beside) -> Value {
+fn present(beside: &FieldCondition) -> Value {
     match beside.values {
         [] => json!({ "required": [beside.field] }),
         values => json!({ "required": [beside.field], "properties": { beside.field: { "enum": values } } }),

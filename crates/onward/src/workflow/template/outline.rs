@@ -75,7 +75,7 @@ impl<'n> Outline<'n> {
             let Some(needed) = self.find(step, name, "depends on", item.span, errors) else { continue };
             if std::mem::replace(&mut taken_by[needed], step) == step {
                 let (name, step) = (shown(name), shown(&entry.key));
-                errors.say(item.span, format!("`{name}` stands twice in `depends_on` of step `{step}`"));
+                errors.add_message(item.span, format!("`{name}` stands twice in `depends_on` of step `{step}`"));
                 continue;
             }
             self.dependencies[step].push(Dependency { step: needed, condition });
@@ -88,7 +88,7 @@ impl<'n> Outline<'n> {
         let entry = self.steps[step];
         match self.numbers.get(name) {
             Some(&found) if found != step => return Some(found),
-            Some(_) => errors.say(span, format!("step `{}` {verb} itself", shown(&entry.key))),
+            Some(_) => errors.add_message(span, format!("step `{}` {verb} itself", shown(&entry.key))),
             None if errors.is_full() => errors.leave_out(),
             None => {
                 let meant = nearest(name, self.steps.iter().map(|step| &*step.key));
@@ -130,7 +130,7 @@ impl<'n> Outline<'n> {
                 format!("step `{name}` has two choosers, `{}` and `{chooser}`; it can have one", self.steps[first].key)
             }
         };
-        errors.say(span, message);
+        errors.add_message(span, message);
     }
 
     /// Makes a step depend on the one that chooses it.
@@ -146,7 +146,7 @@ impl<'n> Outline<'n> {
                 let message = format!(
                     "`{chooser}` chooses step `{name}`, which depends on it with a condition; leave one of them out"
                 );
-                errors.say(span, message);
+                errors.add_message(span, message);
             }
         }
         dependencies.sort_unstable();

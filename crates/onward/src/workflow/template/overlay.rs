@@ -15,7 +15,7 @@ pub(super) fn apply(root: &Node, environment: &Entry, errors: &mut Errors<'_>) -
     let Value::Map(_) = &overlay.value else {
         if !matches!(overlay.value, Value::Broken) {
             let message = format!("environment `{}` is a map, not {}", shown(&environment.key), overlay.value.kind());
-            errors.say(environment.span, message);
+            errors.add_message(environment.span, message);
         }
         return None;
     };
@@ -30,7 +30,7 @@ pub(super) fn apply(root: &Node, environment: &Entry, errors: &mut Errors<'_>) -
 fn fixed(overlay: &Node, errors: &mut Errors<'_>) {
     for entry in overlay.entries() {
         if Place::Run.field(&entry.key).is_some_and(|field| field.is_fixed) {
-            errors.say(entry.span, format!("an environment cannot change `{}`", entry.key));
+            errors.add_message(entry.span, format!("an environment cannot change `{}`", entry.key));
         }
     }
 }
@@ -39,7 +39,7 @@ fn fixed(overlay: &Node, errors: &mut Errors<'_>) {
 fn steps(root: &Node, overlay: &Node, errors: &mut Errors<'_>) {
     let Some(changed) = overlay.entry("steps") else { return };
     if !matches!(changed.value.value, Value::Map(_) | Value::Broken) {
-        errors.say(changed.value.span, "an environment changes steps by name, so its `steps` is a map");
+        errors.add_message(changed.value.span, "an environment changes steps by name, so its `steps` is a map");
     }
     let known = || root.get("steps").map(Node::entries).unwrap_or_default().iter().map(|step| &*step.key);
     for step in changed.value.entries() {
@@ -48,7 +48,8 @@ fn steps(root: &Node, overlay: &Node, errors: &mut Errors<'_>) {
             let fault = || Fault::new(format!("an environment cannot add steps, and there is no step `{name}`"));
             errors.add(step.span, || fault().mean(nearest(&step.key, known())));
         } else if matches!(step.value.value, Value::Null) {
-            errors.say(step.span, format!("an environment cannot remove the step `{name}`; skip it: if: false"));
+            errors
+                .add_message(step.span, format!("an environment cannot remove the step `{name}`; skip it: if: false"));
         }
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn normalise(root: Node, errors: &mut Errors<'_>) -> Option<Node> {
         Value::List(_) => vec![Entry { key: "steps".into(), span: root.span, value: root.clone() }],
         Value::Broken => return None,
         other => {
-            errors.say(root.span, format!("a template is a map or a list of steps, not {}", other.kind()));
+            errors.add_message(root.span, format!("a template is a map or a list of steps, not {}", other.kind()));
             return None;
         }
     };
@@ -62,7 +62,7 @@ fn listed(items: &[Node], errors: &mut Errors<'_>) -> Vec<Entry> {
         if known.insert(step.key.clone()) {
             steps.push(step);
         } else {
-            errors.say(step.span, format!("two steps are called `{}`; a name stands once", shown(&step.key)));
+            errors.add_message(step.span, format!("two steps are called `{}`; a name stands once", shown(&step.key)));
         }
     }
     steps
@@ -87,7 +87,7 @@ fn listed_step(index: usize, item: &Node, errors: &mut Errors<'_>) -> Option<Ent
         }
         Value::Broken => return None,
         other => {
-            errors.say(item.span, format!("a step is a script or a map, not {}", other.kind()));
+            errors.add_message(item.span, format!("a step is a script or a map, not {}", other.kind()));
             return None;
         }
     };
@@ -95,7 +95,7 @@ fn listed_step(index: usize, item: &Node, errors: &mut Errors<'_>) -> Option<Ent
         None => (format!("step_{}", index + 1).into(), item.span),
         Some(Node { span, value: Value::Text(name) }) => (name, span),
         Some(Node { span, value }) => {
-            errors.say(span, format!("the name of a step is a text, not {}", value.kind()));
+            errors.add_message(span, format!("the name of a step is a text, not {}", value.kind()));
             return None;
         }
     };

@@ -14,7 +14,7 @@ use crate::workflow::template::{StepAction, Template};
 
 /// The state that the handlers of a case share.
 #[derive(Debug, Default)]
-pub(super) struct Played(Mutex<State>);
+pub(super) struct CaseState(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -26,7 +26,7 @@ struct State {
     missing: BTreeSet<String>,
 }
 
-impl Played {
+impl CaseState {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -65,8 +65,8 @@ impl Played {
 }
 
 /// Registers the handlers of a case.
-pub(super) fn register(engine: &Engine, template: &Template, case: &Case) -> Arc<Played> {
-    let played = Arc::new(Played::default());
+pub(super) fn register(engine: &Engine, template: &Template, case: &Case) -> Arc<CaseState> {
+    let played = Arc::new(CaseState::default());
     for step in &template.steps {
         let StepAction::Work(work) = &step.action else { continue };
         let undo = work.undo.as_ref().map(|_| format!("{UNDO}{}", step.name));

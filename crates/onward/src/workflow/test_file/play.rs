@@ -8,7 +8,7 @@ use onward_store::{Clock as _, ManualClock, Page, StoreReads, TaskFilter, TaskId
 
 use super::expect::mismatches;
 use super::file::Case;
-use super::handlers::{Played, register};
+use super::handlers::{CaseState, register};
 use super::report::CaseReport;
 use super::rewrite::rewrite;
 use crate::bounds;
@@ -32,13 +32,13 @@ pub(super) struct Ended {
 }
 
 /// A case that is played.
-struct Play<'c> {
+struct CaseRun<'c> {
     case: &'c Case,
     engine: Engine,
     clock: Arc<ManualClock>,
     run: TaskId,
     begun: Timestamp,
-    played: Arc<Played>,
+    played: Arc<CaseState>,
     /// The waits to which a reply was sent, by step and start.
     sent: BTreeSet<(String, Option<Timestamp>)>,
 }
@@ -55,7 +55,7 @@ pub(super) async fn play(file: &TemplateFile, name: &str, case: &Case) -> Result
     let start = case.env.iter().fold(start, |start, name| start.environment(name));
     let begun = clock.now();
     let run = start.await?.id;
-    let play = Play { case, engine, clock, run, begun, played, sent: BTreeSet::new() };
+    let play = CaseRun { case, engine, clock, run, begun, played, sent: BTreeSet::new() };
     let ended = play.finish().await?;
     let mismatches = mismatches(&case.expect, &ended);
     let steps: BTreeMap<String, String> =
@@ -63,7 +63,7 @@ pub(super) async fn play(file: &TemplateFile, name: &str, case: &Case) -> Result
     Ok(CaseReport { name: name.to_owned(), mismatches, state: ended.view.phase, took: ended.took, steps })
 }
 
-impl Play<'_> {
+impl CaseRun<'_> {
     async fn finish(mut self) -> Result<Ended> {
         for _ in 0..bounds::TEST_MOMENTS {
             self.engine.run_until_settled().await?;

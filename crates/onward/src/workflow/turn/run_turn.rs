@@ -325,7 +325,7 @@ impl RunTurn<'_> {
     /// Makes a task the run of a pinned template, whose input is the payload.
     fn start_below(&self, task: &mut NewTask) -> Result<(), TurnAbort> {
         let above = &self.instance.payload;
-        let below: Below = serde_json::from_slice(&task.payload)
+        let below: ChildRunPayload = serde_json::from_slice(&task.payload)
             .map_err(|error| TurnAbort::Dead(format!("the payload of a workflow step cannot be read: {error}")))?;
         if let Some(undo) = below.undo {
             task.payload = UndoPayload { undo }.write().map_err(|error| TurnAbort::Dead(error.to_string()))?.into();
@@ -409,7 +409,7 @@ fn after(next: RunNext) -> AfterTurn {
 
 /// The payload of a `workflow` step.
 #[derive(Deserialize)]
-struct Below {
+struct ChildRunPayload {
     workflow: String,
     #[serde(default)]
     version: Option<String>,

@@ -17,9 +17,9 @@ use crate::workflow::template::{Template, TemplateFile, TemplateHash};
 const CACHED: usize = 256;
 
 /// The templates of an engine: those that the program registered, and those that runs needed last.
-pub(crate) struct Templates(Mutex<Known>);
+pub(crate) struct Templates(Mutex<TemplateCache>);
 
-struct Known {
+struct TemplateCache {
     /// The registered files, by the name of the template.
     registered: BTreeMap<String, Arc<TemplateFile>>,
     /// The registered files by their hash. A run may need a file that another one of its name has
@@ -39,7 +39,7 @@ impl Default for Templates {
         let (mut read, mut programs) = (LruCache::unbounded(), LruCache::unbounded());
         read.resize(cached);
         programs.resize(cached);
-        Self(Mutex::new(Known {
+        Self(Mutex::new(TemplateCache {
             registered: BTreeMap::new(),
             files: HashMap::new(),
             stored: HashSet::new(),
@@ -56,7 +56,7 @@ impl std::fmt::Debug for Templates {
 }
 
 impl Templates {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, TemplateCache> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -12,7 +12,7 @@ module Onward
     end
 
     # Returns the value, or nil without a key. The file is read each time: a server that starts
-    # writes it anew.
+    # writes it again.
     def header
       return @fixed if @fixed || @path.nil?
 

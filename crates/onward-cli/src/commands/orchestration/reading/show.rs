@@ -9,6 +9,6 @@ use crate::store_file;
 /// Shows each of the orchestrations.
 pub(crate) async fn run(options: &GlobalOptions, named: Orchestrations) -> anyhow::Result<ExitCode> {
     let store = store_file::open_to_read(options).await?;
-    let shown = task::Shown::new(options, &*store);
+    let shown = task::TaskPrinter::new(options, &*store);
     named.for_each(options, &*store, async |record| shown.show(record).await).await
 }

@@ -21,12 +21,12 @@ const REASON_COLUMNS: usize = 200;
 #[derive(Debug)]
 pub(crate) struct View {
     form: Form,
-    seen: Mutex<Seen>,
+    seen: Mutex<ShownStates>,
 }
 
 /// The states that were shown last.
 #[derive(Debug, Default)]
-struct Seen {
+struct ShownStates {
     steps: BTreeMap<String, StepState>,
     phase: Option<RunPhase>,
 }
@@ -54,7 +54,7 @@ impl View {
         Self { form, seen: Mutex::default() }
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, ShownStates> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -27,11 +27,11 @@ const REDRAW: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct Tree {
     bars: MultiProgress,
-    drawn: Mutex<Drawn>,
+    drawn: Mutex<Bars>,
 }
 
 #[derive(Debug, Default)]
-struct Drawn {
+struct Bars {
     all: Option<ProgressBar>,
     steps: BTreeMap<String, ProgressBar>,
 }
@@ -41,7 +41,7 @@ impl Tree {
         Self { bars: MultiProgress::with_draw_target(ProgressDrawTarget::stderr()), drawn: Mutex::default() }
     }
 
-    fn drawn(&self) -> MutexGuard<'_, Drawn> {
+    fn drawn(&self) -> MutexGuard<'_, Bars> {
         self.drawn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

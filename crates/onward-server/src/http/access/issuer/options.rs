@@ -113,7 +113,10 @@ impl IssuerOptions {
                 "has neither an audience nor a client id; \
               name the audience of bearer tokens, or the client of the sign-in",
             ),
-            (self.roles.is_empty(), "gives nobody a role; map a value of the claim to a role, such as ops=operator"),
+            (
+                self.roles.is_empty(),
+                "gives no account a role; map a value of the claim to a role, such as ops=operator",
+            ),
             (self.algorithms.is_empty(), "has no algorithm; allow RS256, ES256 or EdDSA"),
         ] {
             if is_missing {
@@ -248,7 +251,7 @@ mod tests {
         assert!(fault(|it| it.keys_url = Some("http://id.example/keys".to_owned())).contains("https://"));
         assert!(fault(|it| it.url += "?a=b").contains("has a query"));
         assert!(fault(|it| it.audiences.clear()).contains("neither an audience nor a client id"));
-        assert!(fault(|it| it.roles.clear()).contains("gives nobody a role"));
+        assert!(fault(|it| it.roles.clear()).contains("gives no account a role"));
         assert!(fault(|it| it.algorithms.clear()).contains("has no algorithm"));
         assert!(fault(|it| it.sign_in = Some(SignInOptions::new(""))).contains("client id"));
         assert!(fault(|it| it.audiences = vec!["a".to_owned(); bounds::ISSUER_NAMES + 1]).contains("more than"));

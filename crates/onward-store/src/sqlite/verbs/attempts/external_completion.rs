@@ -13,7 +13,7 @@ use crate::api::task::{Lease, TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
 use crate::rules::attempt::AfterAttempt;
-use crate::rules::completion::{self, Standing};
+use crate::rules::completion::{self, LiveAttempt};
 use crate::rules::orchestration;
 use crate::rules::retry::FailureClass;
 use crate::sqlite::columns::links::AWAITED;
@@ -107,7 +107,7 @@ impl Transaction<'_> {
         completion: &ExternalCompletion,
     ) -> VerbResult<Outcome> {
         let task = self.live_or_refuse(token.task)?;
-        let standing = Standing {
+        let standing = LiveAttempt {
             state: task.state(),
             claim: task.running.map_or(task.claims, |running| running.claim),
             waits: task.links & AWAITED != 0,

@@ -11,7 +11,7 @@ use crate::rules::output;
 use crate::sqlite::commit::transaction::{Transaction, VerbResult};
 
 /// The claim that wrote the stored output, and the ends of its two streams.
-type Present = (u32, [u64; 2]);
+type StoredOutput = (u32, [u64; 2]);
 
 impl Transaction<'_> {
     /// Appends a piece to the output of a running attempt. The first piece of an attempt replaces
@@ -41,7 +41,7 @@ impl Transaction<'_> {
     }
 
     /// Returns the claim whose output is stored, and the ends of its two streams.
-    fn output_of(&self, task: TaskId) -> Result<Option<Present>> {
+    fn output_of(&self, task: TaskId) -> Result<Option<StoredOutput>> {
         let mut statement =
             self.connection.prepare_cached("SELECT claim, stdout, stderr FROM output WHERE task = ?")?;
         Ok(statement.query_row([task.0], |row| Ok((row.get(0)?, [row.get(1)?, row.get(2)?]))).optional()?)

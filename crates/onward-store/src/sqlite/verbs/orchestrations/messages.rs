@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, params};
 use crate::api::error::Result;
 use crate::api::event::Change;
 use crate::api::orchestration::{
-    ClaimedInstance, EndReport, Handful, Hold, Message, MessageBody, decode_message, encode_message,
+    ClaimedInstance, EndReport, Hold, Message, MessageBody, TurnIntake, decode_message, encode_message,
 };
 use crate::api::task::{TaskId, TaskState};
 use crate::rules::orchestration;
@@ -49,7 +49,7 @@ impl Transaction<'_> {
 
     /// Reads as many messages as one turn is given.
     pub(in crate::sqlite) fn messages(&self, task: TaskId) -> Result<Vec<Message>> {
-        let mut handful = Handful::default();
+        let mut handful = TurnIntake::default();
         self.messages_while(task, |message| handful.takes(message))
     }
 

@@ -13,7 +13,7 @@ use crate::api::tag::Tags;
 use crate::api::task::{NewTask, TaskId, TaskState, check_payload};
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
-use crate::rules::orchestration::{self, Standing};
+use crate::rules::orchestration::{self, TurnFacts};
 use crate::sqlite::columns::awaited_events::names_text;
 use crate::sqlite::columns::task_options::TaskOptions;
 use crate::sqlite::commit::transaction::{LiveTask, RunningAttempt, Transaction, VerbError, VerbResult};
@@ -37,7 +37,7 @@ impl Transaction<'_> {
         }
         let kind = self.cache.names.sub_queue(task.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
         let (length, received, payload_limit) = (row.length, row.received, self.payload_limit);
-        orchestration::check(turn, Standing { length, received, kind, payload_limit })?;
+        orchestration::check(turn, TurnFacts { length, received, kind, payload_limit })?;
         self.check_offered(turn, received)?;
         if !turn.values.is_empty() {
             let kept = self.value_keys(task.id)?;

@@ -22,7 +22,7 @@ impl Transaction<'_> {
         let Some(parent) = new.parent else { return Ok(()) };
         self.flush_completions()?;
         match self.live(parent)? {
-            Some(live) if awaits_children(&live) => self.check_circle(parent, &on_tasks(&new.depends_on)),
+            Some(live) if awaits_children(&live) => self.check_cycle(parent, &on_tasks(&new.depends_on)),
             Some(_) => Ok(()),
             None if self.ended_state(parent)?.is_some() => Ok(()),
             None => Err(Refusal::TaskNotFound(parent).into()),
@@ -30,8 +30,8 @@ impl Transaction<'_> {
     }
 
     /// Rejects dependencies that lead to the parent.
-    fn check_circle(&self, parent: TaskId, tasks: &[TaskId]) -> VerbResult<()> {
-        children::check_circle(parent, tasks, |task| self.open_of(task).map_err(VerbError::from))
+    fn check_cycle(&self, parent: TaskId, tasks: &[TaskId]) -> VerbResult<()> {
+        children::check_cycle(parent, tasks, |task| self.open_of(task).map_err(VerbError::from))
     }
 
     /// Returns the tasks for whose end a task still waits.
@@ -55,7 +55,7 @@ impl Transaction<'_> {
         self.add_link(parent, CHILDREN)?;
         if awaits_children(&live)
             && self.is_live(id)?
-            && is_no_circle(self.check_circle(parent, &on_tasks(&new.depends_on)))?
+            && is_no_circle(self.check_cycle(parent, &on_tasks(&new.depends_on)))?
         {
             self.add_dependency(id, parent)?;
         }
@@ -79,7 +79,7 @@ impl Transaction<'_> {
             .map_err(|error| Refusal::Invalid(error.to_string()))?;
         let live = self.live_children(task.id)?;
         children::check_count(live.len())?;
-        self.check_circle(task.id, &live)?;
+        self.check_cycle(task.id, &live)?;
         let failed = self.failed_child(task.id, running.started_at)?;
         let state = match (failed, children::end_of_parent(failed, on_failure)) {
             _ if task.cancel_requested > 0 => self.end_running(&task, running, TaskState::Cancelled)?,

@@ -18,7 +18,7 @@ use crate::api::task::{TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
 use crate::rules;
-use crate::rules::dependencies::{self, Dependent, Ended, Standing};
+use crate::rules::dependencies::{self, Dependent, Ended, InitialState};
 use crate::sqlite::columns::links::{AWAITED, BATCH, CHECKPOINT, CHILDREN, DEPENDENTS};
 use crate::sqlite::commit::prepared_statements;
 use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
@@ -67,9 +67,9 @@ impl Transaction<'_> {
     }
 
     /// Returns the state in which a new task begins, by its dependencies.
-    pub(in crate::sqlite::verbs) fn standing(&mut self, dependencies: &Dependencies) -> Result<Standing> {
+    pub(in crate::sqlite::verbs) fn initial_state(&mut self, dependencies: &Dependencies) -> Result<InitialState> {
         if dependencies.is_empty() {
-            return Ok(Standing::Free);
+            return Ok(InitialState::Free);
         }
         self.flush_completions()?;
         let mut found = Vec::with_capacity(dependencies.tasks.len());
@@ -97,11 +97,15 @@ impl Transaction<'_> {
     }
 
     /// Applies the outcome of its dependencies to a task that was just inserted as blocked.
-    pub(in crate::sqlite::verbs) fn stand(&mut self, id: TaskId, standing: &Standing) -> Result<()> {
-        match standing {
-            Standing::Free => Ok(()),
-            Standing::Blocked(open) => open.iter().try_for_each(|task| self.add_dependency(*task, id)),
-            Standing::Ends(state, dependency, ended) => {
+    pub(in crate::sqlite::verbs) fn apply_initial_state(
+        &mut self,
+        id: TaskId,
+        initial_state: &InitialState,
+    ) -> Result<()> {
+        match initial_state {
+            InitialState::Free => Ok(()),
+            InitialState::Blocked(open) => open.iter().try_for_each(|task| self.add_dependency(*task, id)),
+            InitialState::Ends(state, dependency, ended) => {
                 let Some(live) = self.live(id)? else { return Ok(()) };
                 self.end_dependent(&live, *state, *dependency, *ended)
             }

@@ -10,7 +10,7 @@ use crate::api::task::{NewTask, Priority, TaskId, TaskState, UniqueKey};
 use crate::api::timestamp::Timestamp;
 use crate::rules;
 use crate::rules::attempt::expiry_at_submission;
-use crate::rules::dependencies::Standing;
+use crate::rules::dependencies::InitialState;
 use crate::rules::duplicate::{Decision, KeyHolder, decide};
 use crate::sqlite::columns::task_options::TaskOptions;
 use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult, in_all};
@@ -89,8 +89,8 @@ impl Transaction<'_> {
 
     /// Inserts a task with options that no submitter can set.
     pub(in crate::sqlite::verbs) fn insert_with(&mut self, task: &NewTask, options: TaskOptions) -> Result<TaskId> {
-        let standing = self.standing(&task.depends_on)?;
-        let blocked = standing != Standing::Free || task.aggregate.is_some();
+        let initial_state = self.initial_state(&task.depends_on)?;
+        let blocked = initial_state != InitialState::Free || task.aggregate.is_some();
         let sub_queue = self.ensure_sub_queue(task)?;
         let id = self.cache.next_task;
         let run_at = rules::due::run_at(task.when, self.now);
@@ -104,6 +104,7 @@ impl Transaction<'_> {
         }
         let payload = &task.payload[..];
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/tasks/insert_task.sql"))?;
+        // The codes of the column `scheduled`: 0 due, 1 not due yet, 2 blocked.
         let waits = if blocked { 2 } else { i64::from(scheduled) };
         statement.execute(params![
             id,
@@ -146,7 +147,7 @@ impl Transaction<'_> {
             let (submitted_at, payload) = (self.now, task.payload.clone());
             self.cache.index.cache_waiting(WaitingTask { task: Box::new(live), submitted_at, payload });
         }
-        self.stand(TaskId(id), &standing)?;
+        self.apply_initial_state(TaskId(id), &initial_state)?;
         self.join_family(TaskId(id), task)?;
         self.hint.work += 1;
         if let Some(aggregate) = task.aggregate {

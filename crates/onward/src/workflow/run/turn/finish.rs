@@ -3,7 +3,7 @@
 use onward_store::Timestamp;
 
 use super::places::Part;
-use super::scope::Trouble;
+use super::scope::NoValue;
 use super::{NotRead, Turn, cut};
 use crate::workflow::expression::Value;
 use crate::workflow::run::schemas;
@@ -117,7 +117,7 @@ impl Turn<'_> {
     }
 
     /// Returns the result of a completed run.
-    fn result(&self) -> Result<Json, Trouble> {
+    fn result(&self) -> Result<Json, NoValue> {
         let template = &self.context.template;
         if !self.context.only.is_empty() {
             // The result of the whole may need steps that did not run.
@@ -129,12 +129,12 @@ impl Turn<'_> {
         };
         let checked = schemas::check(self.context.schemas.run.as_ref(), &value);
         checked
-            .map_err(|fault| Trouble::Failed(format!("the result of the run does not fit `result_schema`: {fault}")))?;
+            .map_err(|fault| NoValue::Failed(format!("the result of the run does not fit `result_schema`: {fault}")))?;
         Ok(Json::of(value))
     }
 
     /// Returns the result of the only step, or a map of the steps' results.
-    fn results_of(&self, last: &[usize]) -> Result<Value, Trouble> {
+    fn results_of(&self, last: &[usize]) -> Result<Value, NoValue> {
         let result = |step: &usize| match self.state.steps.get(*step) {
             Some(record) => self.result_of(record),
             None => Ok(Value::Null),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::places::Part;
-use super::scope::Trouble;
+use super::scope::NoValue;
 use super::{End, NotRead, Turn, number};
 use crate::workflow::expression::bounds::EXPRESSION_OPERATIONS;
 use crate::workflow::expression::{Budget, Expression, Value};
@@ -30,7 +30,7 @@ impl<'a> Turn<'a> {
 
     pub(super) fn begin_batch(&mut self, step: usize, work: &Work) -> Result<(), NotRead> {
         let Some(each) = &work.each else { return Ok(()) };
-        let count = self.source(step, each).and_then(|source| count(each, &source).map_err(Trouble::Failed));
+        let count = self.source(step, each).and_then(|source| count(each, &source).map_err(NoValue::Failed));
         match count {
             Ok(0) => self.complete_batch(step, Some(Json::of(Value::List([].into_iter().collect())))),
             Ok(count) => {
@@ -102,7 +102,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Returns the list of items; of a range, its start, its end and its width.
-    fn source(&self, step: usize, each: &Each) -> Result<Value, Trouble> {
+    fn source(&self, step: usize, each: &Each) -> Result<Value, NoValue> {
         let cached = self.state.steps.get(step).and_then(|record| record.batch.as_ref()).map(|batch| &batch.list.0);
         if let Some(source) = cached.and_then(|cached| cached.get()) {
             return Ok(source.clone());
@@ -117,13 +117,13 @@ impl<'a> Turn<'a> {
                 // evaluated.
                 Err(_) => expression.evaluate(&self.names(), &mut Budget::new(EXPRESSION_OPERATIONS)),
             };
-            value.map_err(|error| Trouble::of(field, error))
+            value.map_err(|error| NoValue::of(field, error))
         };
         let source = match &each.items {
             Items::List(list) => evaluate("each", list)?,
             Items::Range { from, to, by } => {
                 let parts = [("each.from", from), ("each.to", to), ("each.by", by)];
-                parts.into_iter().map(|(field, part)| evaluate(field, part)).collect::<Result<Value, Trouble>>()?
+                parts.into_iter().map(|(field, part)| evaluate(field, part)).collect::<Result<Value, NoValue>>()?
             }
         };
         if let Some(cached) = cached {
@@ -139,7 +139,7 @@ impl<'a> Turn<'a> {
         for &before in graph.order().iter().filter(|before| graph.is_ancestor(**before, step)) {
             let has_items = self.state.steps.get(before).is_some_and(|record| record.batch.is_some());
             if let (true, Some(each)) = (has_items, self.each(before))
-                && let Err(Trouble::NotRead) = self.source(before, each)
+                && let Err(NoValue::NotRead) = self.source(before, each)
             {
                 return Err(NotRead);
             }
@@ -152,7 +152,7 @@ impl<'a> Turn<'a> {
         let Some(each) = self.each(step) else { return Ok(Value::Null) };
         match self.source(step, each) {
             Ok(source) => Ok(item(each, &source, index)),
-            Err(Trouble::NotRead) => Err(NotRead),
+            Err(NoValue::NotRead) => Err(NotRead),
             // It had a value when the step began, and what it depends on has not changed.
             Err(_) => Ok(Value::Null),
         }

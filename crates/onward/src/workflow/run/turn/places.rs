@@ -1,6 +1,6 @@
 //! Places of errors in the file of a template.
 
-use super::scope::Trouble;
+use super::scope::NoValue;
 use super::{NotRead, Turn};
 use crate::workflow::expression::{Path, PathPart};
 
@@ -18,11 +18,11 @@ pub(super) enum Part {
 impl Turn<'_> {
     /// Returns the message of a trouble. The message of an expression ends with the field, and with
     /// the place in the file if that is known.
-    pub(super) fn message(&self, part: Part, trouble: Trouble) -> Result<String, NotRead> {
+    pub(super) fn message(&self, part: Part, trouble: NoValue) -> Result<String, NotRead> {
         match trouble {
-            Trouble::NotRead => Err(NotRead),
-            Trouble::Failed(message) => Ok(message),
-            Trouble::Expression { message, field, path } => {
+            NoValue::NotRead => Err(NotRead),
+            NoValue::Failed(message) => Ok(message),
+            NoValue::Expression { message, field, path } => {
                 let dot = if path.parts().is_empty() { "" } else { "." };
                 let place = self.place(part, &field, &path).map(|place| format!(", {place}")).unwrap_or_default();
                 Ok(format!("{message}. In {field}{dot}{path}{place}"))

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::places::Part;
-use super::scope::Trouble;
+use super::scope::NoValue;
 use super::{NotRead, Turn, number};
 use crate::workflow::expression::Value;
 use crate::workflow::run::decision::Published;
@@ -65,10 +65,10 @@ impl Turn<'_> {
         Ok(Some((format!("{}{ending}", publication.name), written(&payload))))
     }
 
-    fn payload_of(&self, step: usize, publication: &Publication) -> Result<Option<Value>, Trouble> {
+    fn payload_of(&self, step: usize, publication: &Publication) -> Result<Option<Value>, NoValue> {
         if let Some(condition) = &publication.condition {
             let value = condition.evaluate_condition(&self.names(), &mut self.budget.borrow_mut());
-            if !value.map_err(|error| Trouble::of("publishes.if", error))? {
+            if !value.map_err(|error| NoValue::of("publishes.if", error))? {
                 return Ok(None);
             }
         }

@@ -2,7 +2,7 @@
 
 use onward_store::When;
 
-use super::scope::Trouble;
+use super::scope::NoValue;
 use super::{NotRead, Turn};
 use crate::workflow::run::decision::StepTask;
 use crate::workflow::run::state::references::Open;
@@ -28,7 +28,7 @@ impl Turn<'_> {
         }
         let mut task = match self.task(open.step, work, open.item) {
             Ok(task) => task,
-            Err(Trouble::NotRead) => return Err(NotRead),
+            Err(NoValue::NotRead) => return Err(NotRead),
             // The first attempt had a task, and what it depends on has not changed.
             Err(_) => return Ok(false),
         };

@@ -14,7 +14,7 @@ use crate::workflow::template::{Step, StepAction};
 
 /// The reason why an evaluation in a turn has no value.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum NoValue {
     /// Some results have to be read first.
     NotRead,
     /// The step cannot continue.
@@ -23,13 +23,13 @@ pub(super) enum Trouble {
     Expression { message: String, field: String, path: Path },
 }
 
-impl From<NotRead> for Trouble {
+impl From<NotRead> for NoValue {
     fn from(_: NotRead) -> Self {
         Self::NotRead
     }
 }
 
-impl Trouble {
+impl NoValue {
     /// Makes the trouble of a field whose evaluation has no value.
     pub(super) fn of(field: &str, unfinished: Unfinished) -> Self {
         match unfinished {

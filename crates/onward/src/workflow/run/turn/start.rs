@@ -5,7 +5,7 @@ use onward_store::Timestamp;
 use std::time::Duration;
 
 use super::places::Part;
-use super::scope::Trouble;
+use super::scope::NoValue;
 use super::{End, NotRead, Turn, number};
 use crate::workflow::expression::{Value, parse_duration};
 use crate::workflow::run::decision::StepTask;
@@ -34,10 +34,10 @@ impl Turn<'_> {
         }
     }
 
-    fn condition(&self, step: &Step) -> Result<bool, Trouble> {
+    fn condition(&self, step: &Step) -> Result<bool, NoValue> {
         let Some(condition) = &step.condition else { return Ok(true) };
         let value = condition.evaluate_condition(&self.names(), &mut self.budget.borrow_mut());
-        value.map_err(|error| Trouble::of("if", error))
+        value.map_err(|error| NoValue::of("if", error))
     }
 
     /// Begins the action of a step: its task, timer, signal or question.
@@ -66,19 +66,19 @@ impl Turn<'_> {
     }
 
     /// Evaluates a value without an item.
-    pub(super) fn value(&self, field: &str, template: &ValueTemplate) -> Result<Value, Trouble> {
+    pub(super) fn value(&self, field: &str, template: &ValueTemplate) -> Result<Value, NoValue> {
         let value = template.evaluate(&self.names(), &mut self.budget.borrow_mut());
-        value.map_err(|error| Trouble::of(field, error))
+        value.map_err(|error| NoValue::of(field, error))
     }
 
     /// Evaluates a text without an item.
-    pub(super) fn text(&self, field: &str, template: &TextTemplate) -> Result<String, Trouble> {
+    pub(super) fn text(&self, field: &str, template: &TextTemplate) -> Result<String, NoValue> {
         let text = template.evaluate_text(&self.names(), &mut self.budget.borrow_mut());
-        text.map(|text| text.to_string()).map_err(|error| Trouble::of(field, error))
+        text.map(|text| text.to_string()).map_err(|error| NoValue::of(field, error))
     }
 
     /// Ends a step that has an expression which failed.
-    pub(super) fn fail(&mut self, step: usize, trouble: Trouble) -> Result<(), NotRead> {
+    pub(super) fn fail(&mut self, step: usize, trouble: NoValue) -> Result<(), NotRead> {
         let message = self.message(Part::Step(step), trouble)?;
         self.end_step(step, End::bad(StepState::Failed, message))
     }
@@ -116,35 +116,35 @@ impl Turn<'_> {
     }
 
     /// Returns the moment at which a timer ends.
-    fn moment(&self, wait: &Wait) -> Result<Timestamp, Trouble> {
+    fn moment(&self, wait: &Wait) -> Result<Timestamp, NoValue> {
         match wait {
             Wait::Time(duration) => Ok(self.now.plus(*duration)),
             Wait::Text(text) => {
                 let value = text.evaluate(&self.names(), &mut self.budget.borrow_mut());
-                let duration = duration(&value.map_err(|error| Trouble::of("wait", error))?)?;
+                let duration = duration(&value.map_err(|error| NoValue::of("wait", error))?)?;
                 // A wait for a time that is over ends at once.
                 Ok(self.now.plus(Duration::try_from(duration).unwrap_or_default()))
             }
             Wait::Until(until) => {
                 let value = until.evaluate(&self.names(), &mut self.budget.borrow_mut());
-                timestamp(&value.map_err(|error| Trouble::of("wait.until", error))?)
+                timestamp(&value.map_err(|error| NoValue::of("wait.until", error))?)
             }
         }
     }
 }
 
-fn duration(value: &Value) -> Result<SignedDuration, Trouble> {
+fn duration(value: &Value) -> Result<SignedDuration, NoValue> {
     match value {
         Value::Duration(duration) => Ok(*duration),
-        Value::Text(text) => parse_duration(text).map_err(|error| Trouble::Failed(format!("{error}. In wait"))),
-        other => Err(Trouble::Failed(format!("`wait` is a duration, not {}", other.with_article()))),
+        Value::Text(text) => parse_duration(text).map_err(|error| NoValue::Failed(format!("{error}. In wait"))),
+        other => Err(NoValue::Failed(format!("`wait` is a duration, not {}", other.with_article()))),
     }
 }
 
-fn timestamp(value: &Value) -> Result<Timestamp, Trouble> {
+fn timestamp(value: &Value) -> Result<Timestamp, NoValue> {
     let wrong = |other: &Value| {
         let given = other.with_article();
-        Trouble::Failed(format!("`wait.until` is a timestamp, not {given}; write it as timestamp(…)"))
+        NoValue::Failed(format!("`wait.until` is a timestamp, not {given}; write it as timestamp(…)"))
     };
     match value {
         Value::Timestamp(moment) => Ok(Timestamp::from_microseconds(moment.as_microsecond())),

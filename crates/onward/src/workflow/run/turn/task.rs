@@ -7,7 +7,7 @@ use onward_store::bounds::SCRIPT_KIND;
 use onward_store::{Name, NewTask, Priority, Tags, Timestamp, Ttl, TtlFrom, UniqueKey, When};
 
 use super::Turn;
-use super::scope::{Names, Trouble};
+use super::scope::{Names, NoValue};
 use crate::workflow::expression::Value;
 use crate::workflow::run::bounds::{PAYLOAD_BYTES, RUN_KIND_PREFIX};
 use crate::workflow::run::state::json::written;
@@ -15,7 +15,7 @@ use crate::workflow::template::{Step, TextTemplate, Undo, ValueTemplate, Work, W
 
 impl Turn<'_> {
     /// Makes the task of a step, or of one of its items.
-    pub(super) fn task(&self, number: usize, work: &Work, item: Option<u32>) -> Result<NewTask, Trouble> {
+    pub(super) fn task(&self, number: usize, work: &Work, item: Option<u32>) -> Result<NewTask, NoValue> {
         let names = self.names_of(number, item)?;
         let mut task = self.bare_task(&work.kind, work, &names)?;
         task.payload = self.payload(number, &work.kind, work.with.as_ref(), &names, false)?;
@@ -39,7 +39,7 @@ impl Turn<'_> {
         work: &Work,
         undo: Option<&Undo>,
         item: Option<u32>,
-    ) -> Result<NewTask, Trouble> {
+    ) -> Result<NewTask, NoValue> {
         let Some(undo) = undo else { return self.undo_of_run(number, work, item) };
         let names = self.names_of(number, item)?;
         let mut task = self.bare_task(&undo.kind, work, &names)?;
@@ -52,7 +52,7 @@ impl Turn<'_> {
     }
 
     /// Makes the task that undoes the run that a step started. The caller gives it the template.
-    fn undo_of_run(&self, number: usize, work: &Work, item: Option<u32>) -> Result<NewTask, Trouble> {
+    fn undo_of_run(&self, number: usize, work: &Work, item: Option<u32>) -> Result<NewTask, NoValue> {
         let names = self.names_of(number, item)?;
         let mut task = self.bare_task(&work.kind, work, &names)?;
         set_queue(&mut task, work.queue.as_deref())?;
@@ -66,7 +66,7 @@ impl Turn<'_> {
         checked(task)
     }
 
-    fn names_of(&self, number: usize, item: Option<u32>) -> Result<Names<'_, '_>, Trouble> {
+    fn names_of(&self, number: usize, item: Option<u32>) -> Result<Names<'_, '_>, NoValue> {
         let item = match item {
             Some(index) => Some((index, self.item(number, index)?)),
             None => None,
@@ -75,7 +75,7 @@ impl Turn<'_> {
     }
 
     /// Makes a task with all that steps and undos share.
-    fn bare_task(&self, kind: &WorkKind, work: &Work, names: &Names<'_, '_>) -> Result<NewTask, Trouble> {
+    fn bare_task(&self, kind: &WorkKind, work: &Work, names: &Names<'_, '_>) -> Result<NewTask, NoValue> {
         let mut task = NewTask::of(name("task", &kind_name(kind))?);
         task.orchestration = matches!(kind, WorkKind::Workflow { .. } | WorkKind::Orchestration { .. });
         task.priority = work.priority.map_or(Priority::NORMAL, Priority);
@@ -87,7 +87,7 @@ impl Turn<'_> {
             task.group = Some(name("group", &text(names, "group", group)?)?);
         }
         if !work.tags.is_empty() {
-            task.tags = texts(names, "tags", &work.tags).collect::<Result<Tags, Trouble>>()?;
+            task.tags = texts(names, "tags", &work.tags).collect::<Result<Tags, NoValue>>()?;
         }
         Ok(task)
     }
@@ -137,10 +137,10 @@ impl Turn<'_> {
         with: Option<&ValueTemplate>,
         names: &Names<'_, '_>,
         is_undo: bool,
-    ) -> Result<bytes::Bytes, Trouble> {
+    ) -> Result<bytes::Bytes, NoValue> {
         let given = || match with {
             Some(with) => {
-                with.evaluate(names, &mut self.budget.borrow_mut()).map_err(|error| Trouble::of("with", error))
+                with.evaluate(names, &mut self.budget.borrow_mut()).map_err(|error| NoValue::of("with", error))
             }
             None => self.everything(number, is_undo),
         };
@@ -161,7 +161,7 @@ impl Turn<'_> {
     }
 
     /// Returns the input and the results of all ancestors, or in an undo of all that ended.
-    fn everything(&self, number: usize, is_undo: bool) -> Result<Value, Trouble> {
+    fn everything(&self, number: usize, is_undo: bool) -> Result<Value, NoValue> {
         let template = &self.context.template;
         let ended = (0..template.steps.len()).filter(|step| self.state.step_state(*step).is_ended());
         let steps: Vec<usize> = if is_undo { ended.collect() } else { template.graph.ancestors(number).collect() };
@@ -194,11 +194,11 @@ fn command(
     script: &str,
     env: &BTreeMap<String, TextTemplate>,
     stdin: Option<&TextTemplate>,
-) -> Result<Value, Trouble> {
-    let variable = |entry: Result<(String, String), Trouble>| {
+) -> Result<Value, NoValue> {
+    let variable = |entry: Result<(String, String), NoValue>| {
         entry.map(|(name, value)| (Arc::<str>::from(name), Value::from(value)))
     };
-    let env = texts(names, "env", env).map(variable).collect::<Result<Value, Trouble>>()?;
+    let env = texts(names, "env", env).map(variable).collect::<Result<Value, NoValue>>()?;
     let stdin = match stdin {
         Some(stdin) => Value::Text(text(names, "stdin", stdin)?),
         None => Value::Null,
@@ -212,9 +212,9 @@ fn map<const N: usize>(fields: [(&str, Value); N]) -> Value {
     given.map(|(name, value)| (Arc::from(name), value)).collect()
 }
 
-fn text(names: &Names<'_, '_>, field: &str, template: &TextTemplate) -> Result<Arc<str>, Trouble> {
+fn text(names: &Names<'_, '_>, field: &str, template: &TextTemplate) -> Result<Arc<str>, NoValue> {
     let text = template.evaluate_text(names, &mut names.turn.budget.borrow_mut());
-    text.map_err(|error| Trouble::of(field, error))
+    text.map_err(|error| NoValue::of(field, error))
 }
 
 /// Evaluates the texts of a map.
@@ -222,18 +222,18 @@ fn texts<'e>(
     names: &'e Names<'_, '_>,
     field: &'e str,
     templates: &'e BTreeMap<String, TextTemplate>,
-) -> impl Iterator<Item = Result<(String, String), Trouble>> + 'e {
+) -> impl Iterator<Item = Result<(String, String), NoValue>> + 'e {
     templates.iter().map(move |(key, template)| {
         let value = text(names, &format!("{field}.{key}"), template)?;
         Ok((key.clone(), value.to_string()))
     })
 }
 
-fn name(field: &str, text: &str) -> Result<Name, Trouble> {
-    Name::new(text).map_err(|error| Trouble::Failed(format!("{error}. In {field}")))
+fn name(field: &str, text: &str) -> Result<Name, NoValue> {
+    Name::new(text).map_err(|error| NoValue::Failed(format!("{error}. In {field}")))
 }
 
-fn set_queue(task: &mut NewTask, queue: Option<&str>) -> Result<(), Trouble> {
+fn set_queue(task: &mut NewTask, queue: Option<&str>) -> Result<(), NoValue> {
     if let Some(queue) = queue {
         task.queue = name("queue", queue)?;
     }
@@ -241,7 +241,7 @@ fn set_queue(task: &mut NewTask, queue: Option<&str>) -> Result<(), Trouble> {
 }
 
 /// Checks a task as the store does. A turn with a task that the store refuses could not be written.
-fn checked(task: NewTask) -> Result<NewTask, Trouble> {
-    task.check(PAYLOAD_BYTES).map_err(|error| Trouble::Failed(error.to_string()))?;
+fn checked(task: NewTask) -> Result<NewTask, NoValue> {
+    task.check(PAYLOAD_BYTES).map_err(|error| NoValue::Failed(error.to_string()))?;
     Ok(task)
 }

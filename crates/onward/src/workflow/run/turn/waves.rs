@@ -12,7 +12,7 @@ use crate::workflow::template::{Condition, Dependency, OnFailure};
 
 /// The decision about a pending step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Judgement {
+pub(super) enum StepDecision {
     Wait,
     Skip(Reason),
     Unreached(Reason),
@@ -84,9 +84,9 @@ impl Turn<'_> {
     }
 
     /// Decides about a pending step from the present states.
-    pub(super) fn judge(&self, step: usize) -> Judgement {
+    pub(super) fn judge(&self, step: usize) -> StepDecision {
         if let Some(reason) = self.forbidden(step) {
-            return Judgement::Unreached(reason);
+            return StepDecision::Unreached(reason);
         }
         let dependencies = self.step(step).map_or(&[][..], |step| &step.depends_on);
         let (mut waits, mut never, mut yes) = (false, None, dependencies.is_empty());
@@ -94,7 +94,7 @@ impl Turn<'_> {
             match self.verdict(step, dependency) {
                 // *Skip* comes before *never*: a step that was not chosen does not block one that
                 // was.
-                Verdict::Skip => return Judgement::Skip(skip_reason(dependency)),
+                Verdict::Skip => return StepDecision::Skip(skip_reason(dependency)),
                 Verdict::Wait => waits = true,
                 Verdict::Never => never = never.or(Some(dependency.step)),
                 Verdict::Yes => yes = true,
@@ -102,10 +102,10 @@ impl Turn<'_> {
             }
         }
         match never {
-            _ if waits => Judgement::Wait,
-            Some(step) => Judgement::Unreached(Reason::Dependency { step: number(step) }),
-            None if !yes => Judgement::Skip(Reason::NothingCame),
-            None => Judgement::Ready,
+            _ if waits => StepDecision::Wait,
+            Some(step) => StepDecision::Unreached(Reason::Dependency { step: number(step) }),
+            None if !yes => StepDecision::Skip(Reason::NothingCame),
+            None => StepDecision::Ready,
         }
     }
 
@@ -119,12 +119,12 @@ impl Turn<'_> {
         (is_stopping && !is_on_path).then_some(Reason::Stopping)
     }
 
-    fn decide(&mut self, step: usize, judgement: Judgement) -> Result<(), NotRead> {
+    fn decide(&mut self, step: usize, judgement: StepDecision) -> Result<(), NotRead> {
         match judgement {
-            Judgement::Wait => Ok(()),
-            Judgement::Skip(reason) => self.end_step(step, End::because(StepState::Skipped, reason)),
-            Judgement::Unreached(reason) => self.end_step(step, End::because(StepState::Unreached, reason)),
-            Judgement::Ready => self.start(step),
+            StepDecision::Wait => Ok(()),
+            StepDecision::Skip(reason) => self.end_step(step, End::because(StepState::Skipped, reason)),
+            StepDecision::Unreached(reason) => self.end_step(step, End::because(StepState::Unreached, reason)),
+            StepDecision::Ready => self.start(step),
         }
     }
 

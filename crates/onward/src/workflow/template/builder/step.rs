@@ -120,7 +120,7 @@ impl StepBuilder {
     }
 
     /// Counts a bad end as completed, with the result null.
-    pub fn forgiven(self) -> Self {
+    pub fn continue_on_failure(self) -> Self {
         self.field("on_failure", "continue")
     }
 

@@ -28,7 +28,10 @@ fn a_built_template_is_the_one_of_a_file_with_the_same_content() {
                 .undo(StepBuilder::task("refund")),
         )
         .step("ship", StepBuilder::run("ship \"$ID\"").env("ID", "${{ input.id }}").depends_on("charge").attempts(3))
-        .step("mail", StepBuilder::fail("no").depends_on_failed("ship").condition("vars.rate > 3").forgiven())
+        .step(
+            "mail",
+            StepBuilder::fail("no").depends_on_failed("ship").condition("vars.rate > 3").continue_on_failure(),
+        )
         .build()
         .unwrap();
     let text = "

@@ -98,14 +98,14 @@ pub(crate) struct Field {
     /// True if the field exists only in the steps of a list.
     pub(crate) is_listed: bool,
     /// The fields with which it cannot be combined.
-    pub(crate) not_beside: &'static [Beside],
+    pub(crate) not_beside: &'static [FieldCondition],
     /// The fields of which at least one must be present with it, if there are any.
-    pub(crate) needs: &'static [Beside],
+    pub(crate) needs: &'static [FieldCondition],
 }
 
 impl Field {
     pub(super) const fn new(name: &'static str, kind: FieldType, meaning: &'static str) -> Self {
-        let (not_beside, needs): (&[Beside], &[Beside]) = (&[], &[]);
+        let (not_beside, needs): (&[FieldCondition], &[FieldCondition]) = (&[], &[]);
         let (default, is_required, is_fixed, is_listed) = ("", false, false, false);
         Self { name, kind, meaning, default, is_required, is_fixed, is_listed, not_beside, needs }
     }
@@ -130,12 +130,12 @@ impl Field {
         self
     }
 
-    pub(super) const fn not_beside(mut self, fields: &'static [Beside]) -> Self {
+    pub(super) const fn not_beside(mut self, fields: &'static [FieldCondition]) -> Self {
         self.not_beside = fields;
         self
     }
 
-    pub(super) const fn needs(mut self, fields: &'static [Beside]) -> Self {
+    pub(super) const fn needs(mut self, fields: &'static [FieldCondition]) -> Self {
         self.needs = fields;
         self
     }
@@ -143,13 +143,13 @@ impl Field {
 
 /// A field, or a field with one of some values.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Beside {
+pub(crate) struct FieldCondition {
     pub(crate) field: &'static str,
     /// The values; none for any.
     pub(crate) values: &'static [&'static str],
 }
 
-impl Beside {
+impl FieldCondition {
     pub(super) const fn field(field: &'static str) -> Self {
         Self { field, values: &[] }
     }

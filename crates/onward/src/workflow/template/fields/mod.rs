@@ -5,5 +5,5 @@
 mod field;
 mod table;
 
-pub(super) use field::{Beside, Field, FieldType, Place};
+pub(super) use field::{Field, FieldCondition, FieldType, Place};
 pub(super) use table::takes_expression;

@@ -1,7 +1,7 @@
 //! The rows of the table, by the place where they may stand.
 
 use super::super::bounds::PARALLEL;
-use super::field::{Beside, Field, FieldType, Place};
+use super::field::{Field, FieldCondition, FieldType, Place};
 
 /// The fields of which a step has exactly one.
 pub(crate) const STEP_KINDS: &[&str] = &["task", "run", "workflow", "orchestration", "wait", "signal", "value", "fail"];
@@ -10,57 +10,66 @@ pub(crate) const STEP_KINDS: &[&str] = &["task", "run", "workflow", "orchestrati
 pub(crate) const WORK_KINDS: &[&str] = &["task", "run", "workflow", "orchestration"];
 
 /// The kinds whose steps have no task.
-const NO_TASK: &[Beside] =
-    &[Beside::field("wait"), Beside::field("signal"), Beside::field("value"), Beside::field("fail")];
+const NO_TASK: &[FieldCondition] = &[
+    FieldCondition::field("wait"),
+    FieldCondition::field("signal"),
+    FieldCondition::field("value"),
+    FieldCondition::field("fail"),
+];
 
 /// The kinds that take no payload.
-const NO_PAYLOAD: &[Beside] = &[
-    Beside::field("run"),
-    Beside::field("wait"),
-    Beside::field("signal"),
-    Beside::field("value"),
-    Beside::field("fail"),
+const NO_PAYLOAD: &[FieldCondition] = &[
+    FieldCondition::field("run"),
+    FieldCondition::field("wait"),
+    FieldCondition::field("signal"),
+    FieldCondition::field("value"),
+    FieldCondition::field("fail"),
 ];
 
 /// The kinds that cannot have items, and the fields that need a single result.
-const NO_ITEMS: &[Beside] = &[
-    Beside::field("wait"),
-    Beside::field("signal"),
-    Beside::field("value"),
-    Beside::field("fail"),
-    Beside::field("chooses"),
+const NO_ITEMS: &[FieldCondition] = &[
+    FieldCondition::field("wait"),
+    FieldCondition::field("signal"),
+    FieldCondition::field("value"),
+    FieldCondition::field("fail"),
+    FieldCondition::field("chooses"),
 ];
 
 /// The kinds that have no deadline. The code of an orchestration waits for timers of its own.
-const NO_DEADLINE: &[Beside] =
-    &[Beside::field("wait"), Beside::field("value"), Beside::field("fail"), Beside::field("orchestration")];
+const NO_DEADLINE: &[FieldCondition] = &[
+    FieldCondition::field("wait"),
+    FieldCondition::field("value"),
+    FieldCondition::field("fail"),
+    FieldCondition::field("orchestration"),
+];
 
 /// The kinds whose attempts have no limit of time.
-const NO_TIMEOUT: &[Beside] = &[
-    Beside::field("wait"),
-    Beside::field("signal"),
-    Beside::field("value"),
-    Beside::field("fail"),
-    Beside::field("orchestration"),
+const NO_TIMEOUT: &[FieldCondition] = &[
+    FieldCondition::field("wait"),
+    FieldCondition::field("signal"),
+    FieldCondition::field("value"),
+    FieldCondition::field("fail"),
+    FieldCondition::field("orchestration"),
 ];
 
 /// The kinds whose attempts give no sign of life.
-const NO_HEARTBEAT: &[Beside] = &[
-    Beside::field("wait"),
-    Beside::field("signal"),
-    Beside::field("value"),
-    Beside::field("fail"),
-    Beside::field("workflow"),
-    Beside::field("orchestration"),
+const NO_HEARTBEAT: &[FieldCondition] = &[
+    FieldCondition::field("wait"),
+    FieldCondition::field("signal"),
+    FieldCondition::field("value"),
+    FieldCondition::field("fail"),
+    FieldCondition::field("workflow"),
+    FieldCondition::field("orchestration"),
 ];
 
 /// The kinds of an undo that is tried once. Their own steps are retried, and the run is held after
 /// a failure.
-const ONE_ATTEMPT: &[Beside] = &[Beside::field("workflow"), Beside::field("orchestration")];
+const ONE_ATTEMPT: &[FieldCondition] = &[FieldCondition::field("workflow"), FieldCondition::field("orchestration")];
 
-const KEY_OR_STRICT: &[Beside] = &[Beside::field("key"), Beside::value("identity", &["strict"])];
-const CONSTANT: &[Beside] = &[Beside::value("backoff", &["constant"])];
-const NOT_EXPONENTIAL: &[Beside] = &[Beside::value("backoff", &["constant", "linear"])];
+const KEY_OR_STRICT: &[FieldCondition] =
+    &[FieldCondition::field("key"), FieldCondition::value("identity", &["strict"])];
+const CONSTANT: &[FieldCondition] = &[FieldCondition::value("backoff", &["constant"])];
+const NOT_EXPONENTIAL: &[FieldCondition] = &[FieldCondition::value("backoff", &["constant", "linear"])];
 
 /// The fields of the template.
 pub(super) const RUN: &[Field] = &[
@@ -77,7 +86,7 @@ pub(super) const RUN: &[Field] = &[
     Field::new("result", FieldType::ValueTemplate, "The result of a completed run.")
         .default("the result of the one last step, else a map of the last steps'"),
     Field::new("key", FieldType::TextTemplate, "One run per key is live. Another start returns the one that exists.")
-        .not_beside(&[Beside::value("identity", &["strict"])]),
+        .not_beside(&[FieldCondition::value("identity", &["strict"])]),
     Field::new(
         "identity",
         FieldType::Choice(&["none", "strict"]),
@@ -94,7 +103,7 @@ pub(super) const RUN: &[Field] = &[
     Field::new("priority", PRIORITY, "The priority of the run and its steps; 0 is the most urgent.").default("128"),
     Field::new("tags", FieldType::Tags, "The tags of the run and its steps."),
     Field::new("group", FieldType::TextTemplate, "The group of the steps."),
-    Field::new("defaults", FieldType::Map(Place::Defaults), "What holds for all `task` and `run` steps."),
+    Field::new("defaults", FieldType::Map(Place::Defaults), "Values for all `task` and `run` steps."),
     Field::new("vars", FieldType::Constants, "Constants, read as `vars.NAME`."),
     Field::new("environments", FieldType::Environments, "Changes to the template, by environment.").fixed(),
     Field::new("steps", FieldType::Steps, "The steps: a map by name, or a list.").required(),
@@ -114,22 +123,24 @@ pub(super) const STEP: &[Field] = &[
     Field::new("depends_on", FieldType::Dependencies, "The steps that come before, each perhaps with a condition."),
     Field::new("if", FieldType::Expression, "The step is skipped where it is false.").default("true"),
     Field::new("chooses", FieldType::StepNames, "The steps among which the result selects.")
-        .not_beside(&[Beside::field("wait"), Beside::field("fail")]),
+        .not_beside(&[FieldCondition::field("wait"), FieldCondition::field("fail")]),
     Field::new("with", FieldType::ValueTemplate, "The payload.")
         .default("`{input, results}` with the results of all ancestors")
         .not_beside(NO_PAYLOAD),
-    Field::new("env", FieldType::Variables, "The environment variables of the script.").needs(&[Beside::field("run")]),
-    Field::new("stdin", FieldType::TextTemplate, "The standard input of the script.").needs(&[Beside::field("run")]),
+    Field::new("env", FieldType::Variables, "The environment variables of the script.")
+        .needs(&[FieldCondition::field("run")]),
+    Field::new("stdin", FieldType::TextTemplate, "The standard input of the script.")
+        .needs(&[FieldCondition::field("run")]),
     Field::new("each", FieldType::Each, "Repeats the step for each item of a list, or each part of a range.")
         .not_beside(NO_ITEMS),
     Field::new("parallel", FieldType::Integer { least: 1, most: PARALLEL }, "The most items that are open at once.")
         .default("100")
-        .needs(&[Beside::field("each")]),
+        .needs(&[FieldCondition::field("each")]),
     Field::new("tolerate", FieldType::Tolerate, "The number of items that may end badly.")
         .default("0")
-        .needs(&[Beside::field("each")]),
+        .needs(&[FieldCondition::field("each")]),
     Field::new("after", FieldType::Duration { zero: false }, "The time between being ready and the start.")
-        .not_beside(&[Beside::field("wait")]),
+        .not_beside(&[FieldCondition::field("wait")]),
     Field::new(
         "deadline",
         FieldType::Duration { zero: false },
@@ -137,10 +148,10 @@ pub(super) const STEP: &[Field] = &[
     )
     .not_beside(NO_DEADLINE),
     Field::new("otherwise", FieldType::ValueTemplate, "The result of a signal that did not come by its deadline.")
-        .needs(&[Beside::field("deadline")])
+        .needs(&[FieldCondition::field("deadline")])
         .not_beside(NOT_SIGNAL),
     Field::new("ask", FieldType::Map(Place::Ask), "A question for people, whose answer is the signal.")
-        .needs(&[Beside::field("signal")]),
+        .needs(&[FieldCondition::field("signal")]),
     Field::new("queue", FieldType::Name, "The queue of the task.").default("the run's").not_beside(NO_TASK),
     Field::new("priority", PRIORITY, "The priority of the task.").default("the run's").not_beside(NO_TASK),
     Field::new("group", FieldType::TextTemplate, "The group of the task.").default("the run's").not_beside(NO_TASK),
@@ -169,7 +180,7 @@ pub(super) const STEP: &[Field] = &[
     Field::new("publishes", FieldType::Maps(Place::Publish), "Events for others."),
     Field::new("result_schema", FieldType::Schema, "A result that does not fit makes the step dead.")
         .default("any result")
-        .not_beside(&[Beside::field("fail")]),
+        .not_beside(&[FieldCondition::field("fail")]),
 ];
 
 /// The fields of `undo`.
@@ -180,8 +191,9 @@ pub(super) const UNDO: &[Field] = &[
     Field::new("orchestration", FieldType::Name, "An orchestration of this kind, as a child."),
     Field::new("with", FieldType::ValueTemplate, "The payload.")
         .default("`{input, results}`")
-        .not_beside(&[Beside::field("run")]),
-    Field::new("env", FieldType::Variables, "The environment variables of the script.").needs(&[Beside::field("run")]),
+        .not_beside(&[FieldCondition::field("run")]),
+    Field::new("env", FieldType::Variables, "The environment variables of the script.")
+        .needs(&[FieldCondition::field("run")]),
     Field::new("retry", FieldType::Retry, "The attempts and the delays between them.")
         .default("`defaults.retry`")
         .not_beside(ONE_ATTEMPT),
@@ -210,7 +222,7 @@ pub(super) const RETRY: &[Field] = &[
         .not_beside(NOT_EXPONENTIAL),
     Field::new("increment", FieldType::Duration { zero: true }, "The time added to the delay after each attempt.")
         .default("the first delay")
-        .needs(&[Beside::value("backoff", &["linear"])]),
+        .needs(&[FieldCondition::value("backoff", &["linear"])]),
     Field::new("jitter", FieldType::Boolean, "With `true` a delay is a random part of what it would be.")
         .default("true")
         .not_beside(NOT_EXPONENTIAL),
@@ -251,21 +263,21 @@ pub(super) const PUBLISH: &[Field] = &[
     Field::new("delivery", FieldType::Choice(&["log", "task", "live"]), "The way to the readers.").default("log"),
     Field::new("queue", FieldType::Name, "The queue of the event's task.")
         .default("default")
-        .needs(&[Beside::value("delivery", &["task"])]),
+        .needs(&[FieldCondition::value("delivery", &["task"])]),
 ];
 
 const PRIORITY: FieldType = FieldType::Integer { least: 0, most: 255 };
 const ATTEMPTS: FieldType = FieldType::Integer { least: 1, most: u32::MAX as u64 };
 
 /// The kinds that wait for no signal.
-const NOT_SIGNAL: &[Beside] = &[
-    Beside::field("task"),
-    Beside::field("run"),
-    Beside::field("workflow"),
-    Beside::field("orchestration"),
-    Beside::field("wait"),
-    Beside::field("value"),
-    Beside::field("fail"),
+const NOT_SIGNAL: &[FieldCondition] = &[
+    FieldCondition::field("task"),
+    FieldCondition::field("run"),
+    FieldCondition::field("workflow"),
+    FieldCondition::field("orchestration"),
+    FieldCondition::field("wait"),
+    FieldCondition::field("value"),
+    FieldCondition::field("fail"),
 ];
 
 /// Returns true if a field of this name takes one expression somewhere.

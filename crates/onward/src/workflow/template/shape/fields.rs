@@ -8,7 +8,7 @@ use super::super::errors::{Errors, Fault, shown};
 use super::super::fields::{Field, Place};
 use super::super::names;
 use super::super::yaml::{Entry, Node, Value};
-use super::uses::{At, Use};
+use super::uses::{MapContext, Use};
 use super::{rules, values};
 use crate::workflow::nearest::nearest;
 
@@ -34,7 +34,7 @@ impl<'s, 'e> Shape<'s, 'e> {
     /// Checks a template in its one form.
     pub(crate) fn check(root: &Node, errors: &'e mut Errors<'s>) -> Shaped {
         let mut shape = Self { errors, found: Shaped::default() };
-        shape.fields(root, &At::RUN);
+        shape.fields(root, &MapContext::RUN);
         shape.found
     }
 
@@ -46,7 +46,7 @@ impl<'s, 'e> Shape<'s, 'e> {
     }
 
     /// Checks a map of fields.
-    pub(super) fn fields(&mut self, node: &Node, at: &At) {
+    pub(super) fn fields(&mut self, node: &Node, at: &MapContext) {
         let mut meant = Vec::new();
         for entry in node.entries() {
             match at.place.field(&entry.key) {
@@ -60,7 +60,7 @@ impl<'s, 'e> Shape<'s, 'e> {
         rules::check(node, at, &meant, self.errors);
     }
 
-    fn field(&mut self, field: &'static Field, entry: &Entry, at: &At) {
+    fn field(&mut self, field: &'static Field, entry: &Entry, at: &MapContext) {
         let before = self.errors.found();
         match field.name {
             "steps" => self.steps(&entry.value),
@@ -74,7 +74,7 @@ impl<'s, 'e> Shape<'s, 'e> {
     }
 
     /// Reports an unknown field, and returns the one that was probably meant.
-    fn unknown(&mut self, entry: &Entry, at: &At) -> Option<&'static str> {
+    fn unknown(&mut self, entry: &Entry, at: &MapContext) -> Option<&'static str> {
         if self.errors.is_full() {
             self.errors.leave_out();
             return None;
@@ -101,14 +101,14 @@ impl<'s, 'e> Shape<'s, 'e> {
     fn steps(&mut self, node: &Node) {
         let steps = node.entries();
         match &node.value {
-            Value::Map(_) if steps.is_empty() => self.errors.say(node.span, "a template has at least one step"),
+            Value::Map(_) if steps.is_empty() => self.errors.add_message(node.span, "a template has at least one step"),
             Value::Map(_) if steps.len() > STEPS => {
                 let message = format!("a template has at most {STEPS} steps, and this one has {}", steps.len());
-                self.errors.say(node.span, message);
+                self.errors.add_message(node.span, message);
             }
             Value::Map(_) => steps.iter().for_each(|step| self.step(step)),
             Value::Broken => {}
-            other => self.errors.say(node.span, format!("`steps` is a map or a list, not {}", other.kind())),
+            other => self.errors.add_message(node.span, format!("`steps` is a map or a list, not {}", other.kind())),
         }
     }
 
@@ -120,14 +120,14 @@ impl<'s, 'e> Shape<'s, 'e> {
         match &step.value.value {
             Value::Map(_) => {
                 let has_each = step.value.get("each").is_some();
-                let at = At { place: Place::Step, step: Some(step.key.clone()), has_each };
+                let at = MapContext { place: Place::Step, step: Some(step.key.clone()), has_each };
                 rules::check_kind(step.span, &step.value, &at, self.errors);
                 self.fields(&step.value, &at);
             }
             Value::Broken => {}
             other => {
                 let message = format!("step `{}` is a map, not {}", shown(&step.key), other.kind());
-                self.errors.say(step.span, message);
+                self.errors.add_message(step.span, message);
             }
         }
     }
@@ -137,20 +137,20 @@ impl<'s, 'e> Shape<'s, 'e> {
         let environments = node.entries();
         match &node.value {
             Value::Map(_) if environments.len() > ENVIRONMENTS => {
-                self.errors.say(node.span, format!("a template has at most {ENVIRONMENTS} environments"));
+                self.errors.add_message(node.span, format!("a template has at most {ENVIRONMENTS} environments"));
             }
             Value::Map(_) => {}
             Value::Broken => {}
-            other => self.errors.say(node.span, format!("`environments` is a map, not {}", other.kind())),
+            other => self.errors.add_message(node.span, format!("`environments` is a map, not {}", other.kind())),
         }
         for environment in environments {
             if let Err(message) = names::environment(&environment.key) {
-                self.errors.say(environment.span, message);
+                self.errors.add_message(environment.span, message);
             }
         }
     }
 
-    pub(super) fn value(&mut self, field: &'static Field, node: &Node, at: &At) {
+    pub(super) fn value(&mut self, field: &'static Field, node: &Node, at: &MapContext) {
         if matches!(node.value, Value::Broken) {
             return;
         }

@@ -2,15 +2,15 @@
 
 use super::super::bounds::ERRORS_REPORTED;
 use super::super::errors::{Errors, Fault};
-use super::super::fields::{Beside, Field};
+use super::super::fields::{Field, FieldCondition};
 use super::super::source::Span;
 use super::super::yaml::Node;
-use super::uses::At;
+use super::uses::MapContext;
 use crate::workflow::nearest::nearest;
 
 /// Checks which fields of a map may be combined. Fields in `meant` count as present: they were
 /// misspelt, which is reported already.
-pub(super) fn check(node: &Node, at: &At, meant: &[&str], errors: &mut Errors<'_>) {
+pub(super) fn check(node: &Node, at: &MapContext, meant: &[&str], errors: &mut Errors<'_>) {
     let fields = at.place.fields();
     for field in fields.iter().filter(|field| field.is_required) {
         if node.get(field.name).is_none() && !meant.contains(&field.name) {
@@ -22,28 +22,28 @@ pub(super) fn check(node: &Node, at: &At, meant: &[&str], errors: &mut Errors<'_
         if let Some(other) = field.not_beside.iter().find(|other| is_present(node, other)) {
             errors.add(entry.span, || stands_beside(field, other, at));
         }
-        let is_met = |needed: &Beside| is_present(node, needed) || meant.contains(&needed.field);
+        let is_met = |needed: &FieldCondition| is_present(node, needed) || meant.contains(&needed.field);
         if !field.needs.is_empty() && !field.needs.iter().any(is_met) {
             errors.add(entry.span, || stands_alone(field, at));
         }
     }
 }
 
-fn is_present(node: &Node, beside: &Beside) -> bool {
+fn is_present(node: &Node, beside: &FieldCondition) -> bool {
     let Some(value) = node.get(beside.field) else { return false };
     beside.values.is_empty() || value.as_text().is_some_and(|value| beside.values.contains(&value))
 }
 
-fn stands_beside(field: &Field, other: &Beside, at: &At) -> Fault {
+fn stands_beside(field: &Field, other: &FieldCondition, at: &MapContext) -> Fault {
     Fault::new(format!("`{}` does not stand beside {} in {at}; leave one of them out", field.name, shown(other)))
 }
 
-fn stands_alone(field: &Field, at: &At) -> Fault {
+fn stands_alone(field: &Field, at: &MapContext) -> Fault {
     let needed = list_of(field.needs.iter().map(shown), "or");
     Fault::new(format!("`{}` has no effect without {needed} in {at}", field.name))
 }
 
-fn shown(beside: &Beside) -> String {
+fn shown(beside: &FieldCondition) -> String {
     match beside.values {
         [] => format!("`{}`", beside.field),
         values => list(values.iter().map(|value| format!("{}: {value}", beside.field)), "or"),
@@ -51,7 +51,7 @@ fn shown(beside: &Beside) -> String {
 }
 
 /// Checks that a step or an undo has exactly one kind.
-pub(super) fn check_kind(span: Span, node: &Node, at: &At, errors: &mut Errors<'_>) {
+pub(super) fn check_kind(span: Span, node: &Node, at: &MapContext, errors: &mut Errors<'_>) {
     let kinds = at.place.kinds();
     let mut present = node.entries().iter().filter(|entry| kinds.contains(&&*entry.key));
     match (present.next(), present.next()) {
@@ -65,7 +65,7 @@ pub(super) fn check_kind(span: Span, node: &Node, at: &At, errors: &mut Errors<'
     }
 }
 
-fn is_misspelt(node: &Node, at: &At) -> bool {
+fn is_misspelt(node: &Node, at: &MapContext) -> bool {
     let fields = || at.place.fields().iter().map(|field| field.name);
     let unknown = node.entries().iter().filter(|entry| at.place.field(&entry.key).is_none());
     let unknown = unknown.take(ERRORS_REPORTED);

@@ -37,13 +37,13 @@ pub(crate) enum Scope {
 
 /// The map that is being read.
 #[derive(Debug, Clone)]
-pub(super) struct At {
+pub(super) struct MapContext {
     pub(super) place: Place,
     pub(super) step: Option<Arc<str>>,
     pub(super) has_each: bool,
 }
 
-impl At {
+impl MapContext {
     /// The template itself.
     pub(super) const RUN: Self = Self { place: Place::Run, step: None, has_each: false };
 
@@ -66,7 +66,7 @@ impl At {
     }
 }
 
-impl std::fmt::Display for At {
+impl std::fmt::Display for MapContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.place, &self.step) {
             (Place::Run, _) => f.write_str("the template"),

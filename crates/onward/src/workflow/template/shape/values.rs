@@ -13,14 +13,14 @@ use super::super::names;
 use super::super::source::Span;
 use super::super::yaml::{Entry, Node, Value, quoted, written};
 use super::fields::Shape;
-use super::uses::{At, Use};
+use super::uses::{MapContext, Use};
 use super::{rules, schema};
 use crate::workflow::nearest::nearest;
 
 type Checked = Result<(), Fault>;
 
 /// Checks the value of a field. Errors in its parts are reported for the parts.
-pub(super) fn check(shape: &mut Shape<'_, '_>, field: &'static Field, node: &Node, at: &At) -> Checked {
+pub(super) fn check(shape: &mut Shape<'_, '_>, field: &'static Field, node: &Node, at: &MapContext) -> Checked {
     let name = field.name;
     match field.kind {
         FieldType::Text => text(shape, name, node).map(drop),
@@ -132,7 +132,7 @@ fn duration(name: &str, node: &Node, zero: bool) -> Checked {
     }
 }
 
-fn wait(shape: &mut Shape<'_, '_>, field: &'static Field, node: &Node, at: &At) -> Checked {
+fn wait(shape: &mut Shape<'_, '_>, field: &'static Field, node: &Node, at: &MapContext) -> Checked {
     match &node.value {
         Value::Map(_) => map(shape, field, node, &at.within(Place::Wait), "a map"),
         Value::Text(text) if text.contains("${{") => {
@@ -217,7 +217,7 @@ pub(crate) fn expression_text(node: &Node) -> Option<Arc<str>> {
     }
 }
 
-fn expression(shape: &mut Shape<'_, '_>, field: &'static Field, node: &Node, at: &At) -> Checked {
+fn expression(shape: &mut Shape<'_, '_>, field: &'static Field, node: &Node, at: &MapContext) -> Checked {
     let Some(text) = expression_text(node) else {
         let fault = wrong(field.name, "an expression", node);
         let is_empty = matches!(node.value, Value::Null);
@@ -239,7 +239,7 @@ fn expression(shape: &mut Shape<'_, '_>, field: &'static Field, node: &Node, at:
 }
 
 /// Checks the expressions in all texts of a value.
-fn templates(shape: &mut Shape<'_, '_>, field: &'static Field, node: &Node, at: &At) {
+fn templates(shape: &mut Shape<'_, '_>, field: &'static Field, node: &Node, at: &MapContext) {
     match &node.value {
         Value::Text(text) => match TextTemplate::parse(text) {
             Ok(parsed) => used(shape, field, node.span, text, &parsed.names(), at),
@@ -248,7 +248,7 @@ fn templates(shape: &mut Shape<'_, '_>, field: &'static Field, node: &Node, at: 
         Value::List(items) => items.iter().for_each(|item| templates(shape, field, item, at)),
         Value::Map(entries) => entries.iter().for_each(|entry| {
             if entry.key.contains("${{") {
-                shape.errors.say(entry.span, "a key cannot hold `${{ }}`; only values can");
+                shape.errors.add_message(entry.span, "a key cannot hold `${{ }}`; only values can");
             }
             templates(shape, field, &entry.value, at);
         }),
@@ -256,7 +256,14 @@ fn templates(shape: &mut Shape<'_, '_>, field: &'static Field, node: &Node, at: 
     }
 }
 
-fn used(shape: &mut Shape<'_, '_>, field: &'static Field, span: Span, text: &Arc<str>, names: &[Reference], at: &At) {
+fn used(
+    shape: &mut Shape<'_, '_>,
+    field: &'static Field,
+    span: Span,
+    text: &Arc<str>,
+    names: &[Reference],
+    at: &MapContext,
+) {
     if !names.is_empty() {
         let (scope, text) = (at.scope(field.name), text.clone());
         shape.uses(Use { scope, field: field.name, span, text, names: names.to_vec() });
@@ -290,20 +297,20 @@ fn texts_by_key(
     shape: &mut Shape<'_, '_>,
     field: &'static Field,
     node: &Node,
-    at: &At,
+    at: &MapContext,
     check: impl Fn(&str) -> Result<(), String>,
 ) -> Checked {
     let Value::Map(entries) = &node.value else { return Err(wrong(field.name, "a map of texts", node)) };
     for entry in entries.iter() {
         if let Err(message) = check(&entry.key) {
-            shape.errors.say(entry.span, message);
+            shape.errors.add_message(entry.span, message);
         }
         text_of_key(shape, field, entry, at);
     }
     Ok(())
 }
 
-fn text_of_key(shape: &mut Shape<'_, '_>, field: &'static Field, entry: &Entry, at: &At) {
+fn text_of_key(shape: &mut Shape<'_, '_>, field: &'static Field, entry: &Entry, at: &MapContext) {
     match &entry.value.value {
         Value::Text(_) => templates(shape, field, &entry.value, at),
         Value::Broken => {}
@@ -326,7 +333,7 @@ fn constants(shape: &mut Shape<'_, '_>, name: &str, node: &Node) -> Checked {
 fn without_expressions(shape: &mut Shape<'_, '_>, name: &str, node: &Node) {
     if let Some((text, at)) = node.as_text().and_then(|text| Some((text, text.find("${{")?))) {
         let span = shape.errors.source().within(node.span, text, at..at + 3);
-        shape.errors.say(span, format!("`{name}` has constants, which cannot hold `${{{{ }}}}`"));
+        shape.errors.add_message(span, format!("`{name}` has constants, which cannot hold `${{{{ }}}}`"));
     }
     node.items().iter().for_each(|item| without_expressions(shape, name, item));
     node.entries().iter().for_each(|entry| without_expressions(shape, name, &entry.value));
@@ -339,7 +346,9 @@ fn step_names(shape: &mut Shape<'_, '_>, name: &str, node: &Node) -> Checked {
         return Err(Fault::new(format!("`{name}` is empty; leave it out, or name a step")));
     }
     for item in items.iter().filter(|item| item.as_text().is_none()) {
-        shape.errors.say(item.span, format!("an item of `{name}` is the name of a step, not {}", item.value.kind()));
+        shape
+            .errors
+            .add_message(item.span, format!("an item of `{name}` is the name of a step, not {}", item.value.kind()));
     }
     Ok(())
 }
@@ -403,12 +412,12 @@ fn condition(entry: &Entry) -> Checked {
 fn texts(shape: &mut Shape<'_, '_>, name: &'static str, node: &Node) -> Checked {
     let Value::List(items) = &node.value else { return Err(wrong(name, "a list of texts", node)) };
     for item in items.iter().filter(|item| item.as_text().is_none_or(str::is_empty)) {
-        shape.errors.say(item.span, format!("an item of `{name}` is a text, not {}", item.value.kind()));
+        shape.errors.add_message(item.span, format!("an item of `{name}` is a text, not {}", item.value.kind()));
     }
     Ok(())
 }
 
-fn map(shape: &mut Shape<'_, '_>, field: &'static Field, node: &Node, at: &At, expected: &str) -> Checked {
+fn map(shape: &mut Shape<'_, '_>, field: &'static Field, node: &Node, at: &MapContext, expected: &str) -> Checked {
     let Value::Map(entries) = &node.value else { return Err(wrong(field.name, expected, node)) };
     if entries.is_empty() {
         return Err(Fault::new(format!("`{}` is empty; leave it out", field.name)));
@@ -420,7 +429,7 @@ fn map(shape: &mut Shape<'_, '_>, field: &'static Field, node: &Node, at: &At, e
     Ok(())
 }
 
-fn maps(shape: &mut Shape<'_, '_>, field: &'static Field, node: &Node, at: &At) -> Checked {
+fn maps(shape: &mut Shape<'_, '_>, field: &'static Field, node: &Node, at: &MapContext) -> Checked {
     let Value::List(items) = &node.value else { return Err(wrong(field.name, "a list of maps", node)) };
     for item in items.iter() {
         if let Err(fault) = map(shape, field, item, at, "a list of maps") {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::steps::Steps;
 use super::values::environments;
-use super::write::{Out, Pair, file, pair};
+use super::write::{OutputValue, Pair, file, pair};
 use crate::workflow::template::errors::{Errors, TemplateErrors};
 use crate::workflow::template::names;
 use crate::workflow::template::source::Source;
@@ -122,10 +122,10 @@ fn template(root: &Node, notes: &mut Notes) -> Vec<Pair> {
     // The retries of Tasker for a step that has no `retry`.
     pairs.push(pair("defaults", json!({ "retry": { "attempts": 3, "first": "1s", "most": "30s" } })));
     let with_settings = root.get("environments").map(super::values::steps_with_settings).unwrap_or_default();
-    pairs.push(pair("steps", Out::Map(steps.write(&with_settings, notes))));
+    pairs.push(pair("steps", OutputValue::Map(steps.write(&with_settings, notes))));
     if let Some(overlays) = root.get("environments") {
         let overlays = environments(overlays, &steps, notes);
-        pairs.extend((!overlays.is_empty()).then(|| pair("environments", Out::Map(overlays))));
+        pairs.extend((!overlays.is_empty()).then(|| pair("environments", OutputValue::Map(overlays))));
     }
     pairs
 }

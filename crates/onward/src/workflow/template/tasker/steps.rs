@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::import::Notes;
 use super::values::{escaped, events, retry, seconds};
-use super::write::{Out, Pair, pair};
+use super::write::{OutputValue, Pair, pair};
 use crate::workflow::template::names;
 use crate::workflow::template::yaml::{Entry, Node};
 
@@ -109,7 +109,7 @@ impl<'f> Steps<'f> {
                 _ => notes.leave_out(&path, entry, "this import does not know the field"),
             }
         }
-        Pair { key: self.name(step.name), comment, value: Out::Map(pairs) }
+        Pair { key: self.name(step.name), comment, value: OutputValue::Map(pairs) }
     }
 
     /// Returns `task` and `with`.
@@ -142,7 +142,7 @@ impl<'f> Steps<'f> {
         with.extend(is_batch.then(|| pair("cursor", "${{ item }}")));
         with.extend(more);
         with.push(pair("settings", settings));
-        pairs.push(pair("with", Out::Map(with)));
+        pairs.push(pair("with", OutputValue::Map(with)));
         pairs
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::import::Notes;
 use super::steps::Steps;
-use super::write::{Out, Pair, pair};
+use super::write::{OutputValue, Pair, pair};
 use crate::workflow::template::yaml::Node;
 
 /// Returns a value whose texts are not read as expressions.
@@ -70,11 +70,11 @@ pub(super) fn events(node: &Node, path: &str, notes: &mut Notes) -> Option<Pair>
     for event in node.items() {
         published.extend(publications(event, path, notes));
     }
-    (!published.is_empty()).then(|| pair("publishes", Out::List(published)))
+    (!published.is_empty()).then(|| pair("publishes", OutputValue::List(published)))
 }
 
 /// Returns an item of `publishes` for each end of the step at which an event is published.
-fn publications(event: &Node, path: &str, notes: &mut Notes) -> Vec<Out> {
+fn publications(event: &Node, path: &str, notes: &mut Notes) -> Vec<OutputValue> {
     let name = event.get("name").and_then(Node::as_text).unwrap_or("event");
     let path = &format!("{path}.publishes_events.{name}");
     let (mut ends, mut schema, mut is_left_out) = (vec!["completed"], None, false);
@@ -106,7 +106,7 @@ fn publications(event: &Node, path: &str, notes: &mut Notes) -> Vec<Out> {
     let publication = |end: &str| {
         let mut pairs = vec![pair("name", name), pair("when", end), pair("delivery", "task")];
         pairs.extend(schema.clone().map(|schema| pair("schema", schema)));
-        Out::Map(pairs)
+        OutputValue::Map(pairs)
     };
     if is_left_out { Vec::new() } else { ends.into_iter().map(publication).collect() }
 }

@@ -6,9 +6,9 @@ use crate::workflow::template::yaml::written;
 
 /// A value of the new file. Maps keep their order.
 #[derive(Debug, Clone)]
-pub(super) enum Out {
+pub(super) enum OutputValue {
     Json(Value),
-    List(Vec<Out>),
+    List(Vec<OutputValue>),
     Map(Vec<Pair>),
 }
 
@@ -17,15 +17,15 @@ pub(super) enum Out {
 pub(super) struct Pair {
     pub(super) key: String,
     pub(super) comment: Option<String>,
-    pub(super) value: Out,
+    pub(super) value: OutputValue,
 }
 
 /// Returns an entry without a comment.
-pub(super) fn pair(key: &str, value: impl Into<Out>) -> Pair {
+pub(super) fn pair(key: &str, value: impl Into<OutputValue>) -> Pair {
     Pair { key: key.to_owned(), comment: None, value: value.into() }
 }
 
-impl From<Value> for Out {
+impl From<Value> for OutputValue {
     fn from(value: Value) -> Self {
         match value {
             Value::Object(fields) => Self::Map(fields.into_iter().map(|(key, value)| pair(&key, value)).collect()),
@@ -35,13 +35,13 @@ impl From<Value> for Out {
     }
 }
 
-impl From<&str> for Out {
+impl From<&str> for OutputValue {
     fn from(text: &str) -> Self {
         Self::Json(text.into())
     }
 }
 
-impl From<String> for Out {
+impl From<String> for OutputValue {
     fn from(text: String) -> Self {
         Self::Json(text.into())
     }
@@ -66,13 +66,13 @@ fn map(text: &mut String, pairs: &[Pair], indent: usize) {
 }
 
 /// Writes a value behind a key: a scalar on its line, anything else below it.
-fn after_key(text: &mut String, value: &Out, indent: usize) {
+fn after_key(text: &mut String, value: &OutputValue, indent: usize) {
     match value {
-        Out::Map(pairs) if !pairs.is_empty() => {
+        OutputValue::Map(pairs) if !pairs.is_empty() => {
             text.push('\n');
             map(text, pairs, indent + 2);
         }
-        Out::List(items) if !items.is_empty() => {
+        OutputValue::List(items) if !items.is_empty() => {
             text.push('\n');
             list(text, items, indent + 2);
         }
@@ -80,17 +80,17 @@ fn after_key(text: &mut String, value: &Out, indent: usize) {
     }
 }
 
-fn list(text: &mut String, items: &[Out], indent: usize) {
+fn list(text: &mut String, items: &[OutputValue], indent: usize) {
     let space = " ".repeat(indent);
     for item in items {
         match item {
-            Out::Map(pairs) if !pairs.is_empty() => {
+            OutputValue::Map(pairs) if !pairs.is_empty() => {
                 let mut below = String::new();
                 map(&mut below, pairs, indent + 2);
                 // The first key stands behind the dash.
                 text.push_str(&format!("{space}- {}", below.trim_start()));
             }
-            Out::List(items) if !items.is_empty() => {
+            OutputValue::List(items) if !items.is_empty() => {
                 text.push_str(&format!("{space}-\n"));
                 list(text, items, indent + 2);
             }
@@ -100,12 +100,12 @@ fn list(text: &mut String, items: &[Out], indent: usize) {
 }
 
 /// Returns a scalar, or an empty list or map.
-fn flow(value: &Out) -> String {
+fn flow(value: &OutputValue) -> String {
     match value {
-        Out::Json(Value::String(text)) => written(text),
-        Out::Json(other) => other.to_string(),
-        Out::List(_) => "[]".to_owned(),
-        Out::Map(_) => "{}".to_owned(),
+        OutputValue::Json(Value::String(text)) => written(text),
+        OutputValue::Json(other) => other.to_string(),
+        OutputValue::List(_) => "[]".to_owned(),
+        OutputValue::Map(_) => "{}".to_owned(),
     }
 }
 
@@ -122,7 +122,7 @@ mod tests {
             "a": {"empty": {}, "none": [], "text": "yes: no", "line": "a\nb", "number": 1.5, "null": null},
             "list": [1, "two", {"x": [true, {"y": "- z"}]}, [], [[2]]],
         });
-        let Out::Map(pairs) = Out::from(value.clone()) else { panic!("it is a map") };
+        let OutputValue::Map(pairs) = OutputValue::from(value.clone()) else { panic!("it is a map") };
         let text = file(&pairs);
         assert_eq!(read_yaml("a.yaml", &text).unwrap_or_else(|errors| panic!("{errors}\n{text}")), value, "{text}");
     }

@@ -23,7 +23,8 @@ pub(crate) fn load(errors: &mut Errors<'_>) -> Option<Node> {
     let source = errors.source();
     let length = source.text().len();
     if length > TEMPLATE_BYTES {
-        errors.say(Span::START, format!("the file has {length} bytes; a template has at most {TEMPLATE_BYTES}"));
+        errors
+            .add_message(Span::START, format!("the file has {length} bytes; a template has at most {TEMPLATE_BYTES}"));
         return None;
     }
     let mut loader = Loader::new(errors);
@@ -40,7 +41,7 @@ pub(crate) fn load(errors: &mut Errors<'_>) -> Option<Node> {
     }
     let root = loader.root.take().filter(|root| !matches!(root.value, Value::Null));
     if root.is_none() {
-        errors.say(Span::START, "the file is empty; a template has at least one step");
+        errors.add_message(Span::START, "the file is empty; a template has at least one step");
     }
     root
 }
@@ -154,7 +155,7 @@ impl<'s, 'e> Loader<'s, 'e> {
             self.errors.add(span, || Fault::new("this has a YAML tag; tags are not read, so leave it out"));
         }
         if self.expects_key() {
-            self.errors.say(span, "a list or a map cannot be the key of a map; a key is a text");
+            self.errors.add_message(span, "a list or a map cannot be the key of a map; a key is a text");
         }
         self.open.push(Frame { span, anchor, is_tagged: tag.is_some(), size: Size::of(""), height: 1, kind });
         Ok(())
@@ -196,7 +197,7 @@ impl<'s, 'e> Loader<'s, 'e> {
 
     fn plain(&mut self, text: &str, span: Span) -> Value {
         scalar::plain(text).unwrap_or_else(|message| {
-            self.errors.say(span, message);
+            self.errors.add_message(span, message);
             Value::Broken
         })
     }
@@ -205,7 +206,7 @@ impl<'s, 'e> Loader<'s, 'e> {
         match text {
             "<<" if is_plain => Key::Merge(span),
             "" if is_plain => {
-                self.errors.say(span, "a map key is missing before `:`");
+                self.errors.add_message(span, "a map key is missing before `:`");
                 Key::Broken
             }
             text => Key::Text(text.into(), span),
@@ -263,7 +264,7 @@ impl<'s, 'e> Loader<'s, 'e> {
         match &node.value {
             Value::Text(text) => Key::Text(text.clone(), span),
             other => {
-                self.errors.say(span, format!("the key of a map is a text; this alias is {}", other.kind()));
+                self.errors.add_message(span, format!("the key of a map is a text; this alias is {}", other.kind()));
                 Key::Broken
             }
         }

@@ -34,7 +34,7 @@ impl MapInProgress {
         match key {
             Key::Text(key, span) => self.entries.push(Entry { key, span, value }),
             Key::Merge(span) if self.merged.is_some() => {
-                errors.say(span, "`<<` stands twice in one map; give it a list: <<: [*a, *b]");
+                errors.add_message(span, "`<<` stands twice in one map; give it a list: <<: [*a, *b]");
             }
             Key::Merge(span) => self.merged = Some((span, value)),
             Key::Broken => {}
@@ -70,7 +70,7 @@ fn merge(map: &mut UniqueEntries, span: Span, node: &Node, errors: &mut Errors<'
         match &node.value {
             Value::Map(entries) => entries.iter().for_each(|entry| map.insert(entry.clone(), |_, _| ())),
             Value::Broken => {}
-            other => errors.say(span, format!("`<<` takes a map or a list of maps, not {}", other.kind())),
+            other => errors.add_message(span, format!("`<<` takes a map or a list of maps, not {}", other.kind())),
         }
     }
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use onward::store::Page;
 use onward::{Context, Engine, Error, NewTask, StoreReads as _, Submitted, TaskFilter, TaskId, TaskRecord};
 use onward_protocol::gateway::{ErrorMessage, Relative, Reply, SubmittedTask};
-use onward_protocol::worker::{Ask, Submit, What};
+use onward_protocol::worker::{Ask, ReadTarget, Submit};
 use onward_protocol::{Code, Id, bounds as protocol_bounds};
 use serde_json::to_vec;
 
@@ -14,10 +14,15 @@ use super::new_task::new_task;
 use crate::gateway::bounds::{PAGE, REPLY_HEADER_BYTES};
 
 /// A reply with its payloads.
-pub(super) type Answer = (Box<Reply>, Vec<Bytes>);
+pub(super) type ReplyWithPayloads = (Box<Reply>, Vec<Bytes>);
 
 /// Submits tasks, as children of a running task if there is one.
-pub(super) async fn submit(engine: &Engine, parent: Option<&Context>, submit: &Submit, payloads: &[Bytes]) -> Answer {
+pub(super) async fn submit(
+    engine: &Engine,
+    parent: Option<&Context>,
+    submit: &Submit,
+    payloads: &[Bytes],
+) -> ReplyWithPayloads {
     let tasks = submit.tasks.iter().map(|new| new_task(new, payloads));
     let submitted = match tasks.collect::<Result<Vec<NewTask>, Error>>() {
         Ok(tasks) => match parent {
@@ -39,28 +44,28 @@ fn submitted_task(submitted: Submitted) -> SubmittedTask {
 }
 
 /// Returns the reply for an attempt that the worker does not hold.
-pub(super) fn not_held(request: u64, task: Id) -> Answer {
+pub(super) fn not_held(request: u64, task: Id) -> ReplyWithPayloads {
     let text = format!("this worker does not hold task {task} under this fence");
     (failed(request, Code::Stale, text), Vec::new())
 }
 
 /// Reads. `context` is the attempt of the task, if the worker holds it.
-pub(super) async fn ask(engine: &Engine, context: Option<&Context>, ask: Ask) -> Answer {
+pub(super) async fn ask(engine: &Engine, context: Option<&Context>, ask: Ask) -> ReplyWithPayloads {
     match (ask.what, context) {
-        (What::Result, _) => result(engine, ask).await,
+        (ReadTarget::Result, _) => result(engine, ask).await,
         (_, None) => not_held(ask.request, ask.task),
-        (What::Children, Some(_)) => {
+        (ReadTarget::Children, Some(_)) => {
             let filter = TaskFilter { parent: Some(TaskId(ask.task.0)), with_payload: true, ..TaskFilter::default() };
             relatives(engine, filter, ask).await
         }
-        (What::Items, Some(_)) => {
+        (ReadTarget::Items, Some(_)) => {
             let filter = TaskFilter { batch: Some(TaskId(ask.task.0)), with_payload: true, ..TaskFilter::default() };
             relatives(engine, filter, ask).await
         }
     }
 }
 
-async fn result(engine: &Engine, ask: Ask) -> Answer {
+async fn result(engine: &Engine, ask: Ask) -> ReplyWithPayloads {
     let task = TaskId(ask.task.0);
     let wait = Duration::from_millis(ask.wait_ms.unwrap_or(0));
     let record = match tokio::time::timeout(wait, engine.wait(task)).await {
@@ -88,8 +93,8 @@ async fn result(engine: &Engine, ask: Ask) -> Answer {
 }
 
 /// Returns a page of children or items, the oldest first.
-async fn relatives(engine: &Engine, filter: TaskFilter, ask: Ask) -> Answer {
-    let is_items = ask.what == What::Items;
+async fn relatives(engine: &Engine, filter: TaskFilter, ask: Ask) -> ReplyWithPayloads {
+    let is_items = ask.what == ReadTarget::Items;
     let records = match all(engine, filter, ask.after).await {
         Ok(records) => records,
         Err(error) => {

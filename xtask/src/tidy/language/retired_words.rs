@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 
-use super::Finding;
+use super::script_comments::comments;
 use crate::source::{SourceFile, identifiers};
+use crate::tidy::Finding;
 
 /// Words that may be no part of an identifier in Rust or SQL, and the remedy for each.
 const IN_IDENTIFIERS: &[(&str, &str)] = &[
@@ -69,10 +70,10 @@ pub(crate) struct RetiredWord {
 }
 
 /// Finds retired words in identifiers, comments and documents beyond those that `xtask/tidy.toml`
-/// allows. `statements` are files of SQL.
+/// allows. `scripts` are files of other languages; of SQL the identifiers are checked too.
 pub(crate) fn check(
     sources: &[SourceFile],
-    statements: &[(String, String)],
+    scripts: &[(String, String)],
     documents: &[(String, String)],
     exceptions: &[RetiredWord],
 ) -> Vec<Finding> {
@@ -82,10 +83,14 @@ pub(crate) fn check(
         found.extend(in_identifiers(&source.path, &source.code));
         found.extend(in_prose(&source.path, &source.comments));
     }
-    for (path, text) in statements {
-        let (code, comments) = separated(text);
-        found.extend(in_identifiers(path, &code));
-        found.extend(in_prose(path, &comments));
+    for (path, text) in scripts {
+        if path.ends_with(".sql") {
+            let (code, comments) = separated(text);
+            found.extend(in_identifiers(path, &code));
+            found.extend(in_prose(path, &comments));
+        } else {
+            found.extend(in_script(path, text));
+        }
     }
     documents.iter().for_each(|(path, text)| found.extend(in_prose(path, text)));
     let mut needed = vec![false; exceptions.len()];
@@ -143,6 +148,13 @@ fn in_prose<'p, 't>(path: &'p str, text: &'t str) -> impl Iterator<Item = Found<
     })
 }
 
+fn in_script<'p>(path: &'p str, text: &str) -> Vec<Found<'p>> {
+    let lines = comments(path, text).into_iter().flatten();
+    let found =
+        lines.flat_map(|(line, text)| in_prose(path, text).map(move |found| Found { line: Some(line), ..found }));
+    found.collect()
+}
+
 /// Returns the lower and upper case words of which an identifier is made: `TaskNews` and
 /// `task_news` both have two.
 fn parts(identifier: &str) -> impl Iterator<Item = &str> {
@@ -180,8 +192,8 @@ fn separated(text: &str) -> (String, String) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::exceptions::Exceptions;
     use super::*;
+    use crate::tidy::exceptions::Exceptions;
 
     fn findings(path: &str, text: &str, exceptions: &str) -> Vec<String> {
         let exceptions = Exceptions::parse(exceptions).unwrap();
@@ -214,6 +226,16 @@ mod tests {
     fn a_retired_word_is_found_in_columns_and_comments_of_sql() {
         let statements = [("a.sql".to_owned(), "grp text, -- in each lane\n".to_owned())];
         assert_eq!(check(&[], &statements, &[], &[]).len(), 2);
+    }
+
+    #[test]
+    fn a_retired_word_is_found_in_comments_of_other_languages_with_its_line() {
+        let script = [("a.rb".to_owned(), "x = 1\n# It starts anew.\nanew = 2\n".to_owned())];
+        let found = check(&[], &script, &[], &[]);
+        assert_eq!(
+            found.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["a.rb:2: `anew` is a retired word; write again"]
+        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ use onward_protocol::worker::{End, Outcome};
 use sha2::{Digest as _, Sha256};
 
 use super::outcome;
-use crate::gateway::session::Fate;
+use crate::gateway::session::EndOutcome;
 
 /// The number of bytes of the digest of a session's name.
 const DIGEST_BYTES: usize = 8;
@@ -27,34 +27,34 @@ pub(super) fn suffix(session: &str) -> String {
 /// Ends an attempt of another gateway. Only a result can be kept without the lease. Every other end
 /// is stale, and the task runs again when its lease has passed. An end that was committed before is
 /// durable.
-pub(super) async fn end(engine: &Engine, session: &str, end: &End, payloads: &[Bytes]) -> Fate {
+pub(super) async fn end(engine: &Engine, session: &str, end: &End, payloads: &[Bytes]) -> EndOutcome {
     match try_end(engine, session, end, payloads).await {
-        Ok(fate) => fate,
+        Ok(outcome) => outcome,
         // The worker sends the end again after it has reconnected.
-        Err(_) => Fate::Unknown,
+        Err(_) => EndOutcome::Unknown,
     }
 }
 
-async fn try_end(engine: &Engine, session: &str, end: &End, payloads: &[Bytes]) -> Result<Fate, onward::Error> {
+async fn try_end(engine: &Engine, session: &str, end: &End, payloads: &[Bytes]) -> Result<EndOutcome, onward::Error> {
     let TaskFence { task, fence } = end.attempt;
     let result = end.payload.and_then(|index| payloads.get(index)).cloned().unwrap_or_default();
-    let Some(record) = engine.store().task(TaskId(task.0)).await? else { return Ok(Fate::Stale) };
+    let Some(record) = engine.store().task(TaskId(task.0)).await? else { return Ok(EndOutcome::Stale) };
     if was_committed(&record, end, &result) {
-        return Ok(Fate::Durable);
+        return Ok(EndOutcome::Durable);
     }
     let has_children = end.spawn.as_ref().is_some_and(|spawn| !spawn.is_empty());
     let holders = holders(&**engine.store(), session).await?;
     if end.outcome != Outcome::Ok || has_children || !is_held(&record, &holders) {
-        return Ok(Fate::Stale);
+        return Ok(EndOutcome::Stale);
     }
     let token = CompletionToken { task: TaskId(task.0), claim: Some(fence.0) };
     match engine.complete(token, result.clone()).await {
-        Ok(()) => Ok(Fate::Durable),
+        Ok(()) => Ok(EndOutcome::Durable),
         Err(error) if error.refusal().is_some() || error.is_invalid() => {
             // The gateway that has died may have written the end in the meantime.
             let record = engine.store().task(TaskId(task.0)).await?;
             let is_durable = record.is_some_and(|record| was_committed(&record, end, &result));
-            Ok(if is_durable { Fate::Durable } else { Fate::Stale })
+            Ok(if is_durable { EndOutcome::Durable } else { EndOutcome::Stale })
         }
         Err(error) => Err(error),
     }

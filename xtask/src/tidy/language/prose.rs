@@ -5,9 +5,10 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::Finding;
 use super::prose_of_documents::faults_of_document;
+use super::prose_of_scripts::faults_of_script;
 use crate::source::{SourceFile, identifiers};
+use crate::tidy::Finding;
 
 /// The most columns of a line that is a comment.
 const COLUMNS: usize = 100;
@@ -62,12 +63,18 @@ pub(crate) struct Folder {
 
 /// Finds folders whose comments have more faults than `xtask/tidy.toml` allows, and faults in files
 /// outside these folders.
-pub(crate) fn check(sources: &[SourceFile], documents: &[(String, String)], folders: &[Folder]) -> Vec<Finding> {
+pub(crate) fn check(
+    sources: &[SourceFile],
+    documents: &[(String, String)],
+    scripts: &[(String, String)],
+    folders: &[Folder],
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut counts = vec![[0; 4]; folders.len()];
     let of_sources = sources.iter().map(|source| (&source.path, faults(source)));
     let of_documents = documents.iter().map(|(path, text)| (path, faults_of_document(text)));
-    for (path, faults) in of_sources.chain(of_documents) {
+    let of_scripts = scripts.iter().map(|(path, text)| (path, faults_of_script(path, text)));
+    for (path, faults) in of_sources.chain(of_documents).chain(of_scripts) {
         match folders.iter().position(|folder| path.starts_with(&folder.folder)) {
             Some(at) => faults.iter().for_each(|found| counts[at][found.fault as usize] += 1),
             None => {
@@ -234,12 +241,18 @@ mod tests {
     fn a_folder_may_have_as_many_faults_as_it_has_and_no_more() {
         let folder = |openers| Folder { folder: "a".into(), openers, actors: 0, wide: 0, long: 0 };
         let source = SourceFile::new("a/b.rs", "/// What came of it.\n");
-        assert_eq!(check(std::slice::from_ref(&source), &[], &[folder(1)]), []);
-        assert!(check(&[source], &[], &[folder(0)])[0].to_string().contains("cargo xtask prose a"));
+        assert_eq!(check(std::slice::from_ref(&source), &[], &[], &[folder(1)]), []);
+        assert!(check(&[source], &[], &[], &[folder(0)])[0].to_string().contains("cargo xtask prose a"));
     }
 
     #[test]
     fn a_file_in_no_folder_may_have_none() {
-        assert_eq!(check(&[SourceFile::new("b.rs", "/// What came of it.\n")], &[], &[]).len(), 1);
+        assert_eq!(check(&[SourceFile::new("b.rs", "/// What came of it.\n")], &[], &[], &[]).len(), 1);
+    }
+
+    #[test]
+    fn comments_of_other_languages_are_checked() {
+        let script = ("a.py".to_owned(), "# What came of it.\n".to_owned());
+        assert_eq!(check(&[], &[], &[script], &[]).len(), 1);
     }
 }

@@ -1,7 +1,7 @@
 //! Checks that names and comments avoid words without meaning.
 
-use super::Finding;
 use crate::source::{SourceFile, identifiers};
+use crate::tidy::Finding;
 
 /// Names that could stand for anything, and the remedy for each.
 const NAMES: &[(&str, &str)] = &[
