@@ -1,4 +1,4 @@
-//! Kinds that an engine leaves to others for a while.
+//! Kinds that an engine leaves to other engines for a while.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

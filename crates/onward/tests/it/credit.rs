@@ -1,4 +1,4 @@
-//! Handlers that run elsewhere: credit, kinds left to others, the fate of ends, crashes.
+//! Handlers that run elsewhere: credit, kinds left to other engines, the outcome of ends, crashes.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -94,7 +94,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     }
 }
 
-/// Returns the kinds of the tasks and orchestrations that this process leaves to others.
+/// Returns the kinds of the tasks and orchestrations that this process leaves to other processes.
 fn kinds_elsewhere(template: &Template) -> Vec<String> {
     let kinds = template.steps.iter().filter_map(|step| match &step.action {
         StepAction::Work(work) => match &work.kind {

@@ -68,7 +68,7 @@ async fn list(call: Call) -> Reply {
     let page = engine.runs(RunQuery { before, limit: check_limit(query.limit)?, ..RunQuery::default() }).await?;
     let mut items = Vec::new();
     for run in page.runs.into_iter().filter(|run| !run.awaits.is_empty()) {
-        // A run whose template is gone cannot be read, and must not hide the questions of others.
+        // A run whose template is gone cannot be read. It must not hide questions of other runs.
         let Ok(view) = engine.run_view(run.id).await else { continue };
         items.extend(view.steps.iter().filter_map(|step| QuestionBody::new(&view, step)));
     }

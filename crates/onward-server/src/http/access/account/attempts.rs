@@ -65,7 +65,7 @@ impl Attempts {
         let mut attempts = self.attempts();
         let [account, address] = &attempt.0;
         attempts.remove(account);
-        // An account of the attacker must not clear what it did to others.
+        // An account of the attacker must not clear what it did to other accounts.
         if let Some(failures) = attempts.get_mut(address) {
             failures.undo();
         }
