@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use onward::{Failure, TaskState};
 use onward::orchestration::{OrchestrationContext, RecordedHistory, join_all};
+use onward::{Failure, TaskState};
 use tokio::sync::{Barrier, Mutex, Notify, OnceCell, RwLock, Semaphore, broadcast, mpsc, oneshot, watch};
 
 use crate::fixture::{TestStore, error, state};

@@ -69,7 +69,8 @@ impl RemoteCode for TakeSignals {
 async fn cancelled_after(store: &TestStore, code: TakeSignals, events: usize) -> (TaskState, u32) {
     let engine: Engine = store.engine().await;
     engine.orchestrate_remotely("remote", Arc::new(code));
-    let task = engine.submit_task(NewTask { orchestration: true, ..NewTask::new("remote").unwrap() }).await.unwrap().id();
+    let task =
+        engine.submit_task(NewTask { orchestration: true, ..NewTask::new("remote").unwrap() }).await.unwrap().id();
     engine.run_until_idle().await.unwrap();
     for _ in 0..events {
         engine.signal(task, "go", &()).await.unwrap();
