@@ -229,10 +229,7 @@ impl WaitReasonCheck {
     async fn check_removed(&mut self, task: TaskId, removed: &WaitReason) -> Result<(), FalseReason> {
         let can_return = matches!(
             removed,
-            WaitReason::Behind { .. }
-                | WaitReason::Turn { .. }
-                | WaitReason::Slot { .. }
-                | WaitReason::Reserved { .. }
+            WaitReason::Behind { .. } | WaitReason::Turn { .. } | WaitReason::Slot { .. } | WaitReason::Reserved { .. }
         );
         if can_return || self.waits(task).await.is_none() {
             return Ok(());

@@ -115,6 +115,8 @@ mod orchestration_mail;
 #[cfg(test)]
 mod orchestration_primitives;
 #[cfg(test)]
+mod orchestration_remote;
+#[cfg(test)]
 mod orchestration_sagas;
 #[cfg(test)]
 mod orchestration_signals;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use onward::Failure;
 use onward::orchestration::{OrchestrationContext, RecordedHistory, join_all};
+use onward::{Failure, TaskState};
 use tokio::sync::{Barrier, Mutex, Notify, OnceCell, RwLock, Semaphore, broadcast, mpsc, oneshot, watch};
 
 use crate::fixture::{TestStore, error, state};
@@ -53,7 +53,7 @@ async fn a_context_that_a_spawned_task_uses_is_a_dead_letter(store: TestStore) {
 
 /// Shows: D3
 async fn an_activity_of_a_spawned_task_is_an_error_there(store: TestStore) {
-    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    let (sender, mut receiver) = mpsc::unbounded_channel();
     let engine = engine(&store, move |_, context: OrchestrationContext| {
         let sender = sender.clone();
         async move {

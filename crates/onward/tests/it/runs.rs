@@ -51,7 +51,10 @@ async fn a_payload_limit_above_the_ceiling_is_refused_alike_by_every_store() {
         let error = builder.payload_limit(usize::MAX).open().await.unwrap_err();
         assert!(error.is_invalid());
         let text = error.to_string();
-        assert!(text.starts_with("the payload limit is 18446744073709551615 bytes, and must be at most 268435456;"), "{text}");
+        assert!(
+            text.starts_with("the payload limit is 18446744073709551615 bytes, and must be at most 268435456;"),
+            "{text}"
+        );
     }
 }
 

@@ -142,13 +142,14 @@ impl RemoteRun<'_> {
     }
 
     async fn write(&self, loaded: Loaded, decisions: RemoteDecisions) -> Result<TurnOutcome, TurnAbort> {
-        let Loaded { bytes, mut open, arrivals, .. } = loaded;
+        let Loaded { history, bytes, mut open, arrivals, .. } = loaded;
         let RemoteDecisions { read, decisions, awaits, end } = decisions;
         let parks = matches!(end, RemoteEnd::Wait);
         if parks && read < arrivals.len() {
             let text = format!("the worker has read {read} of {} new events, and its code still waits", arrivals.len());
             return Err(TurnAbort::Dead(text));
         }
+        let end = with_unread_cancel(end, &history, &arrivals, (read, decisions.is_empty()));
         let mut pending = feed(self.lease.task, &mut open, &arrivals, read, decisions).map_err(TurnAbort::Dead)?;
         if parks && open.is_empty() && awaits.is_empty() {
             return Err(TurnAbort::Dead(WAITS_FOR_NOTHING.to_owned()));
@@ -310,6 +311,31 @@ fn check_number(open: &OpenOperations, operation: u64) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("the worker numbered an operation {operation}, and the next one is {next}; its history differs"))
+}
+
+/// Returns the end of code that may have continued as new before it read a request to cancel that
+/// was carried to it: the next generation gets the request. Code that has decided nothing and taken
+/// no signal would continue for ever, and is cancelled.
+fn with_unread_cancel(
+    end: RemoteEnd,
+    history: &[HistoryEvent],
+    arrivals: &[Arrival],
+    (read, decides_nothing): (usize, bool),
+) -> RemoteEnd {
+    // A request without a message was carried. Others stay among the messages.
+    let is_carried = |arrival: &Arrival| matches!(arrival, (HistoryEvent::CancelRequested, None));
+    let is_unread = arrivals.get(read..).is_some_and(|unread| unread.iter().any(is_carried));
+    match end {
+        RemoteEnd::ContinueAsNew { payload, signals, .. } if is_unread => {
+            let events = history.iter().chain(arrivals.iter().map(|(event, _)| event));
+            let carried = events.filter(|event| matches!(event, HistoryEvent::SignalCarried { .. })).count();
+            if decides_nothing && signals.len() == carried {
+                return RemoteEnd::Cancelled;
+            }
+            RemoteEnd::ContinueAsNew { payload, signals, cancel: true }
+        }
+        end => end,
+    }
 }
 
 fn after_turn(end: RemoteEnd, open: &OpenOperations) -> Result<AfterTurn, String> {
