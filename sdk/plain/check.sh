@@ -5,6 +5,7 @@
 #   sdk/plain/check.sh
 #
 # ONWARD_BIN chooses the program `onward` (target/debug/onward).
+# With ONWARD_TOOLS_ONLY it ends when the tools are installed.
 set -eu
 cd "$(dirname "$0")"
 
@@ -19,6 +20,7 @@ if ! command -v go > /dev/null || ! command -v javac > /dev/null; then
     apt-get install -qq -y --no-install-recommends golang-go openjdk-17-jdk-headless > /dev/null
 fi
 
+test -z "${ONWARD_TOOLS_ONLY:-}" || exit 0
 folder=$(mktemp -d)
 workers=
 trap 'kill $workers 2> /dev/null || true; wait; rm -rf "$folder"' EXIT

@@ -6,6 +6,7 @@
 #   sdk/typescript/check.sh [ARGUMENTS OF node --test…]
 #
 # ONWARD_BIN is the program `onward` (target/debug/onward).
+# With ONWARD_TOOLS_ONLY it ends when the tools are installed.
 set -eu
 cd "$(dirname "$0")"
 
@@ -28,6 +29,7 @@ if ! test node_modules/.package-lock.json -nt package-lock.json; then
     npm ci --no-audit --no-fund --silent
     touch node_modules/.package-lock.json
 fi
+test -z "${ONWARD_TOOLS_ONLY:-}" || exit 0
 npm run --silent compile
 npm run --silent lint
 if test -n "${ONWARD_TEST_LINES:-}"; then

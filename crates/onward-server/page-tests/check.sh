@@ -6,6 +6,7 @@
 #   crates/onward-server/page-tests/check.sh [ARGUMENTS OF node --test…]
 #
 # ONWARD_BIN is the program `onward` (target/debug/onward), CHROMIUM_BIN the browser (/usr/bin/chromium).
+# With ONWARD_TOOLS_ONLY it ends when the tools are installed.
 set -eu
 cd "$(dirname "$0")"
 
@@ -32,6 +33,7 @@ if ! test node_modules/.package-lock.json -nt package-lock.json; then
     npm ci --no-audit --no-fund --silent
     touch node_modules/.package-lock.json
 fi
+test -z "${ONWARD_TOOLS_ONLY:-}" || exit 0
 # The vendored files are what was published: the lock file has the digests of the packages.
 for pair in preact/dist/preact.mjs:preact.js preact/hooks/dist/hooks.mjs:hooks.js htm/dist/htm.mjs:htm.js \
     @preact/signals/dist/signals.mjs:signals.js @preact/signals-core/dist/signals-core.mjs:signals-core.js; do

@@ -1,5 +1,5 @@
-//! The order of the steps: prepare, build, run each test program and test the documentation, beside
-//! the checks of the SDKs, then summarise.
+//! The order of the steps: prepare; build, while the tools of the SDKs are installed; run each test
+//! program and test the documentation, beside the checks of the SDKs; then summarise.
 
 use std::fs;
 use std::path::Path;
@@ -65,7 +65,8 @@ fn run_some(project: &Project, ready: &Ready, options: &Options) -> Result<()> {
 /// Runs every test program of the workspace and every example in the documentation.
 fn run_all(project: &Project, ready: &Ready, all: bool) -> Result<()> {
     let started = command::now();
-    let programs = programs::build(project, ready)?;
+    let (programs, installed) = beside(|| programs::build(project, ready), || sdks::install(project))?;
+    let (programs, ()) = (programs?, installed?);
     let built = started.elapsed();
     let temporary = temporary_files::folder()?;
     let (ran, sdks) = beside(|| run_programs(project, ready, &programs, &temporary, all), || sdks::run(project))?;
@@ -82,11 +83,11 @@ fn run_all(project: &Project, ready: &Ready, all: bool) -> Result<()> {
 }
 
 /// Runs two functions at the same time, the second on a thread of its own. Returns both results.
-fn beside<A, B: Send>(one: impl FnOnce() -> A, other: impl FnOnce() -> B + Send) -> Result<(A, B)> {
+pub(super) fn beside<A, B: Send>(one: impl FnOnce() -> A, other: impl FnOnce() -> B + Send) -> Result<(A, B)> {
     thread::scope(|scope| {
         let other = scope.spawn(other);
         let result = one();
-        let other = other.join().map_err(|_| anyhow!("the thread of the checks of the SDKs panicked"))?;
+        let other = other.join().map_err(|_| anyhow!("the second of two functions that ran at the same time panicked"))?;
         Ok((result, other))
     })
 }
