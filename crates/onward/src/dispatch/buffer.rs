@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use onward_store::TaskId;
 
-use super::fair_queueing::FairQueueing;
-use super::last_claim::StartOrder;
+use super::claims::fair_queueing::FairQueueing;
+use super::claims::last_claim::StartOrder;
 use crate::handlers::Attempt;
 
 /// Attempts in the order in which they start. An urgent attempt that comes late goes ahead of

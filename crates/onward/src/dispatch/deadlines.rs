@@ -191,7 +191,7 @@ mod tests {
     use onward_store::ManualClock;
 
     use super::super::run_state::Counts;
-    use super::super::slot_time::SlotTime;
+    use super::super::claims::slot_time::SlotTime;
     use super::*;
 
     const LEASE: Duration = Duration::from_secs(9);

@@ -9,8 +9,8 @@ use onward_store::{AfterFailure, Clock, CompletionWait, Name, Priority, SessionI
 
 use super::buffer::Buffer;
 use super::hand_over::{HandOver, HasEnds};
-use super::last_claim::StartOrder;
-use super::slot_time::SlotTime;
+use super::claims::last_claim::StartOrder;
+use super::claims::slot_time::SlotTime;
 use crate::handlers::{Attempt, ChildrenWait, Interruption};
 use crate::orchestration::PlannedTurn;
 

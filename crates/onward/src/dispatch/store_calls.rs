@@ -15,7 +15,7 @@ use onward_store::Outcome;
 
 use super::deadlines::CallStart;
 use super::dispatcher::Dispatcher;
-use super::throughput::ThroughputSample;
+use super::claims::throughput::ThroughputSample;
 use super::write_batch::{PendingWrite, WriteBatch};
 use crate::bounds;
 use crate::error::Result;
