@@ -175,7 +175,8 @@ impl MutantRuns<'_> {
         }
     }
 
-    /// Returns the seed with which the simulation found a mutant, and the number of seeds before it.
+    /// Returns the seed with which the simulation found a mutant, and the number of seeds before
+    /// it.
     fn failed_seed(&self, name: &str) -> Result<Option<String>> {
         let path = format!("target/mutants/{name}.log");
         if !self.project.path(&path).exists() {

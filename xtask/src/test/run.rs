@@ -87,7 +87,8 @@ pub(super) fn beside<A, B: Send>(one: impl FnOnce() -> A, other: impl FnOnce() -
     thread::scope(|scope| {
         let other = scope.spawn(other);
         let result = one();
-        let other = other.join().map_err(|_| anyhow!("the second of two functions that ran at the same time panicked"))?;
+        let other =
+            other.join().map_err(|_| anyhow!("the second of two functions that ran at the same time panicked"))?;
         Ok((result, other))
     })
 }

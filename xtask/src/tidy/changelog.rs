@@ -22,7 +22,7 @@ const LINE_COLUMNS: usize = 120;
 
 /// The verbs an entry may start with, imperative so that all entries read alike.
 const VERBS: &str = "\
-     Accept Add Allow Apply Avoid Bound Build Cancel Change Check Claim Close Commit Compile \
+     Accept Add Allow Apply Avoid Bind Bound Build Cancel Change Check Claim Close Commit Compile \
      Complete Compress Count Deliver Deprecate Detect Disable Document Drop Enable Encrypt \
      End Explain Expose Fix Forget Free Handle Ignore Improve Include Keep Limit List Log \
      Lower Make Measure Merge Migrate Mount Move Name Notify Offer Open Pass Prevent Print \

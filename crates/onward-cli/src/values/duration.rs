@@ -28,7 +28,7 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
         // The number with the unit `h` is a duration, which the hours of the real unit multiply.
         let part: SignedDuration = format!("{number}h").parse().map_err(|_| wrong())?;
         total = part.checked_mul(hours).and_then(|part| total.checked_add(part)).ok_or_else(too_long)?;
-        rest = behind;
+        rest = behind.trim_start();
     }
     if !rest.is_empty() || text.is_empty() {
         // A sign or the word `ago` would make a part negative.

@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_long_number_is_shown_in_part() {
-        let refused = parse_json(&"1".repeat(1000)).unwrap_err();
+        let refused = parse_json(&"1".repeat(200)).unwrap_err();
         assert!(refused.len() < 300 && refused.contains("1111…"), "{refused}");
     }
 }

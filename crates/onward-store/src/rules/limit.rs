@@ -367,9 +367,9 @@ mod tests {
             }
         }
 
-        /// A bucket that was used in any way under one rate never gives more than the burst of the
-        /// next, gives its first token after one interval of it at the latest, and is full after
-        /// the time of an empty one.
+        /// Changes the rate of a bucket that was used in any way. It never gives more than the
+        /// burst of the new rate. It gives its first token after one interval at the latest, and
+        /// is full after the time that an empty one needs.
         #[test]
         fn a_changed_rate_bounds_the_time_and_the_number_of_tokens(
             rates in proptest::array::uniform2((1..50u32, 1..3000u64, 1..20u32)),

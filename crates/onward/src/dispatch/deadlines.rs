@@ -190,8 +190,8 @@ fn due(after: Duration, clock: &dyn Clock) -> Due {
 mod tests {
     use onward_store::ManualClock;
 
-    use super::super::run_state::Counts;
     use super::super::claims::slot_time::SlotTime;
+    use super::super::run_state::Counts;
     use super::*;
 
     const LEASE: Duration = Duration::from_secs(9);

@@ -6,16 +6,16 @@ use std::time::Duration;
 use onward_store::{Changes, Claim, Hint, OpenSession, QueueSelection, Served, SessionId, TaskState};
 use tokio_util::sync::CancellationToken;
 
+use super::claims::last_claim::LastClaim;
 use super::claims::size::{Load, claim_size, over_fetched};
+use super::claims::throughput::ThroughputMeter;
 use super::deadlines::Deadlines;
 use super::drained;
-use super::claims::last_claim::LastClaim;
 use super::outbox::{OpenOutbox, OutboxReply};
 use super::preemption::PreemptionState;
 use super::run_state::{EndedAttempt, Occupancy, RunState};
 use super::shutdown::Shutdown;
 use super::store_calls::StoreCalls;
-use super::claims::throughput::ThroughputMeter;
 use super::write_batch::{PendingWrite, WriteBatch};
 use crate::bounds;
 use crate::engine::Run;

@@ -3,8 +3,8 @@
 //! The [`Dispatcher`] is a loop around calls of the store. It takes every attempt that has ended,
 //! adds a claim for as many tasks as slots will soon have room for, and applies both together.
 //! During that commit, workers continue with buffered tasks, and further calls may begin.
-//! [`RunState`] is the state that dispatcher and workers share; `hand_over` wakes the dispatcher. The
-//! decisions are pure functions in `claims`, `deadlines` and `attempts`.
+//! [`RunState`] is the state that dispatcher and workers share; `hand_over` wakes the dispatcher.
+//! The decisions are pure functions in `claims`, `deadlines` and `attempts`.
 
 mod attempts;
 mod buffer;

@@ -8,9 +8,9 @@ use bytes::Bytes;
 use onward_store::{AfterFailure, Clock, CompletionWait, Name, Priority, SessionId, TaskId};
 
 use super::buffer::Buffer;
-use super::hand_over::{HandOver, HasEnds};
 use super::claims::last_claim::StartOrder;
 use super::claims::slot_time::SlotTime;
+use super::hand_over::{HandOver, HasEnds};
 use crate::handlers::{Attempt, ChildrenWait, Interruption};
 use crate::orchestration::PlannedTurn;
 

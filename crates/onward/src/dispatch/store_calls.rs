@@ -13,9 +13,9 @@ use futures_util::stream::FuturesOrdered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use onward_store::Outcome;
 
+use super::claims::throughput::ThroughputSample;
 use super::deadlines::CallStart;
 use super::dispatcher::Dispatcher;
-use super::claims::throughput::ThroughputSample;
 use super::write_batch::{PendingWrite, WriteBatch};
 use crate::bounds;
 use crate::error::Result;

@@ -254,8 +254,8 @@ impl Context {
     /// from there: a long output is not cut in its middle. A retry of the completed task removes
     /// its result, and with it this output.
     ///
-    /// The declaration is ignored, with a warning in the log, where it is wrong as far as the engine
-    /// can see. It is also ignored where the attempt [finishes](Self::finish) in a transaction of
+    /// The declaration is ignored, with a warning in the log, where the engine sees that it is
+    /// wrong. It is also ignored where the attempt [finishes](Self::finish) in a transaction of
     /// its own.
     ///
     /// ```

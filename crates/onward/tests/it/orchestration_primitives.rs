@@ -76,7 +76,7 @@ async fn an_activity_within_a_step_is_an_error_there(store: TestStore) {
     let engine = engine(&store, |_, context: OrchestrationContext| async move {
         let inner = context.clone();
         let step = context.step("inner", move || async move {
-            Ok(inner.activity(Double(1)).await.map_err(|error| Failure::permanent(error.to_string()))?)
+            inner.activity(Double(1)).await.map_err(|error| Failure::permanent(error.to_string()))
         });
         Ok(step.await?.to_string())
     })

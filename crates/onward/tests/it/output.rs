@@ -172,7 +172,7 @@ async fn output_that_is_declared_the_result_and_is_not_stays_what_it_is(store: T
 async fn output_that_is_declared_the_result_of_a_handler_without_one_is_logged(store: TestStore) {
     let lines = Lines::default();
     let reported = lines.clone();
-    let subscriber = tracing_subscriber::fmt().with_writer(move || reported.clone()).finish();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || reported.clone()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let engine = store.engine().await;
     engine.handle("write", |context: Context| async move {

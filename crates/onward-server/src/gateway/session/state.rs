@@ -202,7 +202,8 @@ impl Session {
             self.held.add(attempt, kind.clone());
             output.push(Output::Task(offer));
         } else {
-            // It was claimed before the credit ended or the kind was full. Another worker may run it.
+            // It was claimed before the credit ended or the kind was full. Another worker may
+            // run it.
             output.push(Output::End(attempt, EngineEnd::Released));
             self.update_credit(output);
         }

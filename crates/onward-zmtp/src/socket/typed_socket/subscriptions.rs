@@ -32,8 +32,8 @@ impl<T: Subscribes> Socket<T> {
 }
 
 impl Socket<Xpub> {
-    /// Subscribes a peer to a topic, for a socket with [manual] subscriptions. Subscriptions add up.
-    /// Returns `false` if the peer has disconnected.
+    /// Subscribes a peer to a topic, for a socket with [manual] subscriptions. Subscriptions add
+    /// up. Returns `false` if the peer has disconnected.
     ///
     /// # Errors
     ///
@@ -44,8 +44,8 @@ impl Socket<Xpub> {
         self.decide_topic(peer, topic, true)
     }
 
-    /// Cancels one subscription of a peer, for a socket with [manual] subscriptions. Returns `false`
-    /// if the peer has disconnected.
+    /// Cancels one subscription of a peer, for a socket with [manual] subscriptions. Returns
+    /// `false` if the peer has disconnected.
     ///
     /// # Errors
     ///

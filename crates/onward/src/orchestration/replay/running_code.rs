@@ -1,5 +1,5 @@
-//! The orchestration whose code runs on this thread. A context that is used anywhere else, in a task
-//! that the code has spawned or in a step, would change the orchestration at a moment that no
+//! The orchestration whose code runs on this thread. A context that is used anywhere else, in a
+//! task that the code has spawned or in a step, would change the orchestration at a moment that no
 //! history records.
 
 use std::cell::Cell;

@@ -135,8 +135,8 @@ impl InstanceCache {
         });
     }
 
-    /// Returns the time until an orchestration or a run is parked, if the turn that is being written
-    /// submits the task with this reference.
+    /// Returns the time until an orchestration or a run is parked, if the turn that is being
+    /// written submits the task with this reference.
     pub(super) fn until_parked(&self, task: TaskId, reference: u64) -> Option<UntilParked> {
         let of_orchestration = self.orchestrations.until_parked(task, reference);
         of_orchestration.or_else(|| self.workflows.until_parked(task, reference))

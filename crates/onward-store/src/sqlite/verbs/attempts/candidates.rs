@@ -128,8 +128,7 @@ impl Transaction<'_> {
         Ok(candidates)
     }
 
-    /// Returns the sources for a claim on trial that begins with the fair shares that an earlier one
-    /// left.
+    /// Returns the sources for a claim on trial that begins with the fair shares of an earlier one.
     pub(in crate::sqlite) fn trial_candidates(&mut self, claim: &Claim, shares: TrialShares) -> Result<Candidates> {
         let mut candidates = self.sources(claim, 1, self.resume_from_start(claim));
         candidates.trial = Some(shares).filter(|_| candidates.are_shared);

@@ -135,7 +135,7 @@ const WORK: &[Case] = &[
     case(Place::Undo, "timeout", ["task: t, timeout: 1m", "task: t", "task: t, timeout: 1 m"], "is not a duration", Both),
     case(Place::Undo, "queue", ["task: t, queue: q", "task: t", "task: t, queue: {}"], "is a text, not a map", Both),
     case(Place::Defaults, "retry", ["retry: 3", "retry: 4", "retry: 1.5"], "whole number", Both),
-    case(Place::Defaults, "timeout", ["timeout: 1m", "timeout: 2m", "timeout: 1w"], "is not a duration", Both),
+    case(Place::Defaults, "timeout", ["timeout: 1m", "timeout: 2m", "timeout: 1 month"], "is not a duration", Both),
     case(Place::Defaults, "heartbeat", ["heartbeat: 1m", "heartbeat: 2m", "heartbeat: 0s"], "longer than zero", Both),
     case(Place::Retry, "attempts", ["attempts: 3", "first: 1s", "attempts: 0"], "from 1 to", Both),
     case(Place::Retry, "backoff", ["attempts: 2, backoff: constant", "attempts: 2", "backoff: expo"], "there are `constant`, `linear` and `exponential`", Both),
