@@ -62,7 +62,7 @@ fn an_issuer_without_its_parts_is_refused(sandbox: Sandbox) {
         ran.stderr
     };
     assert!(refused(&ISSUER[..2]).contains("neither an audience nor a client id"));
-    assert!(refused(&ISSUER[..4]).contains("gives nobody a role"));
+    assert!(refused(&ISSUER[..4]).contains("gives no account a role"));
     assert!(refused(&ISSUER[2..]).contains("--audience has no issuer"));
     assert!(refused(&["--issuer", "http://id.example"]).contains("https://"));
     let algorithm = refused(&[&["--issuer-algorithm", "HS256"], &ISSUER[..]].concat());

@@ -114,8 +114,8 @@ impl Error {
         Self::new(Kind::Io, message)
     }
 
-    #[cold]
     /// Creates an error of a kind, without a cause.
+    #[cold]
     fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self(Arc::new(Inner { kind, message: message.into(), source: None, refusal: None, may_pass: false }))
     }

@@ -3,12 +3,12 @@
 use onward_testkit::{MemoryFixture, model_based};
 
 /// The number of sequences on stores in memory.
-const MANY: u64 = 300;
+const MANY: u64 = 100;
 
 /// The number of sequences on stores that create and sync files. Each takes several times as long
 /// there, and CI must not take minutes. `cargo xtask soak stores-agree` plays as many on all
 /// stores.
-pub(crate) const SOME: u64 = 64;
+pub(crate) const SOME: u64 = 32;
 
 /// Tests the harness rather than the store: it must play the same sequence twice.
 #[test]

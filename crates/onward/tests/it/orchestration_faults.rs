@@ -291,7 +291,7 @@ pub(crate) async fn assert_history_is_whole(store: &dyn Store, task: TaskId) {
 /// Shows: D1, D2, D3, D4, D12, B7
 async fn orchestrations_survive_any_death(store: TestStore) {
     let count = match store.kind {
-        StoreKind::Memory => 3000,
+        StoreKind::Memory => 1000,
         StoreKind::Sqlite => 100,
         #[cfg(feature = "postgres")]
         StoreKind::Postgres => 10,

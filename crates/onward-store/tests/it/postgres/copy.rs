@@ -18,7 +18,7 @@ use super::server::url;
 use super::trouble::connect;
 
 /// The number of stores that are generated and copied. `ONWARD_SEQUENCES` sets another number.
-const STORES: u64 = 8;
+const STORES: u64 = 3;
 
 /// The steps of the sequence that makes a store, and the steps played on both stores after the
 /// copy.

@@ -120,7 +120,7 @@ async fn a_server_that_requires_encryption_says_so_to_who_comes_without() {
     let Some(encrypting) = Encrypting::start() else { return };
     encrypting.admit("hostssl all all 127.0.0.1/32 trust\n");
     let error = encrypting.refused("127.0.0.1", "sslmode=disable").await;
-    assert!(error.is_invalid(), "{error:?}");
+    assert!(error.is_denied(), "{error:?}");
     assert!(error.to_string().contains("no encryption") && error.to_string().contains("sslmode"), "{error}");
     encrypting.open("127.0.0.1", "sslmode=require").await.unwrap();
 }
@@ -154,7 +154,7 @@ async fn a_certificate_for_another_name_is_refused_where_the_name_is_looked_at()
 async fn a_role_may_show_who_it_is_by_a_certificate() {
     let Some(encrypting) = Encrypting::start() else { return };
     encrypting.admit("hostssl all all 127.0.0.1/32 cert\n");
-    assert!(encrypting.refused("127.0.0.1", "sslmode=require").await.is_invalid());
+    assert!(encrypting.refused("127.0.0.1", "sslmode=require").await.is_denied());
     let own = format!("sslcert={}&sslkey={}", encrypting.file("client.crt"), encrypting.file("client.key"));
     encrypting.open("127.0.0.1", &own).await.unwrap();
 }

@@ -59,7 +59,7 @@ fn fire() -> impl Strategy<Value = FireSchedule> {
         1 => Just(AfterFiring::Over),
     ];
     let error = option::weighted(0.1, Just("no such zone".to_owned()));
-    (schedule(), vec(moment(), 0..3), option::weighted(0.3, overlap()), 0..3u64, error, then).prop_map(
+    (schedule(), vec(moment(), 0..6), option::weighted(0.5, overlap()), 0..3u64, error, then).prop_map(
         |(name, firings, overlap, missed, error, then)| FireSchedule {
             name,
             revision: 0,

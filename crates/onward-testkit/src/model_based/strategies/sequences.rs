@@ -185,7 +185,7 @@ fn single() -> BoxedStrategy<Operation> {
         4 => session().boxed(),
         4 => control().boxed(),
         2 => removal().boxed(),
-        3 => schedules::operation().boxed(),
+        4 => schedules::operation().boxed(),
         2 => documents::operation().boxed(),
         4 => orchestrations::operation().boxed(),
         2 => bulk().boxed(),
