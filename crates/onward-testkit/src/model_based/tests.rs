@@ -141,7 +141,7 @@ fn a_mismatch_is_counted_once() {
     assert_eq!((acknowledged, lost), (attempted - 1, 1));
 }
 
-/// Asserts that sequences reach every expected variant, among those that `variants` finds in a trace.
+/// Asserts that sequences reach every expected variant, of those that `variants` finds in a trace.
 /// It plays sequences until they do, at most `cases`. The seed is fixed, so that what they reach
 /// does not change from run to run.
 fn assert_reached(expected: &str, cases: usize, variants: impl Fn(&Trace, &mut BTreeSet<String>)) {
