@@ -6,7 +6,7 @@
 //! with the write lock held, and again after it. They must be at their paths and hold what the
 //! store and its peers have written. A commit is acknowledged only after the second check.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -23,8 +23,16 @@ use crate::sqlite::file_layer::log_owner::{LogOwner, Salts, with_suffix};
 use crate::sqlite::processes::lock_wait::sleep;
 
 /// The age up to which the time of a directory proves nothing: it may change again within the same
-/// tick.
-const TICK: Duration = Duration::from_secs(1);
+/// tick. The clock of file systems ticks at least a hundred times a second.
+const TICK: Duration = Duration::from_millis(20);
+
+/// The same age on a file system that keeps whole seconds, or every second one, such as FAT.
+const LONG_TICK: Duration = Duration::from_secs(2);
+
+/// The time for which an unchanged directory proves that the files are at their paths. A directory
+/// above it can be moved without a change of it. Its files move together then, so what is committed
+/// within this time is beside what was committed before.
+const RECHECK: Duration = Duration::from_millis(100);
 
 /// The number of attempts to read an identity, because another process may be writing its page.
 const READS: u32 = 10;
@@ -46,8 +54,17 @@ struct FileId {
 struct DirectoryState {
     /// The directory itself, which may be replaced as well.
     id: FileId,
-    /// The time of the last change of a name in it.
-    modified: Duration,
+    /// The time of the last change of a name in it, or of its own name.
+    changed: Duration,
+}
+
+/// A check that found all files, and after which a change would show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Settled {
+    /// The state of the directory, found by its path.
+    state: DirectoryState,
+    /// The time of the check.
+    at: Duration,
 }
 
 /// The way in which a store has lost its file.
@@ -109,11 +126,13 @@ pub(in crate::sqlite) struct FilePaths {
     path: PathBuf,
     /// Its directory.
     directory: PathBuf,
+    /// The open directory, if this process may read it. Asking it for its state costs a tenth of
+    /// asking its path, whose every part is looked up.
+    opened: Option<File>,
     /// The files that must be at their paths, each with its id: database, log and shared memory.
     files: Vec<(PathBuf, FileId)>,
-    /// The state of the directory at the last check that found all files, if a later change would
-    /// show.
-    settled: Mutex<Option<DirectoryState>>,
+    /// The last check that found all files, if a later change would show.
+    settled: Mutex<Option<Settled>>,
     /// The loss, once one was found. It stays.
     lost: OnceLock<Loss>,
 }
@@ -143,6 +162,7 @@ impl FilePaths {
         };
         Ok(Self {
             path: path.to_owned(),
+            opened: File::open(&directory).ok(),
             directory,
             files: files.into_iter().map(with_id).collect::<Result<_>>()?,
             settled: Mutex::new(None),
@@ -155,8 +175,8 @@ impl FilePaths {
         self.files.first().map_or(0, |(_, id)| id.inode)
     }
 
-    /// Returns an error if the store has lost its file. Cost: one system call, if no name in the
-    /// directory has changed.
+    /// Returns an error if the store has lost its file. Cost: one system call on an open file, if
+    /// the files were found less than [`RECHECK`] ago and no name in the directory has changed.
     pub(in crate::sqlite) fn check(&self, outcome: CommitOutcome) -> Result<()> {
         if self.lost.get().is_none()
             && let Some(loss) = self.look()
@@ -175,15 +195,17 @@ impl FilePaths {
         let _ = self.lost.set(loss);
     }
 
-    /// Checks that the files are at their paths. It costs one system call as long as no name in the
-    /// directory changes.
+    /// Checks that the files are at their paths.
     fn look(&self) -> Option<Loss> {
-        let state = directory_state(&self.directory);
+        let now = file_time();
         let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.is_some() && *settled == state {
+        if settled.is_some_and(|settled| self.is_still(settled, now)) {
             return None;
         }
         *settled = None;
+        // The state is older than what is found below, so a change in between shows at the next
+        // check.
+        let state = std::fs::metadata(&self.directory).ok().map(|found| DirectoryState::of(&found));
         for (number, (path, id)) in self.files.iter().enumerate() {
             match file_id(path) {
                 Ok(found) if found == Some(*id) => {}
@@ -195,8 +217,16 @@ impl FilePaths {
             }
         }
         // A later change within the same tick of the clock would not show.
-        *settled = state.filter(|state| state.modified.saturating_add(TICK) < file_time());
+        let settles = state.filter(|state| state.is_past_tick(now));
+        *settled = settles.map(|state| Settled { state, at: now });
         None
+    }
+
+    /// Returns true if a check need not be repeated: it is recent, and the directory is unchanged.
+    fn is_still(&self, settled: Settled, now: Duration) -> bool {
+        let is_recent = settled.at <= now && now - settled.at < RECHECK;
+        let state = || self.opened.as_ref().and_then(|directory| directory.metadata().ok());
+        is_recent && state().is_some_and(|found| DirectoryState::of(&found) == settled.state)
     }
 }
 
@@ -385,15 +415,19 @@ fn file_id(path: &Path) -> std::result::Result<Option<FileId>, Errno> {
     }
 }
 
-/// Returns the state of a directory.
-fn directory_state(directory: &Path) -> Option<DirectoryState> {
-    let found = std::fs::metadata(directory).ok()?;
-    let seconds = Duration::from_secs(found.mtime().unsigned_abs());
-    let nanoseconds = Duration::from_nanos(found.mtime_nsec().unsigned_abs());
-    Some(DirectoryState {
-        id: FileId { device: found.dev(), inode: found.ino() },
-        modified: seconds.saturating_add(nanoseconds),
-    })
+impl DirectoryState {
+    /// Reads the state from the metadata of a directory.
+    fn of(found: &Metadata) -> Self {
+        let seconds = Duration::from_secs(found.ctime().unsigned_abs());
+        let nanoseconds = Duration::from_nanos(found.ctime_nsec().unsigned_abs());
+        Self { id: FileId { device: found.dev(), inode: found.ino() }, changed: seconds.saturating_add(nanoseconds) }
+    }
+
+    /// Returns true if a change after `now` has another time than the last one.
+    fn is_past_tick(&self, now: Duration) -> bool {
+        let tick = if self.changed.subsec_nanos() == 0 { LONG_TICK } else { TICK };
+        self.changed.saturating_add(tick) < now
+    }
 }
 
 /// The error for a file that cannot be examined.
@@ -401,4 +435,78 @@ fn directory_state(directory: &Path) -> Option<DirectoryState> {
 fn unreadable(path: &Path, failure: impl Into<std::io::Error>) -> Error {
     let failure = failure.into();
     Error::io(format!("{} cannot be looked at: {failure}", path.display())).caused_by(failure)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Returns a file in a directory of a directory, with its paths, which a check has found.
+    fn found() -> (tempfile::TempDir, PathBuf, FilePaths) {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().join("above").join("directory");
+        fs::create_dir_all(&directory).unwrap();
+        let file = directory.join("onward.db");
+        fs::write(&file, "x").unwrap();
+        let paths = FilePaths::of_database(&file).unwrap();
+        let state = DirectoryState::of(&fs::metadata(&directory).unwrap());
+        *paths.settled.lock().unwrap() = Some(Settled { state, at: file_time() });
+        pass_tick(root.path(), state.changed);
+        (root, directory, paths)
+    }
+
+    /// Returns when the file system's clock, which ticks every few milliseconds, has passed a time.
+    fn pass_tick(root: &Path, time: Duration) {
+        let probe = root.join("probe");
+        let now = || {
+            fs::write(&probe, "x").unwrap();
+            DirectoryState::of(&fs::metadata(&probe).unwrap()).changed
+        };
+        while now() <= time {}
+    }
+
+    #[test]
+    fn a_recent_check_of_an_unchanged_directory_is_not_repeated() {
+        let (_root, _, paths) = found();
+        let settled = paths.settled.lock().unwrap().unwrap();
+        assert!(paths.is_still(settled, settled.at + RECHECK / 2));
+        assert!(!paths.is_still(settled, settled.at + RECHECK));
+        assert!(!paths.is_still(settled, settled.at - RECHECK), "the clock was set back");
+    }
+
+    #[test]
+    fn a_directory_without_fractions_of_a_second_settles_later() {
+        let changed = |time| DirectoryState { id: FileId { device: 1, inode: 1 }, changed: time };
+        let (whole, fraction) = (Duration::from_secs(100), Duration::from_millis(100_500));
+        assert!(
+            changed(fraction).is_past_tick(fraction + TICK * 2) && !changed(fraction).is_past_tick(fraction + TICK)
+        );
+        assert!(!changed(whole).is_past_tick(whole + LONG_TICK) && changed(whole).is_past_tick(whole + LONG_TICK * 2));
+    }
+
+    #[test]
+    fn a_file_that_is_moved_is_missed_at_once() {
+        let (_root, directory, paths) = found();
+        fs::rename(directory.join("onward.db"), directory.join("moved.db")).unwrap();
+        assert_eq!(paths.look(), Some(Loss::Moved));
+    }
+
+    #[test]
+    fn a_directory_that_is_moved_is_missed_at_once() {
+        let (root, directory, paths) = found();
+        fs::rename(directory, root.path().join("moved")).unwrap();
+        assert_eq!(paths.look(), Some(Loss::Moved));
+    }
+
+    #[test]
+    fn a_directory_above_that_is_moved_is_missed_after_a_while() {
+        let (root, _, paths) = found();
+        fs::rename(root.path().join("above"), root.path().join("moved")).unwrap();
+        if let Some(settled) = &mut *paths.settled.lock().unwrap() {
+            settled.at -= RECHECK;
+        }
+        assert_eq!(paths.look(), Some(Loss::Moved));
+    }
 }
