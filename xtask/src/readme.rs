@@ -13,7 +13,7 @@ use crate::{artifacts, command};
 
 /// The start of the README's command. The smoke test runs the program that is already built
 /// instead.
-pub(crate) const RUN: &str = "cargo run --release --bin onward --";
+pub(crate) const RUN: &str = "cargo run --profile quick --bin onward --";
 
 /// The document whose commands are run after that of the README.
 const QUICK_START: &str = "docs/quick-start.md";
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn the_first_command_is_taken_with_its_continued_lines() {
-        let readme = "# Onward\n\n```sh\ncargo build\n```\n\n```sh\nls | \\\n  cargo run --release --bin onward -- each -- cat\n```\n";
+        let readme = "# Onward\n\n```sh\ncargo build\n```\n\n```sh\nls | \\\n  cargo run --profile quick --bin onward -- each -- cat\n```\n";
         let command = first_command(readme).unwrap();
         assert!(command.starts_with("ls | ") && command.ends_with("each -- cat"), "{command}");
     }

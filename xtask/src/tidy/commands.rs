@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn commands_that_exist_pass() {
         assert_eq!(in_block("ls | onward --store x.db each --jobs 4 -- tool --unknown {}   # a comment --with"), 0);
-        assert_eq!(in_block("seq 9 | \\\n  cargo run --release --bin onward -- task list --state=dead"), 0);
+        assert_eq!(in_block("seq 9 | \\\n  cargo run --profile quick --bin onward -- task list --state=dead"), 0);
         assert_eq!(in_prose("onward task"), 0);
         assert_eq!(in_block("onward --help"), 0);
         assert_eq!(in_block("cargo test -p onward --doc"), 0);

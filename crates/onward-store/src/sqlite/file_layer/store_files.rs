@@ -26,7 +26,7 @@ use crate::sqlite::processes::lock_wait::sleep;
 /// tick. The clock of file systems ticks at least a hundred times a second.
 const TICK: Duration = Duration::from_millis(20);
 
-/// The same age on a file system that keeps whole seconds, or every second one, such as FAT.
+/// The age on a file system that keeps whole seconds, or every second one, such as FAT.
 const LONG_TICK: Duration = Duration::from_secs(2);
 
 /// The time for which an unchanged directory proves that the files are at their paths. A directory
