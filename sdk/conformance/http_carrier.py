@@ -67,6 +67,7 @@ class HttpCarrier:
         self.connections: dict[str, Carried] = {}
         self.accepted: queue.Queue[socket.socket] = queue.Queue()
         self.responses = 0
+        self.left: set[str] = set()
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.carrier = self  # type: ignore[attr-defined]
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
@@ -132,8 +133,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         return self._reply(200, data, may_lose=True)
 
     def do_DELETE(self) -> None:
-        """Closes a connection."""
-        self._end(urlsplit(self.path).path.strip("/").split("/")[2], 204)
+        """Closes a connection at the second request. The first one is lost, so the worker repeats it."""
+        name = urlsplit(self.path).path.strip("/").split("/")[2]
+        if name in self._carrier.left:
+            self._end(name, 204)
+        else:
+            self._carrier.left.add(name)
+            self._lose()
 
     def _open(self) -> None:
         if self._carrier.refusals > 0:
@@ -154,11 +160,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _reply(self, status: int, body: bytes, *, may_lose: bool = False) -> None:
         self._carrier.responses += 1
         if may_lose and self._carrier.responses % LOST_EVERY == 0:
-            self.close_connection = True
-            self.connection.shutdown(socket.SHUT_RDWR)
+            self._lose()
             return
         self.send_response(status)
         if status != 204:
             self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def _lose(self) -> None:
+        """Breaks the connection of the request instead of a response."""
+        self.close_connection = True
+        self.connection.shutdown(socket.SHUT_RDWR)

@@ -29,7 +29,10 @@ LOST_SECONDS = 10.0
 PAUSE_SECONDS = 0.1
 
 LEAVE_SECONDS = 2.0
-"""The time that the last request of a process has."""
+"""The time that the last request of a connection has, with its repetitions."""
+
+REPEATED = (0, 409, 429, 503)
+"""The status of a request without a response, and those of a server that is busy."""
 
 
 class _EndedError(Exception):
@@ -119,8 +122,16 @@ class Tunnel:
 
     def _leave(self, link: http.client.HTTPConnection) -> None:
         """Closes the connection at the gateway, which may have closed it before."""
-        if not self._closed.is_set():
-            self._exchange(link, f"/v1/work/{quote(self._name)}", b"", "DELETE")
+        until = time.monotonic() + LEAVE_SECONDS
+        while not self._closed.is_set():
+            try:
+                status, _ = self._exchange(link, f"/v1/work/{quote(self._name)}", b"", "DELETE")
+            except OSError:
+                status = 0
+                link.close()
+            if status not in REPEATED or time.monotonic() > until:
+                return
+            self._closed.wait(PAUSE_SECONDS)
 
     def _receive(self, ours: socket.socket) -> None:
         """Carries bytes of the gateway, until either side closes."""
@@ -145,7 +156,7 @@ class Tunnel:
                 link.close()
             if status in (200, 204):
                 return data
-            if status not in (0, 409, 429, 503):
+            if status not in REPEATED:
                 raise _EndedError(_problem(status, data))
             until = until or time.monotonic() + LOST_SECONDS
             if self._closed.wait(PAUSE_SECONDS) or time.monotonic() > until:

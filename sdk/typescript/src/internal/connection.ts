@@ -55,6 +55,8 @@ class Connection {
   }
 
   send(messages: Uint8Array[]): void {
+    // A message after the close would break the connection before the gateway learns of the close.
+    if (this.#socket.writableEnded) return;
     // Messages that are handed over together leave in one system call.
     this.#socket.cork();
     for (const message of messages) this.#socket.write(message);
@@ -71,6 +73,7 @@ class Connection {
   }
 
   beat(token: number, entries: BeatEntry[], payloads: Uint8Array[]): void {
+    if (this.#socket.writableEnded) return;
     beats += 1;
     post({ t: "beat", connection: this.number, n: beats, at: now(), token });
     this.#socket.write(encodeBeat(beats, entries, payloads));

@@ -15,6 +15,9 @@ const REQUEST_MS = 35_000;
 /** The time for which a lost request is repeated, before the connection counts as lost. */
 const LOST_MS = 10_000;
 
+/** The time for which a lost request to close the connection is repeated. */
+const LEAVE_MS = 2_000;
+
 const PAUSE_MS = 100;
 
 /** The status of a request without a response, and those of a server that is busy. */
@@ -70,8 +73,7 @@ export class Tunnel extends Duplex {
 
   /** Closes the connection at the gateway, which may have closed it before. */
   override _final(callback: Callback): void {
-    const closed = this.#request("DELETE", `/v1/work/${this.#connection}`);
-    closed.then(() => {
+    this.#leave().then(() => {
       callback();
       this.destroy();
     }, callback);
@@ -117,6 +119,16 @@ export class Tunnel extends Duplex {
     }
     this.#received += data.length;
     this.push(data);
+  }
+
+  /** Asks the gateway to close the connection until there is a response, for a limited time. */
+  async #leave(): Promise<void> {
+    const until = performance.now() + LEAVE_MS;
+    for (;;) {
+      const { status } = await this.#request("DELETE", `/v1/work/${this.#connection}`);
+      if (!REPEATED.has(status) || this.destroyed || performance.now() > until) return;
+      await pause(PAUSE_MS);
+    }
   }
 
   /** Sends a request until there is a response, for a limited time. */

@@ -91,8 +91,19 @@ module Onward
           repeat(link, "send?from=#{sent}", data)
           sent += data.bytesize
         end
-        # The gateway may have closed the connection before.
-        exchange(link, "/v1/work/#{@name}", nil, Net::HTTP::Delete) unless @closed
+        leave(link)
+      end
+
+      # Asks the gateway to close the connection, until there is a response, for a limited time. The
+      # gateway may have closed it before.
+      def leave(link)
+        limit = monotonic + LEAVE
+        until @closed
+          status, = attempt(link, "/v1/work/#{@name}", nil, Net::HTTP::Delete)
+          return if !REPEATED.include?(status) || monotonic > limit
+
+          sleep(PAUSE)
+        end
       end
 
       def read
@@ -125,8 +136,8 @@ module Onward
         end
       end
 
-      def attempt(link, path, body)
-        exchange(link, path, body)
+      def attempt(link, path, body, method = Net::HTTP::Post)
+        exchange(link, path, body, method)
       rescue *BROKEN
         finish_link(link)
         [0, ""]
