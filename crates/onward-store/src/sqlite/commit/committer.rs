@@ -324,6 +324,20 @@ impl Committer {
         self.file.as_mut().map_or(Ok(()), |file| file.check(&self.connection, CommitOutcome::NotWritten))
     }
 
+    /// Stops the watch of the database file, while this process writes many pages of it.
+    pub(in crate::sqlite) fn stop_file_watch(&mut self) {
+        if let Some(peers) = &mut self.peers {
+            peers.stop_file_watch();
+        }
+    }
+
+    /// Resumes the watch of the database file. The caller checks the file afterwards.
+    pub(in crate::sqlite) fn resume_file_watch(&mut self) {
+        if let Some(peers) = &mut self.peers {
+            peers.resume_file_watch();
+        }
+    }
+
     /// Raises the generation in the file's identity row, if the transaction has changed a row and
     /// the last raised generation is already in the database file. Otherwise the next checkpoint
     /// would not change the identity of the file. `changes` is the connection's count of changes

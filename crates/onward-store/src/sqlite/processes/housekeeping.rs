@@ -9,7 +9,6 @@
 //! While other processes write to the file, or the system does not report their writes, the thread
 //! checks once a second. It checks if these processes still live, and if there is a commit without
 //! a notification. Alone, it sleeps until it is woken.
-//! notification. Alone, it sleeps until it is woken.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -44,10 +43,7 @@ pub(in crate::sqlite) fn start(
                 continue;
             }
             if trigger.take_copy() {
-                if copy_most(&connection, &trigger) {
-                    copy_rest(&connection, &committer);
-                }
-                trigger.fit_disk();
+                copy_log(&connection, &trigger, &committer);
             }
             let mut committer = committer.lock().unwrap_or_else(PoisonError::into_inner);
             if let Err(error) = committer.update_peers(reason == Reason::Time)
@@ -79,6 +75,20 @@ fn has_lost_file(committer: &Mutex<Committer>, connection: &Connection) -> bool 
     leave_log(connection);
     committer.wake_all();
     true
+}
+
+/// Copies the log, and adapts to the room that is left on the disk. The file is not watched
+/// meanwhile, because the system would report each page that is written to it.
+fn copy_log(connection: &Connection, trigger: &CheckpointTrigger, committer: &Mutex<Committer>) {
+    let locked = || committer.lock().unwrap_or_else(PoisonError::into_inner);
+    locked().stop_file_watch();
+    if copy_most(connection, trigger) {
+        copy_rest(connection, committer);
+    }
+    trigger.fit_disk();
+    locked().resume_file_watch();
+    // Another process may have replaced the file while it was not watched.
+    trigger.fire();
 }
 
 /// Copies while writers continue, until few pages are left. Returns false if a pass makes no

@@ -54,9 +54,11 @@ pub(in crate::sqlite) struct PeerProcesses {
     has_brief: bool,
     /// The lock by which processes take turns to write.
     ticket_lock: TicketLock,
-    /// The watch of this process's lock file. `None` for a brief process, and if the system has no
-    /// watch left.
+    /// The watch of this process's lock file and of the database file. `None` for a brief process,
+    /// and if the system has no watch left.
     watcher: Option<notify::RecommendedWatcher>,
+    /// The path of the database file.
+    store: PathBuf,
 }
 
 /// The lock files of the other lasting processes, through which any thread can wake them. The mutex
@@ -134,7 +136,29 @@ impl PeerProcesses {
             has_brief: false,
             ticket_lock: TicketLock::new(directory_file, WriteLock::of(store)),
             watcher: None,
+            store: store.to_owned(),
         })
+    }
+
+    /// Stops the watch of the database file. That of the lock file goes on.
+    pub(in crate::sqlite) fn stop_file_watch(&mut self) {
+        if let Some(watcher) = &mut self.watcher {
+            // It fails if the file is gone, and its watch with it.
+            let _ = watcher.unwatch(&self.store);
+        }
+    }
+
+    /// Resumes the watch of the database file. If the system has no watch left, the store is
+    /// checked once a second from now on.
+    pub(in crate::sqlite) fn resume_file_watch(&mut self) {
+        let Some(watcher) = &mut self.watcher else { return };
+        if let Err(failure) = watcher.watch(&self.store, RecursiveMode::NonRecursive) {
+            // A missing file is what the caller's check reports.
+            if self.store.exists() {
+                tracing::warn!("{}", without_watch(&failure));
+            }
+            self.watcher = None;
+        }
     }
 
     /// Returns the name of this process's lock file.
@@ -448,6 +472,21 @@ mod tests {
         peer.refresh(true).unwrap();
         let wakers = [peer.wakers(), peer.wakers()];
         assert_eq!(reported(wakers, &reports), [WakeReason::Peers, WakeReason::Peer]);
+    }
+
+    #[test]
+    fn a_change_of_the_file_is_reported_only_while_it_is_watched() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = directory.path().join("onward.db");
+        fs::write(&store, "").unwrap();
+        let (report, reports) = std::sync::mpsc::channel();
+        let mut process = PeerProcesses::register(&store, 1, move |woken| report.send(woken).unwrap()).unwrap();
+        process.stop_file_watch();
+        fs::write(&store, "unseen").unwrap();
+        process.resume_file_watch();
+        assert_eq!(reports.try_recv().ok(), None);
+        fs::write(&store, "seen").unwrap();
+        assert_eq!(reports.recv().unwrap(), WakeReason::FileWritten);
     }
 
     /// Creates a lock file, lets other threads run, and checks that it still exists.
