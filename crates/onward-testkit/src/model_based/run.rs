@@ -8,7 +8,7 @@
 
 use std::cell::Cell;
 
-use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
 use super::check::check_sampled;
 use super::steps::Step;
@@ -81,7 +81,30 @@ pub(super) fn find_difference(
         tally.set(count(tally.get(), &steps, equal.is_ok()));
         equal.map(drop).map_err(|mismatch| TestCaseError::fail(mismatch.to_string()))
     });
-    Found { tally: tally.get(), difference: result.err().map(|error| error.to_string()) }
+    let difference = result.err().map(|error| {
+        let differs = |steps: &[Step]| runtime.block_on(check_sampled(one, other, steps, one_in)).err();
+        match &error {
+            TestError::Fail(_, steps) => shortened(steps.clone(), differs),
+            TestError::Abort(_) => None,
+        }
+        .map_or_else(|| error.to_string(), |(steps, mismatch)| format!("{mismatch}\nthe sequence: {steps:#?}"))
+    });
+    Found { tally: tally.get(), difference }
+}
+
+/// Removes single steps, from the last to the first, as long as the stores differ. proptest removes
+/// parts of a sequence, and stops after a number of attempts. Returns `None` if the stores agree
+/// when the sequence is played again.
+fn shortened<T>(mut steps: Vec<Step>, differs: impl Fn(&[Step]) -> Option<T>) -> Option<(Vec<Step>, T)> {
+    let mut found = differs(&steps)?;
+    for at in (0..steps.len()).rev() {
+        let mut fewer = steps.clone();
+        fewer.remove(at);
+        if let Some(difference) = differs(&fewer) {
+            (steps, found) = (fewer, difference);
+        }
+    }
+    Some((steps, found))
 }
 
 /// Counts a sequence. Sequences after the first mismatch are shrunk forms of it and do not

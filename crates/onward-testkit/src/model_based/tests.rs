@@ -123,7 +123,7 @@ fn a_store_that_forgets_its_days_is_found() {
 fn a_found_sequence_is_short() {
     let found = difference(Wrong(|conditions, _| memory(conditions.clock.clone(), conditions.payload_limit)));
     let steps = found.matches("Apply(").count() + found.matches("Reopen").count();
-    assert!(steps <= 4, "{found}");
+    assert!(steps <= 3, "{found}");
 }
 
 #[test]
