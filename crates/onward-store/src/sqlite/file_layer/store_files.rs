@@ -126,7 +126,7 @@ pub(in crate::sqlite) struct FilePaths {
     path: PathBuf,
     /// Its directory.
     directory: PathBuf,
-    /// The open directory, if this process may read it. Asking it for its state costs a tenth of
+    /// The open directory, if this process may read it. Asking it for its state costs less than
     /// asking its path, whose every part is looked up.
     opened: Option<File>,
     /// The files that must be at their paths, each with its id: database, log and shared memory.
