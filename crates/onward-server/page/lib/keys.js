@@ -33,7 +33,8 @@ export function listenForKeys() {
   let isGoing = false;
   addEventListener('keydown', (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
-    const isTyping = target.closest?.('input:not([type=checkbox]), textarea, select, dialog');
+    // A closed dialog keeps the focus until it is removed a moment later: the next key is already for the screen.
+    const isTyping = target.closest?.('input:not([type=checkbox]), textarea, select, dialog[open]');
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
     const key = event.key;
     if (isGoing && PLACES[key]) {
