@@ -16,11 +16,11 @@ mod sequence_state;
 mod steps;
 mod store_view;
 mod strategies;
-#[cfg(test)]
-mod tests;
 mod wait_reasons;
 
 pub use check::{Mismatch, Trace, check, difference};
+#[doc(hidden)]
+pub use run::{Found, STEPS, find_difference, generator};
 pub use run::{run, run_sampled};
 pub use sequence_state::comparable;
 pub use steps::{Operation, Pick, Step};

@@ -17,7 +17,8 @@ use crate::fixture::{Fixture, is_missing};
 use crate::soak::{self, Tally};
 
 /// The most steps of one sequence.
-pub(super) const STEPS: usize = 40;
+#[doc(hidden)]
+pub const STEPS: usize = 40;
 
 /// Compares two stores on `sequences` sequences.
 ///
@@ -52,21 +53,19 @@ pub fn run_sampled(one: &dyn Fixture, other: &dyn Fixture, sequences: u64, one_i
 }
 
 /// The result of a search.
+#[doc(hidden)]
 #[derive(Debug)]
-pub(super) struct Found {
-    pub(super) tally: Tally,
+pub struct Found {
+    /// The numbers of sequences.
+    pub tally: Tally,
     /// A sequence on which the stores differ, with the difference.
-    pub(super) difference: Option<String>,
+    pub difference: Option<String>,
 }
 
 /// Searches for a sequence on which two stores differ.
-pub(super) fn find_difference(
-    one: &dyn Fixture,
-    other: &dyn Fixture,
-    sequences: u64,
-    one_in: usize,
-    seed: u64,
-) -> Found {
+#[doc(hidden)]
+#[must_use]
+pub fn find_difference(one: &dyn Fixture, other: &dyn Fixture, sequences: u64, one_in: usize, seed: u64) -> Found {
     let config = Config {
         cases: u32::try_from(sequences).unwrap_or(u32::MAX),
         failure_persistence: None,
@@ -121,7 +120,9 @@ fn count(mut tally: Tally, steps: &[Step], equal: bool) -> Tally {
 }
 
 /// Returns a random number generator that depends only on the seed.
-pub(super) fn generator(seed: u64) -> TestRng {
+#[doc(hidden)]
+#[must_use]
+pub fn generator(seed: u64) -> TestRng {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     TestRng::from_seed(RngAlgorithm::ChaCha, &bytes)

@@ -225,14 +225,3 @@ impl Pick {
         oldest_first.get(newest - self.0 % oldest_first.len()).copied()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pick_counts_from_the_newest() {
-        let picked = [0, 1, 2, 3].map(|index| Pick(index).of(&['a', 'b', 'c']));
-        assert_eq!(picked, [Some('c'), Some('b'), Some('a'), Some('c')]);
-    }
-}

@@ -7,15 +7,11 @@ use std::sync::Arc;
 use onward_store::{
     Clock, ManualClock, MemoryStore, Outcome, Read, ReadReply, Refusal, Store, StoreFuture, StoreReads, Write,
 };
+use onward_testkit::model_based::{Pick, STEPS, Trace, check, find_difference, generator, sequences};
+use onward_testkit::soak::Tally;
+use onward_testkit::{Conditions, Fault, FaultyStore, Fixture, MemoryFixture, Opening, Side, StoreLocation};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, TestRunner};
-
-use super::check::{Trace, check};
-use super::run::{STEPS, find_difference, generator};
-use super::strategies::sequences;
-use crate::faulty_store::{Fault, FaultyStore, Side};
-use crate::fixture::{Conditions, Fixture, MemoryFixture, Opening, StoreLocation};
-use crate::soak::Tally;
 
 /// A fixture of stores that are wrong in the way of its function.
 #[derive(Debug, Clone)]
@@ -196,4 +192,10 @@ fn sequences_reach_every_change() {
     let expected = "Submitted Started Completed Retrying Failed Dead CancelRequested Cancelled Expired Released LeaseLost \
                     Retried PriorityRaised Purged Unblocked Blocked Batched";
     assert_reached(expected, 600, |trace, reached| reached.extend(trace.changes.iter().map(variant)));
+}
+
+#[test]
+fn a_pick_counts_from_the_newest() {
+    let picked = [0, 1, 2, 3].map(|index| Pick(index).of(&['a', 'b', 'c']));
+    assert_eq!(picked, [Some('c'), Some('b'), Some('a'), Some('c')]);
 }
