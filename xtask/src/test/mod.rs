@@ -2,6 +2,7 @@
 
 mod harness;
 mod interop;
+mod jobs;
 pub(crate) mod models;
 mod programs;
 mod run;
