@@ -23,7 +23,8 @@ const MESSAGES_BEFORE_YIELD: usize = 256;
 /// | PULL | PUSH | work |
 ///
 /// It takes a message only when it can forward it. A full backend therefore slows down the peers
-/// that send to the frontend. A ROUTER drops and counts a message whose peer is gone.
+/// that send to the frontend. A ROUTER drops and counts a message whose peer is gone. A proxy that
+/// is dropped while it waits for room counts the message that it has taken as dropped.
 ///
 /// ```no_run
 /// use onward_zmtp::socket::Proxy;
@@ -94,6 +95,8 @@ impl<'a> Proxy<'a> {
     /// # Errors
     ///
     /// - [`Error::is_closed`] if one of the sockets is closed.
+    /// - [`Error::is_refused`] or [`Error::is_gone`] if one of the sockets has no peer and will get
+    ///   none. Messages that wait for it stay in the other socket.
     /// - [`Error::is_misuse`] if messages can pass in neither direction between the two types, for
     ///   example from a PUSH to a PUSH.
     pub async fn run(&mut self) -> Result<()> {
@@ -126,6 +129,8 @@ impl Direction<'_> {
             return Ok(false);
         }
         if self.pending.is_none() {
+            // A message that was received could not be given back.
+            self.to.owner.shared.check_reachable()?;
             let Poll::Ready(received) = self.from.poll_recv(context) else { return Ok(false) };
             let message = received?;
             capture(&message);
@@ -133,16 +138,24 @@ impl Direction<'_> {
         }
         match self.to.poll_send(Some(context), &mut self.pending) {
             Poll::Pending => Ok(false),
-            Poll::Ready(Err(error)) if error.is_closed() => Err(error),
-            Poll::Ready(outcome) => {
-                if outcome.is_err() {
-                    self.pending = None;
-                    // The message can never be sent: its peer is gone, or it is too large.
-                    self.to.owner.shared.drop_outgoing(1);
-                }
+            Poll::Ready(Err(error)) if error.concerns_message() => {
+                self.drop_pending();
                 Ok(true)
             }
+            Poll::Ready(outcome) => outcome.map(|()| true),
         }
+    }
+
+    fn drop_pending(&mut self) {
+        if self.pending.take().is_some() {
+            self.to.owner.shared.drop_outgoing(1);
+        }
+    }
+}
+
+impl Drop for Direction<'_> {
+    fn drop(&mut self) {
+        self.drop_pending();
     }
 }
 

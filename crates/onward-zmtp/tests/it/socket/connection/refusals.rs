@@ -34,6 +34,7 @@ async fn strict<L: Kind>() -> (Socket<L>, Endpoint) {
 
 fn is_refused(error: &Error, reason: &str) {
     assert!(error.is_refused() && error.to_string().contains(reason), "{error}");
+    assert!(error.to_string().matches("refused the connection").count() <= 1, "{error}");
 }
 
 /// Sends until the socket is refused. The first messages still wait for a peer.

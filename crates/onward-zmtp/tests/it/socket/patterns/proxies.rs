@@ -1,12 +1,13 @@
 //! Proxies, each of which joins two sockets.
 
 use onward_zmtp::protocol::Message;
-use onward_zmtp::socket::{HighWaterMark, Proxy, SocketOptions};
+use onward_zmtp::socket::{HighWaterMark, MonitorEvent, Proxy, SocketOptions};
 use onward_zmtp::{
-    DealerSocket, PullSocket, PushSocket, RepSocket, ReqSocket, RouterSocket, SubSocket, XpubSocket, XsubSocket,
+    DealerSocket, PubSocket, PullSocket, PushSocket, RepSocket, ReqSocket, RouterSocket, SubSocket, XpubSocket,
+    XsubSocket,
 };
 
-use crate::socket::support::events::{until, within};
+use crate::socket::support::events::{event, until, within};
 
 /// Shows: M3
 #[tokio::test]
@@ -142,4 +143,44 @@ async fn a_proxy_between_sockets_that_have_nothing_to_say_to_each_other_is_an_er
     assert!(error.is_misuse() && error.to_string().contains("PUSH"), "{error}");
     assert!(within(Proxy::new(&mut PullSocket::new(), &mut PullSocket::new()).run()).await.unwrap_err().is_misuse());
     assert!(within(Proxy::new(&mut RepSocket::new(), &mut ReqSocket::new()).run()).await.unwrap_err().is_misuse());
+}
+
+/// Otherwise it would take all work from the frontend and drop it, and nobody would notice.
+///
+/// Shows: M3
+#[tokio::test]
+async fn a_proxy_whose_backend_is_refused_ends_and_leaves_the_messages_to_the_frontend() {
+    let (mut front, mut back) = (PullSocket::new(), PushSocket::new());
+    let (mut push, stranger) = (PushSocket::new(), PubSocket::new());
+    push.connect(front.bind("inproc://refused-front").await.unwrap()).unwrap();
+    let mut monitor = back.monitor();
+    back.connect(stranger.bind("tcp://127.0.0.1:*").await.unwrap()).unwrap();
+    event(&mut monitor, |event| matches!(event, MonitorEvent::ConnectingEnded { .. }).then_some(())).await;
+    for work in ["one", "two"] {
+        within(push.send(work)).await.unwrap();
+    }
+    let error = within(Proxy::new(&mut front, &mut back).run()).await.unwrap_err();
+    assert!(error.is_refused(), "{error}");
+    for work in ["one", "two"] {
+        assert_eq!(within(front.recv()).await.unwrap().frames(), [work]);
+    }
+    assert_eq!(back.statistics().dropped, 0);
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn a_message_that_a_dropped_proxy_has_taken_is_counted() {
+    let (mut front, mut back) = (PullSocket::new(), PushSocket::new());
+    let mut push = PushSocket::new();
+    push.connect(front.bind("inproc://counted-front").await.unwrap()).unwrap();
+    back.bind("inproc://counted-back").await.unwrap();
+    within(push.send("work")).await.unwrap();
+    let (taken, mut seen) = tokio::sync::mpsc::unbounded_channel();
+    let mut proxy = Proxy::new(&mut front, &mut back).capture(move |message| drop(taken.send(message.clone())));
+    tokio::select! {
+        _ = proxy.run() => panic!("the proxy ended"),
+        message = seen.recv() => assert_eq!(message.unwrap().frames(), ["work"]),
+    }
+    drop(proxy);
+    assert_eq!(back.statistics().dropped, 1);
 }
