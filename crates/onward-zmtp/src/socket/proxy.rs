@@ -5,6 +5,7 @@ use std::task::{Context, Poll};
 
 use super::error::{Error, Result};
 use super::kind::Kind;
+use super::options::policies::Overflow;
 use super::receive::ReceiveCore;
 use super::send::SendCore;
 use super::typed_socket::Socket;
@@ -23,7 +24,8 @@ const MESSAGES_BEFORE_YIELD: usize = 256;
 /// | PULL | PUSH | work |
 ///
 /// It takes a message only when it can forward it. A full backend therefore slows down the peers
-/// that send to the frontend. A ROUTER drops and counts a message whose peer is gone. A proxy that
+/// that send to the frontend. A ROUTER drops and counts a message whose peer is gone, or [does not
+/// read](Self::overflow). A proxy that
 /// is dropped while it waits for room counts the message that it has taken as dropped.
 ///
 /// ```no_run
@@ -52,6 +54,8 @@ struct Direction<'a> {
     /// The message that was received and not sent.
     pending: Option<Message>,
     is_open: bool,
+    /// True if a peer whose queue is full misses its messages, so that other peers get theirs.
+    drops_when_full: bool,
 }
 
 impl<'a> Proxy<'a> {
@@ -67,12 +71,14 @@ impl<'a> Proxy<'a> {
                 to: &mut rear.sender.core,
                 pending: None,
                 is_open: forward,
+                drops_when_full: names_peers(B::TYPE),
             },
             backward: Direction {
                 from: &mut rear.receiver.core,
                 to: &mut front.sender.core,
                 pending: None,
                 is_open: backward,
+                drops_when_full: names_peers(F::TYPE),
             },
             capture: Box::new(|_| {}),
         }
@@ -84,6 +90,18 @@ impl<'a> Proxy<'a> {
     #[must_use]
     pub fn capture(mut self, capture: impl FnMut(&Message) + Send + 'a) -> Self {
         self.capture = Box::new(capture);
+        self
+    }
+
+    /// Sets the reaction to a peer of a ROUTER whose queue is full. Default: [`Overflow::Drop`], as
+    /// in libzmq: the peer misses the message, which is [counted](crate::socket::Statistics::dropped),
+    /// and the others get theirs. With [`Overflow::Wait`], a peer that does not read stops all
+    /// others. A client with one request at a time, such as a REQ, never has a full queue.
+    #[must_use]
+    pub fn overflow(mut self, overflow: Overflow) -> Self {
+        let (front, back) = self.types;
+        self.forward.drops_when_full = overflow == Overflow::Drop && names_peers(back);
+        self.backward.drops_when_full = overflow == Overflow::Drop && names_peers(front);
         self
     }
 
@@ -136,7 +154,12 @@ impl Direction<'_> {
             capture(&message);
             self.pending = Some(message);
         }
-        match self.to.poll_send(Some(context), &mut self.pending) {
+        let context = if self.drops_when_full { None } else { Some(context) };
+        match self.to.poll_send(context, &mut self.pending) {
+            Poll::Pending if self.drops_when_full => {
+                self.drop_pending();
+                Ok(true)
+            }
             Poll::Pending => Ok(false),
             Poll::Ready(Err(error)) if error.concerns_message() => {
                 self.drop_pending();
@@ -157,6 +180,11 @@ impl Drop for Direction<'_> {
     fn drop(&mut self) {
         self.drop_pending();
     }
+}
+
+/// Returns true if each message names its peer, so that a full queue concerns one peer only.
+fn names_peers(socket_type: SocketType) -> bool {
+    socket_type == SocketType::Router
 }
 
 fn receives(socket_type: SocketType) -> bool {
