@@ -94,9 +94,10 @@ impl<'a> Proxy<'a> {
     }
 
     /// Sets the reaction to a peer of a ROUTER whose queue is full. Default: [`Overflow::Drop`], as
-    /// in libzmq: the peer misses the message, which is [counted](crate::socket::Statistics::dropped),
-    /// and the others get theirs. With [`Overflow::Wait`], a peer that does not read stops all
-    /// others. A client with one request at a time, such as a REQ, never has a full queue.
+    /// in libzmq. The peer then misses the message, which the socket
+    /// [counts](crate::socket::Statistics::dropped), and other peers get theirs. With
+    /// [`Overflow::Wait`], a peer that does not read stops all others. The queue of a client that
+    /// has one request at a time, such as a REQ, is never full.
     #[must_use]
     pub fn overflow(mut self, overflow: Overflow) -> Self {
         let (front, back) = self.types;

@@ -114,7 +114,7 @@ fn a_request_and_a_reply_wait_no_longer_than_their_time() {
     assert_eq!(req.recv_timeout(TIMEOUT).unwrap().unwrap().frames(), ["reply"]);
 }
 
-/// Without these methods an XPUB with manual subscriptions would publish to nobody.
+/// Without these methods an XPUB with manual subscriptions has no subscribers.
 ///
 /// Shows: M3
 #[test]

@@ -145,7 +145,7 @@ async fn a_proxy_between_sockets_that_have_nothing_to_say_to_each_other_is_an_er
     assert!(within(Proxy::new(&mut RepSocket::new(), &mut ReqSocket::new()).run()).await.unwrap_err().is_misuse());
 }
 
-/// Otherwise it would take all work from the frontend and drop it, and nobody would notice.
+/// Otherwise the proxy takes all work from the frontend and drops it, without an error.
 ///
 /// Shows: M3
 #[tokio::test]
