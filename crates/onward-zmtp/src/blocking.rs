@@ -39,8 +39,8 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 use tokio::time::timeout;
 
-use crate::protocol::{IntoFrame, Message};
-use crate::socket::kind::{self, Kind, Receives, Rep, Req, Sends, Subscribes};
+use crate::protocol::{Identity, IntoFrame, Message};
+use crate::socket::kind::{self, Kind, Receives, Rep, Req, Router, Sends, Subscribes, Xpub};
 use crate::socket::{self, Endpoint, Error, Monitor, RemotePeer, Result, SocketOptions, Statistics, TrySendError};
 
 /// The runtime of the thread that runs all connections.
@@ -297,6 +297,45 @@ impl<T: Receives> Socket<T> {
     }
 }
 
+impl Socket<Router> {
+    /// Connects to an endpoint and assigns an identity to the peer there, like
+    /// [`socket::Socket::connect_as`].
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`socket::Socket::connect_as`].
+    pub fn connect_as<E>(&self, endpoint: E, identity: Identity) -> Result<bool>
+    where
+        E: TryInto<Endpoint>,
+        Error: From<E::Error>,
+    {
+        let socket = self.socket()?;
+        wait(async { socket.connect_as(endpoint, identity) })?
+    }
+}
+
+impl Socket<Xpub> {
+    /// Subscribes a peer to a topic, for a socket with manual subscriptions, like
+    /// [`socket::Socket::subscribe_peer`].
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`socket::Socket::subscribe_peer`].
+    pub fn subscribe_peer(&self, peer: &RemotePeer, topic: impl IntoFrame) -> Result<bool> {
+        self.socket()?.subscribe_peer(peer, topic)
+    }
+
+    /// Cancels one subscription of a peer, for a socket with manual subscriptions, like
+    /// [`socket::Socket::cancel_peer`].
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`socket::Socket::cancel_peer`].
+    pub fn cancel_peer(&self, peer: &RemotePeer, topic: impl IntoFrame) -> Result<bool> {
+        self.socket()?.cancel_peer(peer, topic)
+    }
+}
+
 impl<T: Subscribes> Socket<T> {
     /// Subscribes to all messages whose first frame begins with `topic`, like
     /// [`socket::Socket::subscribe`].
@@ -330,6 +369,17 @@ macro_rules! request_reply {
                 wait(self.socket_mut()?.send(message))?
             }
 
+            /// Sends the next request or reply, and waits for room for at most `limit`. Returns
+            /// `false` if it was not sent.
+            ///
+            /// # Errors
+            ///
+            /// Returns the errors of [`send`](Self::send).
+            pub fn send_timeout(&mut self, message: impl Into<Message>, limit: Duration) -> Result<bool> {
+                let socket = self.socket_mut()?;
+                wait(async { timeout(limit, socket.send(message)).await })?.map_or(Ok(false), |sent| sent.map(|()| true))
+            }
+
             /// Waits for the next request or reply and returns it, like the socket of the crate's
             /// root.
             ///
@@ -354,6 +404,18 @@ macro_rules! request_reply {
 }
 
 request_reply!(Req Rep);
+
+impl Socket<Rep> {
+    /// Waits for the next request and returns it with the peer that sent it, like the socket of the
+    /// crate's root.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of that socket's method.
+    pub fn recv_with_peer(&mut self) -> Result<(Message, RemotePeer)> {
+        wait(self.socket_mut()?.recv_with_peer())?
+    }
+}
 
 impl<T: Kind> Default for Socket<T> {
     fn default() -> Self {

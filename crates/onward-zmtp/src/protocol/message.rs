@@ -116,7 +116,8 @@ impl Message {
         self.frames.insert(0, frame.into_frame());
     }
 
-    /// Removes the first frame and returns it.
+    /// Removes the first frame and returns it. It moves the other frames, so it takes time in their
+    /// number; to take all frames, iterate over the message.
     pub fn pop_front(&mut self) -> Option<Bytes> {
         if self.frames.is_empty() { None } else { Some(self.frames.remove(0)) }
     }

@@ -126,6 +126,18 @@ impl Endpoint {
         }
     }
 
+    /// Returns an error if a socket can only be bound to this endpoint.
+    pub(super) fn check_connectable(&self) -> Result<()> {
+        let remedy = match self {
+            Self::Tcp { host, port } if host == "*" && *port != 0 => {
+                format!("`*` is every interface, so connect to one of its addresses, such as `tcp://127.0.0.1:{port}`")
+            }
+            _ if self.is_open() => "connect to the endpoint that `bind` returned".to_owned(),
+            _ => return Ok(()),
+        };
+        Err(Error::endpoint(format!("`{self}` can be bound to, but not connected to; {remedy}")))
+    }
+
     fn ipc(path: &str) -> Result<Self> {
         if path.is_empty() || path == "@" || path.len() > IPC_PATH_BYTES || path.contains('\0') {
             let length = path.len();
@@ -209,6 +221,14 @@ impl TryFrom<&String> for Endpoint {
     type Error = Error;
 
     fn try_from(text: &String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl TryFrom<String> for Endpoint {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
         text.parse()
     }
 }

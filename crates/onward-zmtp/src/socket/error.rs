@@ -107,10 +107,12 @@ impl Error {
     /// refused for good.
     #[cold]
     pub(super) fn refused_by(endpoint: &Endpoint, reason: &Self) -> Self {
-        let by_whom = if reason.kind == Kind::RefusedByProxy { "the SOCKS proxy" } else { "the peer" };
+        // The reason names the peer, but not the proxy.
+        let by_proxy =
+            if reason.kind == Kind::RefusedByProxy { "because the SOCKS proxy refused the connection: " } else { "" };
         let message = format!(
-            "`{endpoint}` is not tried again, because {by_whom} refused the connection: {reason}; correct the options \
-             and connect again, or set `SocketOptions::on_refusal(RefusalPolicy::Retry)`"
+            "`{endpoint}` is not tried again: {by_proxy}{reason}; correct the options and connect again, or set \
+             `SocketOptions::on_refusal(RefusalPolicy::Retry)`"
         );
         Self { kind: Kind::Refused, message: message.into(), source: reason.source.clone() }
     }
@@ -181,6 +183,12 @@ impl Error {
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.kind == Kind::Gone
+    }
+
+    /// Returns true if one message can never be sent, and others may: its peer is gone, it is too
+    /// large, or it lacks a frame.
+    pub(super) fn concerns_message(&self) -> bool {
+        self.is_unroutable() || self.is_limit() || self.is_state()
     }
 
     /// Returns true if one side refused the other.

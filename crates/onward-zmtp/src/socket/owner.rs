@@ -83,11 +83,7 @@ impl Owner {
     pub(super) fn connect(&self, endpoint: Endpoint, assigned_identity: Option<Identity>) -> Result<bool> {
         let runtime = Handle::try_current().map_err(|_| Error::runtime())?;
         self.check_options(&endpoint)?;
-        if endpoint.is_open() {
-            return Err(Error::endpoint(format!(
-                "`{endpoint}` can be bound to, but not connected to; connect to the endpoint that `bind` returned"
-            )));
-        }
+        endpoint.check_connectable()?;
         self.shared.options.check_destination(&endpoint)?;
         let Some(stop) = self.attach_once(&endpoint)? else { return Ok(false) };
         self.shared.begin_connecting();

@@ -5,6 +5,7 @@ use std::task::{Context, Poll};
 
 use super::error::{Error, Result};
 use super::kind::Kind;
+use super::options::policies::Overflow;
 use super::receive::ReceiveCore;
 use super::send::SendCore;
 use super::typed_socket::Socket;
@@ -23,7 +24,9 @@ const MESSAGES_BEFORE_YIELD: usize = 256;
 /// | PULL | PUSH | work |
 ///
 /// It takes a message only when it can forward it. A full backend therefore slows down the peers
-/// that send to the frontend. A ROUTER drops and counts a message whose peer is gone.
+/// that send to the frontend. A ROUTER drops and counts a message whose peer is gone, or [does not
+/// read](Self::overflow). A proxy that
+/// is dropped while it waits for room counts the message that it has taken as dropped.
 ///
 /// ```no_run
 /// use onward_zmtp::socket::Proxy;
@@ -51,6 +54,8 @@ struct Direction<'a> {
     /// The message that was received and not sent.
     pending: Option<Message>,
     is_open: bool,
+    /// True if a peer whose queue is full misses its messages, so that other peers get theirs.
+    drops_when_full: bool,
 }
 
 impl<'a> Proxy<'a> {
@@ -66,12 +71,14 @@ impl<'a> Proxy<'a> {
                 to: &mut rear.sender.core,
                 pending: None,
                 is_open: forward,
+                drops_when_full: names_peers(B::TYPE),
             },
             backward: Direction {
                 from: &mut rear.receiver.core,
                 to: &mut front.sender.core,
                 pending: None,
                 is_open: backward,
+                drops_when_full: names_peers(F::TYPE),
             },
             capture: Box::new(|_| {}),
         }
@@ -86,6 +93,19 @@ impl<'a> Proxy<'a> {
         self
     }
 
+    /// Sets the reaction to a peer of a ROUTER whose queue is full. Default: [`Overflow::Drop`], as
+    /// in libzmq. The peer then misses the message, which the socket
+    /// [counts](crate::socket::Statistics::dropped), and other peers get theirs. With
+    /// [`Overflow::Wait`], a peer that does not read stops all others. The queue of a client that
+    /// has one request at a time, such as a REQ, is never full.
+    #[must_use]
+    pub fn overflow(mut self, overflow: Overflow) -> Self {
+        let (front, back) = self.types;
+        self.forward.drops_when_full = overflow == Overflow::Drop && names_peers(back);
+        self.backward.drops_when_full = overflow == Overflow::Drop && names_peers(front);
+        self
+    }
+
     /// Forwards messages until an error occurs.
     ///
     /// Cancel safe: the future can be dropped and `run` called again. No message is lost while the
@@ -94,6 +114,8 @@ impl<'a> Proxy<'a> {
     /// # Errors
     ///
     /// - [`Error::is_closed`] if one of the sockets is closed.
+    /// - [`Error::is_refused`] or [`Error::is_gone`] if one of the sockets has no peer and will get
+    ///   none. Messages that wait for it stay in the other socket.
     /// - [`Error::is_misuse`] if messages can pass in neither direction between the two types, for
     ///   example from a PUSH to a PUSH.
     pub async fn run(&mut self) -> Result<()> {
@@ -126,24 +148,44 @@ impl Direction<'_> {
             return Ok(false);
         }
         if self.pending.is_none() {
+            // A message that was received could not be given back.
+            self.to.owner.shared.check_reachable()?;
             let Poll::Ready(received) = self.from.poll_recv(context) else { return Ok(false) };
             let message = received?;
             capture(&message);
             self.pending = Some(message);
         }
-        match self.to.poll_send(Some(context), &mut self.pending) {
-            Poll::Pending => Ok(false),
-            Poll::Ready(Err(error)) if error.is_closed() => Err(error),
-            Poll::Ready(outcome) => {
-                if outcome.is_err() {
-                    self.pending = None;
-                    // The message can never be sent: its peer is gone, or it is too large.
-                    self.to.owner.shared.drop_outgoing(1);
-                }
+        let context = if self.drops_when_full { None } else { Some(context) };
+        match self.to.poll_send(context, &mut self.pending) {
+            Poll::Pending if self.drops_when_full => {
+                self.drop_pending();
                 Ok(true)
             }
+            Poll::Pending => Ok(false),
+            Poll::Ready(Err(error)) if error.concerns_message() => {
+                self.drop_pending();
+                Ok(true)
+            }
+            Poll::Ready(outcome) => outcome.map(|()| true),
         }
     }
+
+    fn drop_pending(&mut self) {
+        if self.pending.take().is_some() {
+            self.to.owner.shared.drop_outgoing(1);
+        }
+    }
+}
+
+impl Drop for Direction<'_> {
+    fn drop(&mut self) {
+        self.drop_pending();
+    }
+}
+
+/// Returns true if each message names its peer, so that a full queue concerns one peer only.
+fn names_peers(socket_type: SocketType) -> bool {
+    socket_type == SocketType::Router
 }
 
 fn receives(socket_type: SocketType) -> bool {

@@ -72,12 +72,24 @@ pub(crate) fn error_data(reason: &str) -> Vec<u8> {
     data
 }
 
+/// Returns the meaning of a status code of ZAP (RFC 27), which libzmq sends without a text.
+fn meaning(reason: &[u8]) -> &'static str {
+    match reason {
+        b"300" => " (it cannot check the credentials now)",
+        b"400" => " (it does not accept the user name, the password or the key)",
+        b"500" => " (it failed to check the credentials)",
+        _ => "",
+    }
+}
+
 /// Returns the error that ends the connection for the reason in the peer's `ERROR`.
 pub(crate) fn error_from_peer(data: &[u8]) -> Error {
     match take_short(data) {
-        Some((reason, [])) => {
-            Error::peer_error(format!("the peer refused the connection: {}", super::super::error::printable(reason)))
-        }
+        Some((reason, [])) => Error::peer_error(format!(
+            "the peer refused the connection: {}{}",
+            super::super::error::printable(reason),
+            meaning(reason)
+        )),
         _ => Error::malformed("the peer sent an ERROR that is malformed"),
     }
 }

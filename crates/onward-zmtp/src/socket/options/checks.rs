@@ -34,6 +34,7 @@ impl SocketOptions {
         self.check_heartbeat()?;
         self.check_keepalive()?;
         self.check_hello()?;
+        self.check_admission()?;
         self.check_username()
     }
 
@@ -44,6 +45,23 @@ impl SocketOptions {
                 "a `heartbeat` needs an interval and a timeout of more than zero; leave it out for none",
             )),
             _ => Ok(()),
+        }
+    }
+
+    /// Rejects bounds of zero with which every peer would be refused, or its first message.
+    fn check_admission(&self) -> Result<()> {
+        let limits = &self.protocol.limits;
+        let bounds = [
+            ("peers", self.peers),
+            ("message_parts", limits.message_parts),
+            ("metadata_bytes", limits.metadata_bytes),
+            ("metadata_properties", limits.metadata_properties),
+        ];
+        match bounds.iter().find(|(_, bound)| *bound == 0) {
+            Some((name, _)) => {
+                Err(Error::misuse(format!("with `{name}` of 0 the socket could have no peer; raise it")))
+            }
+            None => Ok(()),
         }
     }
 

@@ -361,7 +361,7 @@ impl SocketOptions {
     }
 
     /// Sets the limit of peers at a time. More are refused. Default: [`PEERS`], which is also the
-    /// highest value. (A PAIR always has one.)
+    /// highest value; the lowest is one. (A PAIR always has one.)
     #[must_use]
     pub fn peers(mut self, peers: usize) -> Self {
         self.peers = peers.min(PEERS);

@@ -10,6 +10,7 @@ use crate::protocol::Message;
 use crate::socket::connection::pipe::Pipe;
 use crate::socket::error::{Error, Result};
 use crate::socket::kind::{Rep, Req};
+use crate::socket::peers::remote_peer::RemotePeer;
 use crate::socket::typed_socket::Socket;
 
 /// The state of the exchange.
@@ -126,6 +127,32 @@ impl Socket<Rep> {
         poll_fn(|context| self.poll_request(context)).await
     }
 
+    /// Waits for the next request and returns it with the peer that sent it, like
+    /// [`recv`](Self::recv). The peer has its address, and the key of CURVE that it proved to have.
+    ///
+    /// Cancel safe.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`recv`](Self::recv).
+    pub async fn recv_with_peer(&mut self) -> Result<(Message, RemotePeer)> {
+        poll_fn(|context| self.poll_request_with_peer(context)).await
+    }
+
+    fn poll_request_with_peer(&mut self, context: &mut Context<'_>) -> Poll<Result<(Message, RemotePeer)>> {
+        loop {
+            let request = ready!(self.poll_request(context))?;
+            let shared = &self.receiver.core.owner.shared;
+            let RequestState::OwesReply { peer, .. } = &self.request_state else { continue };
+            // The peer is registered until the inbox of the message is polled again.
+            if let Some(peer) = shared.remote_peers.get(*peer) {
+                return Poll::Ready(Ok((request, peer)));
+            }
+            shared.drop_incoming(1);
+            self.request_state = RequestState::Idle;
+        }
+    }
+
     fn poll_request(&mut self, context: &mut Context<'_>) -> Poll<Result<Message>> {
         if !matches!(self.request_state, RequestState::Idle) {
             return Poll::Ready(Err(Error::state("the last request has no reply yet; send it first")));
@@ -182,14 +209,12 @@ impl Socket<Rep> {
 
 /// Splits a message into the envelope, up to and including the first empty frame, and the body
 /// after it.
-fn open_request(mut message: Message) -> Option<(Message, Message)> {
-    let mut envelope = Message::new();
-    while let Some(frame) = message.pop_front() {
-        let is_end = frame.is_empty();
-        envelope.push(frame);
-        if is_end {
-            return (!message.is_empty()).then_some((envelope, message));
-        }
+fn open_request(message: Message) -> Option<(Message, Message)> {
+    let end = message.frames().iter().position(Bytes::is_empty)? + 1;
+    if end == message.len() {
+        return None;
     }
-    None
+    let mut frames = message.into_iter();
+    let envelope = frames.by_ref().take(end).collect();
+    Some((envelope, frames.collect()))
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::state::Shared;
 use crate::socket::endpoint::Endpoint;
-use crate::socket::error::Error;
+use crate::socket::error::{Error, Result};
 use crate::socket::monitor::events::MonitorEvent;
 use crate::socket::peers::peer_table::PeerTable;
 
@@ -64,6 +64,15 @@ impl Shared {
     #[inline]
     pub(in crate::socket) fn refusal(&self) -> Option<Error> {
         if self.was_refused.load(Ordering::Acquire) { self.look_for_refusal() } else { None }
+    }
+
+    /// Returns the reason why no message can be sent, if every peer refused the socket. Costs one
+    /// load otherwise.
+    #[inline]
+    pub(in crate::socket) fn check_reachable(&self) -> Result<()> {
+        let refusal =
+            if self.was_refused.load(Ordering::Acquire) { self.peer_table().refusal().cloned() } else { None };
+        refusal.map_or(Ok(()), Err)
     }
 
     #[cold]

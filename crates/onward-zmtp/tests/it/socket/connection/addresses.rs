@@ -477,3 +477,18 @@ async fn the_error_of_a_peer_that_is_not_connected_names_it() {
     let error = RouterSocket::new().send(Message::from_iter(["nobody", "hello"])).await.unwrap_err();
     assert!(error.is_unroutable() && error.to_string().contains("nobody"), "{error}");
 }
+
+/// Shows: M3
+#[tokio::test]
+async fn an_endpoint_of_every_interface_is_not_connected_to_and_the_error_names_one_that_is() {
+    let (pull, push) = (PullSocket::new(), PushSocket::new());
+    let mut monitor = push.monitor();
+    let bound = pull.bind("tcp://*:*").await.unwrap();
+    let error = push.connect(&bound).unwrap_err();
+    assert!(error.is_endpoint(), "{error}");
+    let reachable = bound.to_string().replace('*', "127.0.0.1");
+    assert!(error.to_string().ends_with(&format!("such as `{reachable}`")), "{error}");
+    // A text that `format!` made is an endpoint, too.
+    push.connect(reachable).unwrap();
+    connected(&mut monitor).await;
+}

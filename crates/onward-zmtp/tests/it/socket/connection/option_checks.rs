@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use onward_zmtp::protocol::bounds::PLAIN_FIELD_BYTES;
-use onward_zmtp::protocol::{Heartbeat, Identity, KeyPair, Password, Security};
+use onward_zmtp::protocol::{Heartbeat, Identity, KeyPair, Limits, Password, Security};
 use onward_zmtp::socket::kind::{Dealer, Kind, Pair, Pub, Pull, Push, Rep, Req, Router, Sub, Xpub, Xsub};
 use onward_zmtp::socket::{Decision, DuplicateIdentity, Error, Overflow, SocketOptions};
 use onward_zmtp::{PullSocket, PushSocket, Socket};
@@ -130,4 +130,28 @@ async fn a_user_name_that_is_too_long_is_refused() {
     assert!(matches!(refusals::<Push>(&client(PLAIN_FIELD_BYTES)).await, [None, None]));
     let [bound, connected] = refusals::<Push>(&client(PLAIN_FIELD_BYTES + 1)).await;
     assert!(bound.is_some_and(|error| error.is_misuse()) && connected.is_some_and(|error| error.is_misuse()));
+}
+
+/// Such a socket would wait for ever, and only its peers would learn why.
+///
+/// Shows: M3
+#[tokio::test]
+async fn options_that_admit_no_peer_are_refused() {
+    let limits = |zero: fn(&mut Limits)| {
+        let mut limits = Limits::default();
+        zero(&mut limits);
+        SocketOptions::new().limits(limits)
+    };
+    let options = [
+        ("`peers`", SocketOptions::new().peers(0)),
+        ("`message_parts`", limits(|limits| limits.message_parts = 0)),
+        ("`metadata_bytes`", limits(|limits| limits.metadata_bytes = 0)),
+        ("`metadata_properties`", limits(|limits| limits.metadata_properties = 0)),
+    ];
+    for (name, options) in options {
+        for error in refusals::<Pull>(&options).await {
+            let error = error.expect(name);
+            assert!(error.is_misuse() && error.to_string().contains(name), "{error}");
+        }
+    }
 }

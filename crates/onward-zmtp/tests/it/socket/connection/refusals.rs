@@ -34,6 +34,7 @@ async fn strict<L: Kind>() -> (Socket<L>, Endpoint) {
 
 fn is_refused(error: &Error, reason: &str) {
     assert!(error.is_refused() && error.to_string().contains(reason), "{error}");
+    assert!(error.to_string().matches("refused the connection").count() <= 1, "{error}");
 }
 
 /// Sends until the socket is refused. The first messages still wait for a peer.
@@ -93,6 +94,19 @@ async fn a_request_and_a_reply_of_a_socket_that_is_refused_fail_with_the_reason(
     let mut rep = Socket::<Rep>::with_options(wrong_password());
     rep.connect(&endpoint).unwrap();
     is_refused(&within(rep.recv()).await.unwrap_err(), "400 go away");
+}
+
+/// libzmq and `Decision::refuse` send the code alone.
+///
+/// Shows: M3
+#[tokio::test]
+async fn a_status_code_of_a_refusal_is_explained() {
+    let options =
+        SocketOptions::new().security(Security::PlainServer).authenticate_with(|_| async { Decision::refuse() });
+    let pull = PullSocket::with_options(options);
+    let mut push = PushSocket::with_options(wrong_password());
+    push.connect(pull.bind("tcp://127.0.0.1:*").await.unwrap()).unwrap();
+    is_refused(&send_until_refused(&mut push).await, "400 (it does not accept the user name, the password or the key)");
 }
 
 fn curve(server: &KeyPair) -> SocketOptions {

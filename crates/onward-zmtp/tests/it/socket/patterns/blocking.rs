@@ -3,9 +3,13 @@
 use std::thread;
 use std::time::Duration;
 
-use onward_zmtp::blocking::{PubSocket, PullSocket, PushSocket, RepSocket, ReqSocket, RouterSocket, SubSocket};
-use onward_zmtp::protocol::Message;
+use onward_zmtp::blocking::{
+    DealerSocket, PubSocket, PullSocket, PushSocket, RepSocket, ReqSocket, RouterSocket, SubSocket, XpubSocket,
+};
+use onward_zmtp::protocol::{Identity, Message};
 use onward_zmtp::socket::SocketOptions;
+
+use crate::socket::support::events::TIMEOUT;
 
 /// Shows: M3
 #[test]
@@ -93,4 +97,41 @@ async fn within_a_runtime_there_is_an_error_and_no_panic() {
     assert!(pull.bind("tcp://127.0.0.1:*").unwrap_err().is_state());
     assert!(pull.recv().unwrap_err().is_state());
     assert!(pull.close().unwrap_err().is_state());
+}
+
+/// Shows: M3
+#[test]
+fn a_request_and_a_reply_wait_no_longer_than_their_time() {
+    let (mut rep, mut req) = (RepSocket::new(), ReqSocket::new());
+    let endpoint = rep.bind("tcp://127.0.0.1:*").unwrap();
+    assert!(!req.send_timeout("no peer yet", Duration::from_millis(1)).unwrap());
+    req.connect(&endpoint).unwrap();
+    assert!(req.send_timeout("request", TIMEOUT).unwrap());
+    let (request, peer) = rep.recv_with_peer().unwrap();
+    assert_eq!(request.frames(), ["request"]);
+    assert!(peer.address().unwrap().ip().is_loopback());
+    assert!(rep.send_timeout("reply", TIMEOUT).unwrap());
+    assert_eq!(req.recv_timeout(TIMEOUT).unwrap().unwrap().frames(), ["reply"]);
+}
+
+/// Without these methods an XPUB with manual subscriptions has no subscribers.
+///
+/// Shows: M3
+#[test]
+fn a_publisher_subscribes_its_peers_and_a_router_names_them() {
+    let mut publisher = XpubSocket::with_options(SocketOptions::new().manual());
+    let mut sub = SubSocket::new();
+    sub.connect(publisher.bind("tcp://127.0.0.1:*").unwrap()).unwrap();
+    sub.subscribe("news").unwrap();
+    let (message, peer) = publisher.recv_with_peer().unwrap();
+    assert_eq!(message.frames(), [&b"\x01news"[..]]);
+    assert!(publisher.subscribe_peer(&peer, "news").unwrap());
+    publisher.send("news of the day").unwrap();
+    assert_eq!(sub.recv_timeout(TIMEOUT).unwrap().unwrap().frames(), ["news of the day"]);
+    assert!(publisher.cancel_peer(&peer, "news").unwrap());
+    let (mut router, mut dealer) = (RouterSocket::new(), DealerSocket::new());
+    let endpoint = dealer.bind("tcp://127.0.0.1:*").unwrap();
+    assert!(router.connect_as(&endpoint, Identity::new("worker").unwrap()).unwrap());
+    dealer.send("ready").unwrap();
+    assert_eq!(router.recv().unwrap().frames(), ["worker", "ready"]);
 }

@@ -1,12 +1,13 @@
 //! Proxies, each of which joins two sockets.
 
 use onward_zmtp::protocol::Message;
-use onward_zmtp::socket::{HighWaterMark, Proxy, SocketOptions};
+use onward_zmtp::socket::{HighWaterMark, MonitorEvent, Overflow, Proxy, SocketOptions};
 use onward_zmtp::{
-    DealerSocket, PullSocket, PushSocket, RepSocket, ReqSocket, RouterSocket, SubSocket, XpubSocket, XsubSocket,
+    DealerSocket, PubSocket, PullSocket, PushSocket, RepSocket, ReqSocket, RouterSocket, SubSocket, XpubSocket,
+    XsubSocket,
 };
 
-use crate::socket::support::events::{until, within};
+use crate::socket::support::events::{event, until, within};
 
 /// Shows: M3
 #[tokio::test]
@@ -142,4 +143,123 @@ async fn a_proxy_between_sockets_that_have_nothing_to_say_to_each_other_is_an_er
     assert!(error.is_misuse() && error.to_string().contains("PUSH"), "{error}");
     assert!(within(Proxy::new(&mut PullSocket::new(), &mut PullSocket::new()).run()).await.unwrap_err().is_misuse());
     assert!(within(Proxy::new(&mut RepSocket::new(), &mut ReqSocket::new()).run()).await.unwrap_err().is_misuse());
+}
+
+/// Otherwise the proxy takes all work from the frontend and drops it, without an error.
+///
+/// Shows: M3
+#[tokio::test]
+async fn a_proxy_whose_backend_is_refused_ends_and_leaves_the_messages_to_the_frontend() {
+    let (mut front, mut back) = (PullSocket::new(), PushSocket::new());
+    let (mut push, stranger) = (PushSocket::new(), PubSocket::new());
+    push.connect(front.bind("inproc://refused-front").await.unwrap()).unwrap();
+    let mut monitor = back.monitor();
+    back.connect(stranger.bind("tcp://127.0.0.1:*").await.unwrap()).unwrap();
+    event(&mut monitor, |event| matches!(event, MonitorEvent::ConnectingEnded { .. }).then_some(())).await;
+    for work in ["one", "two"] {
+        within(push.send(work)).await.unwrap();
+    }
+    let error = within(Proxy::new(&mut front, &mut back).run()).await.unwrap_err();
+    assert!(error.is_refused(), "{error}");
+    for work in ["one", "two"] {
+        assert_eq!(within(front.recv()).await.unwrap().frames(), [work]);
+    }
+    assert_eq!(back.statistics().dropped, 0);
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn a_message_that_a_dropped_proxy_has_taken_is_counted() {
+    let (mut front, mut back) = (PullSocket::new(), PushSocket::new());
+    let mut push = PushSocket::new();
+    push.connect(front.bind("inproc://counted-front").await.unwrap()).unwrap();
+    back.bind("inproc://counted-back").await.unwrap();
+    within(push.send("work")).await.unwrap();
+    let (taken, mut seen) = tokio::sync::mpsc::unbounded_channel();
+    let mut proxy = Proxy::new(&mut front, &mut back).capture(move |message| drop(taken.send(message.clone())));
+    tokio::select! {
+        _ = proxy.run() => panic!("the proxy ended"),
+        message = seen.recv() => assert_eq!(message.unwrap().frames(), ["work"]),
+    }
+    drop(proxy);
+    assert_eq!(back.statistics().dropped, 1);
+}
+
+const REQUESTS: usize = 200;
+
+/// Returns a ROUTER and a DEALER for a broker, and a worker and a client, all with short queues.
+async fn short_broker(name: &str) -> (RouterSocket, DealerSocket, RepSocket, DealerSocket) {
+    let few = SocketOptions::new()
+        .send_high_water_mark(HighWaterMark::messages(5))
+        .receive_high_water_mark(HighWaterMark::messages(5));
+    let (front, back) = (RouterSocket::with_options(few.clone()), DealerSocket::with_options(few.clone()));
+    let (worker, client) = (RepSocket::with_options(few.clone()), DealerSocket::with_options(few));
+    client.connect(front.bind(format!("inproc://{name}-front")).await.unwrap()).unwrap();
+    worker.connect(back.bind(format!("inproc://{name}-back")).await.unwrap()).unwrap();
+    (front, back, worker, client)
+}
+
+async fn send_requests(client: &mut DealerSocket) {
+    for _ in 0..REQUESTS {
+        within(client.send(Message::from_iter(["", "request"]))).await.unwrap();
+    }
+}
+
+async fn echo(worker: &mut RepSocket, requests: usize) {
+    for _ in 0..requests {
+        let request = within(worker.recv()).await.unwrap();
+        within(worker.send(request)).await.unwrap();
+    }
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn a_client_of_a_broker_that_never_reads_stops_no_other_client() {
+    let (mut front, mut back, mut worker, mut deaf) = short_broker("deaf").await;
+    let mut req = ReqSocket::new();
+    req.connect("inproc://deaf-front").unwrap();
+    let mut proxy = Proxy::new(&mut front, &mut back);
+    let exchange = async {
+        tokio::join!(send_requests(&mut deaf), echo(&mut worker, REQUESTS));
+        within(req.send("hello")).await.unwrap();
+        echo(&mut worker, 1).await;
+        assert_eq!(within(req.recv()).await.unwrap().frames(), ["hello"]);
+    };
+    tokio::select! {
+        _ = proxy.run() => panic!("the proxy ended"),
+        () = exchange => {}
+    }
+    drop(proxy);
+    let dropped = front.statistics().dropped as usize;
+    for _ in dropped..REQUESTS {
+        assert_eq!(within(deaf.recv()).await.unwrap().frames(), ["", "request"]);
+    }
+    assert!(dropped > 0 && deaf.try_recv().is_none(), "{dropped} were dropped");
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn a_broker_that_waits_for_its_clients_loses_no_reply() {
+    let (mut front, mut back, mut worker, client) = short_broker("patient").await;
+    let mut proxy = Proxy::new(&mut front, &mut back).overflow(Overflow::Wait);
+    let (mut requests, mut replies) = client.split();
+    let exchange = async {
+        let send = async {
+            for _ in 0..REQUESTS {
+                within(requests.send(Message::from_iter(["", "request"]))).await.unwrap();
+            }
+        };
+        let read = async {
+            for _ in 0..REQUESTS {
+                assert_eq!(within(replies.recv()).await.unwrap().frames(), ["", "request"]);
+            }
+        };
+        tokio::join!(send, read, echo(&mut worker, REQUESTS));
+    };
+    tokio::select! {
+        _ = proxy.run() => panic!("the proxy ended"),
+        () = exchange => {}
+    }
+    drop(proxy);
+    assert_eq!(front.statistics().dropped, 0);
 }

@@ -1,10 +1,14 @@
 //! REQ and REP.
 
+use std::iter;
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use onward_zmtp::protocol::Message;
+use onward_zmtp::protocol::{Identity, Limits, Message};
 use onward_zmtp::socket::{Endpoint, SocketOptions};
 use onward_zmtp::{DealerSocket, RepSocket, ReqSocket, RouterSocket};
+use tokio::time::Instant;
 
 use crate::socket::support::events::{peers, within};
 
@@ -113,6 +117,25 @@ async fn an_envelope_of_many_frames_comes_back_as_it_was() {
     assert_eq!(within(dealer.recv()).await.unwrap().frames(), ["a", "b", "", "reply"]);
 }
 
+/// A search for the end of the envelope that moves every frame at each step takes minutes here.
+///
+/// Shows: M3
+#[tokio::test]
+async fn an_envelope_of_200_000_frames_takes_time_in_their_number() {
+    let mut limits = Limits::default();
+    limits.message_parts = 300_000;
+    let options = SocketOptions::new().limits(limits);
+    let (mut rep, mut dealer) = (RepSocket::with_options(options.clone()), DealerSocket::with_options(options));
+    dealer.connect(rep.bind("inproc://many-frames").await.unwrap()).unwrap();
+    let frames = iter::repeat_n("hop", 200_000).chain(["", "request"]);
+    within(dealer.send(Message::from_iter(frames))).await.unwrap();
+    let began = Instant::now();
+    assert_eq!(within(rep.recv()).await.unwrap().frames(), ["request"]);
+    assert!(began.elapsed() < Duration::from_secs(5), "it took {:?}", began.elapsed());
+    within(rep.send("reply")).await.unwrap();
+    assert_eq!(within(dealer.recv()).await.unwrap().len(), 200_002);
+}
+
 #[tokio::test]
 async fn a_request_without_an_envelope_is_discarded() {
     let (mut rep, endpoint) = rep().await;
@@ -144,7 +167,7 @@ async fn a_cancelled_wait_for_a_reply_can_be_resumed() {
     let mut req = ReqSocket::new();
     req.connect(&endpoint).unwrap();
     within(req.send("request")).await.unwrap();
-    let hurry = tokio::time::Duration::from_millis(5);
+    let hurry = Duration::from_millis(5);
     assert!(tokio::time::timeout(hurry, req.recv()).await.is_err());
     within(rep.recv()).await.unwrap();
     rep.send("reply").await.unwrap();
@@ -175,4 +198,21 @@ async fn a_request_waits_for_a_peer() {
     req.connect(&endpoint).unwrap();
     within(req.send("in time")).await.unwrap();
     assert_eq!(within(rep.recv()).await.unwrap().frames(), ["in time"]);
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn a_request_comes_with_the_peer_that_sent_it() {
+    let (mut rep, endpoint) = rep().await;
+    let mut req = ReqSocket::with_options(SocketOptions::new().identity(Identity::new("client").unwrap()));
+    req.connect(&endpoint).unwrap();
+    for round in ["one", "two"] {
+        within(req.send(round)).await.unwrap();
+        let (request, peer) = within(rep.recv_with_peer()).await.unwrap();
+        assert_eq!(request.frames(), [round]);
+        assert_eq!(peer.identity(), Some(&Identity::new("client").unwrap()));
+        assert!(within(rep.recv_with_peer()).await.unwrap_err().is_state());
+        within(rep.send("reply")).await.unwrap();
+        assert_eq!(within(req.recv()).await.unwrap().frames(), ["reply"]);
+    }
 }
