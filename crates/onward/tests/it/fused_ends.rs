@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use onward::orchestration::OrchestrationContext;
+use onward::orchestration::{OrchestrationContext, try_join_all};
 use onward::workflow::template::TemplateFile;
 use onward::{Context, Engine, Failure, TaskId, TaskState};
 use onward_store::{
@@ -207,6 +207,31 @@ async fn on_two_threads_each_step_ends_together_with_its_turn() {
     }
     stop(&engine, run).await;
     assert_eq!(store.ends(), (4 * RUNS, 0));
+}
+
+async fn five_doublings_at_once(work: Work, context: OrchestrationContext) -> Result<String, Failure> {
+    let doubled = try_join_all((0..5).map(|_| context.activity(Double(work.0)))).await?;
+    Ok(doubled.iter().sum::<u32>().to_string())
+}
+
+/// The first of the ends that come together could be planned, but then they need two turns.
+///
+/// Shows: D11
+#[tokio::test]
+async fn ends_that_come_together_are_soon_planned_no_more() {
+    const RUNS: u64 = 40;
+    let store = Counting::of(Arc::new(MemoryStore::new()), false);
+    let engine = Engine::builder().store(store.clone()).open().await.unwrap();
+    engine.register(|task: Double, _| async move { Ok(task.0 * 2) });
+    engine.orchestrate(five_doublings_at_once);
+    let run = start_run(&engine);
+    for _ in 0..RUNS {
+        let task = start(&engine).await;
+        assert_eq!(result(&engine, task).await, json!("70"));
+    }
+    stop(&engine, run).await;
+    let (with_turn, without) = store.ends();
+    assert!(with_turn + without < RUNS / 2, "{with_turn} ends with a turn, {without} without the planned one");
 }
 
 /// Shows: D2

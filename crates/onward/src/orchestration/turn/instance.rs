@@ -268,6 +268,11 @@ impl Instance {
         self.tasks.remove(&operation);
     }
 
+    /// Returns the number of tasks for which the orchestration waits, as far as they are known.
+    pub(super) fn open_tasks(&self) -> usize {
+        self.tasks.len()
+    }
+
     /// Returns the task of an operation, to cancel it: by its number if that is known.
     pub(super) fn child_of(&self, operation: u64) -> ChildTask {
         self.tasks.get(&operation).map_or(ChildTask::Reference(operation), |task| ChildTask::Task(*task))

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::instance::Instance;
 use super::missing_code::MissingCode;
 use super::parked_instances::{ParkedInstances, UntilParked};
-use super::plan_backoff::PlanBackoff;
+use super::plan_backoff::PlanBackoffs;
 use super::run_turn::{release, run_turn};
 use super::telemetry::OrchestrationTelemetry;
 use crate::engine::Run;
@@ -41,7 +41,7 @@ pub(crate) struct InstanceCache {
     unwritten: Mutex<Vec<TurnWrite>>,
     summary: Mutex<DrainSummary>,
     pub(crate) missing_code: MissingCode,
-    pub(crate) plans: PlanBackoff,
+    pub(crate) plans: PlanBackoffs,
     /// Aborts steps where they await.
     pub(super) abort: CancellationToken,
 }
@@ -74,7 +74,7 @@ impl InstanceCache {
             unwritten: Mutex::default(),
             summary: Mutex::default(),
             missing_code: MissingCode::default(),
-            plans: PlanBackoff::default(),
+            plans: PlanBackoffs::default(),
             abort: CancellationToken::new(),
         }
     }

@@ -41,6 +41,8 @@ struct CheckingIn<T> {
     children: Option<RangeInclusive<u64>>,
     /// Dropped with this entry, which tells the ends of these tasks that the instance is parked.
     waiting: Vec<oneshot::Sender<Infallible>>,
+    /// True if another end would have been planned on the instance.
+    is_wanted: bool,
 }
 
 /// The time until the instance that submitted a task is parked. Nothing is ever sent: the sender
@@ -101,6 +103,10 @@ impl<T: Positioned> ParkedInstances<T> {
         may_plan: impl FnOnce(&T) -> bool,
     ) -> Option<(Box<T>, CheckIn<T>)> {
         let mut cached = self.cached();
+        if let Some(checking_in) = cached.checking_in.get_mut(&task) {
+            checking_in.is_wanted = true;
+            return None;
+        }
         if cached.parked.is_empty() || !cached.parked.peek(&task).is_some_and(|instance| may_plan(instance)) {
             return None;
         }
@@ -112,7 +118,8 @@ impl<T: Positioned> ParkedInstances<T> {
 
     fn announce(self: &Arc<Self>, cached: &mut Cached<T>, task: TaskId) -> CheckIn<T> {
         let (sender, instance) = oneshot::channel();
-        cached.checking_in.insert(task, CheckingIn { instance, children: None, waiting: Vec::new() });
+        let checking_in = CheckingIn { instance, children: None, waiting: Vec::new(), is_wanted: false };
+        cached.checking_in.insert(task, checking_in);
         CheckIn { instances: Arc::clone(self), task, sender: Some(sender) }
     }
 }
@@ -172,17 +179,21 @@ impl<T> CheckIn<T> {
         }
     }
 
-    /// Parks the instance until its next turn, or passes it to that turn if it has begun.
-    pub(crate) fn finish(mut self, instance: Box<T>) {
-        let Some(sender) = self.sender.take() else { return };
+    /// Parks the instance until its next turn, or passes it to that turn if it has begun. Returns
+    /// true if a turn or another end wanted the instance in the meantime.
+    pub(crate) fn finish(mut self, instance: Box<T>) -> bool {
+        let Some(sender) = self.sender.take() else { return false };
         let mut cached = self.instances.cached();
         // Dropped after the lock is released: the destructors are user code.
-        let _evicted = match cached.checking_in.remove(&self.task) {
-            Some(_no_turn_waits) => cached.parked.push(self.task, instance).map(|(_, instance)| instance),
-            None => sender.send(instance).err(),
+        let (_evicted, was_wanted) = match cached.checking_in.remove(&self.task) {
+            Some(CheckingIn { is_wanted, .. }) => {
+                (cached.parked.push(self.task, instance).map(|(_, instance)| instance), is_wanted)
+            }
+            None => (sender.send(instance).err(), true),
         };
         self.instances.measure(&cached);
         drop(cached);
+        was_wanted
     }
 }
 
@@ -231,7 +242,7 @@ mod tests {
         check_in.submits(4..=6);
         let mut until_parked = instances.until_parked(TASK, 5).unwrap();
         assert!((&mut until_parked).now_or_never().is_none());
-        check_in.finish(Box::new(Instance));
+        assert!(!check_in.finish(Box::new(Instance)));
         assert!(until_parked.now_or_never().unwrap().is_err());
         assert!(instances.check_out_for_plan(TASK, |_| true).is_some());
     }
@@ -243,6 +254,19 @@ mod tests {
         check_in.submits(4..=5);
         assert!(instances.until_parked(TASK, 3).is_none());
         assert!(instances.until_parked(TaskId(8), 4).is_none());
+    }
+
+    #[test]
+    fn an_instance_is_wanted_by_another_end_and_by_a_turn() {
+        let instances = instances();
+        assert!(!instances.begin_check_in(TASK).finish(Box::new(Instance)));
+        let (instance, check_in) = instances.check_out_for_plan(TASK, |_| true).unwrap();
+        assert!(instances.check_out_for_plan(TASK, |_| true).is_none());
+        assert!(check_in.finish(instance));
+        let (instance, check_in) = instances.check_out_for_plan(TASK, |_| true).unwrap();
+        let mut turn = Box::pin(instances.check_out(TASK, 0, 0));
+        assert!((&mut turn).now_or_never().is_none());
+        assert!(check_in.finish(instance));
     }
 
     #[test]

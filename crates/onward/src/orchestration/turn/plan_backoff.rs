@@ -1,4 +1,4 @@
-//! Kinds whose turns are planned less often, because plans failed.
+//! Kinds whose turns are planned less often, because plans failed or saved nothing.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,8 +11,26 @@ const FIRST_PAUSE: u32 = 8;
 /// The largest number of plans that are skipped after one that failed.
 const LONGEST_PAUSE: u32 = 1024;
 
+/// The back-offs of plans. A kind that starts tasks together may also run one after the other, so
+/// the plans in which it waits for several tasks have a back-off of their own.
+#[derive(Debug, Default)]
+pub(crate) struct PlanBackoffs {
+    /// For orchestrations that wait for one task.
+    single: PlanBackoff,
+    /// For orchestrations that wait for several tasks.
+    several: PlanBackoff,
+}
+
+impl PlanBackoffs {
+    /// Returns the back-off of plans by the number of tasks for which an orchestration waits.
+    pub(crate) fn waiting_for(&self, tasks: usize) -> &PlanBackoff {
+        if tasks > 1 { &self.several } else { &self.single }
+    }
+}
+
 /// The kinds whose plans failed: the code ran steps, or the store wrote ends alone because of a
-/// limit, a pause or other messages.
+/// limit, a pause or other messages. A plan also counts as failed if another task of the
+/// orchestration ended before it was settled.
 #[derive(Debug, Default)]
 pub(crate) struct PlanBackoff(Mutex<FxHashMap<Name, Pause>>);
 

@@ -32,22 +32,23 @@ pub(super) fn plan_orchestration(
     let now = run.inner.clock.now();
     let may_plan = |instance: &Instance| {
         let context = instance.machine.replay_context();
-        instance.received.is_some() && context.due_timer(now).is_none() && run.instances.plans.allows(&context.kind)
+        let plans = run.instances.plans.waiting_for(instance.open_tasks());
+        instance.received.is_some() && context.due_timer(now).is_none() && plans.allows(&context.kind)
     };
     let (mut instance, check_in) = run.instances.orchestrations.check_out_for_plan(task, may_plan)?;
-    let kind = instance.machine.replay_context().kind.clone();
+    let (kind, tasks) = (instance.machine.replay_context().kind.clone(), instance.open_tasks());
     let (generation, before) = (instance.generation, instance.received.unwrap_or_default());
     let from = (task, instance.machine.length());
     let planned = feed_report(&mut instance, before + 1, report, now)
         .and_then(|(pending, next)| turn(run, from, &mut instance, pending, next));
     let Some((turn, operations)) = planned else {
-        run.instances.plans.failed(&kind);
+        run.instances.plans.waiting_for(tasks).failed(&kind);
         drop_code(|| drop(instance));
         return None;
     };
     check_in.submits(operations.iter().flatten().copied());
     let code = Box::new(PlannedOrchestration { instance, check_in, operations, received: before + 1 });
-    Some((code, Plan { kind, turn, generation, received: before }))
+    Some((code, Plan { kind, turn, tasks, generation, received: before }))
 }
 
 /// Runs the code on the report. Returns `None` if the turn needs more than that: steps take time,
@@ -107,7 +108,7 @@ fn turn(
 }
 
 impl PlannedCode for PlannedOrchestration {
-    fn settle(self: Box<Self>, run: &Run, turn: &Turn, turned: &Turned) {
+    fn settle(self: Box<Self>, run: &Run, turn: &Turn, turned: &Turned) -> bool {
         let Self { mut instance, check_in, operations, received } = *self;
         let bytes = turn.chunk.len() as u64;
         instance.bytes += bytes;
@@ -120,8 +121,6 @@ impl PlannedCode for PlannedOrchestration {
         let kind = instance.machine.replay_context().kind.clone();
         run.inner.telemetry.orchestrations.kind(&kind).wrote(turn.events, bytes);
         // An instance that has ended or begins again is of no further use.
-        if matches!(turn.next, AfterTurn::Park { .. }) && !turned.state.is_ended() {
-            check_in.finish(instance);
-        }
+        matches!(turn.next, AfterTurn::Park { .. }) && !turned.state.is_ended() && check_in.finish(instance)
     }
 }

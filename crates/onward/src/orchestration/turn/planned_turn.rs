@@ -23,8 +23,9 @@ use crate::workflow::plan_workflow_turn;
 
 /// An instance that has run a turn which is not written yet.
 pub(crate) trait PlannedCode: Send {
-    /// Parks the instance, or drops it if it has ended, after its turn was written.
-    fn settle(self: Box<Self>, run: &Run, turn: &Turn, turned: &Turned);
+    /// Parks the instance, or drops it if it has ended, after its turn was written. Returns true if
+    /// a turn or another end wanted the parked instance in the meantime.
+    fn settle(self: Box<Self>, run: &Run, turn: &Turn, turned: &Turned) -> bool;
 }
 
 /// A turn that has run and is to be written with the end of a task.
@@ -42,6 +43,8 @@ pub(crate) struct Plan {
     pub(crate) kind: Name,
     /// The turn, under an [`unclaimed`] lease.
     pub(crate) turn: Turn,
+    /// The number of tasks for which the orchestration waited, as far as they are known.
+    pub(crate) tasks: usize,
     /// The generation.
     pub(crate) generation: u32,
     /// The number of messages that had arrived.
@@ -88,23 +91,37 @@ impl PlannedTurn {
     /// Keeps the instance if the turn was written, and drops it otherwise. Returns true if the
     /// orchestration may be claimed.
     pub(crate) fn settle(mut self: Box<Self>, run: &Run, turned: Option<&Turned>) -> bool {
-        let kind = &self.plan.kind;
+        let Plan { kind, tasks, .. } = &self.plan;
+        let plans = run.instances.plans.waiting_for(*tasks);
         let Some((turned, code)) = turned.zip(self.code.take()) else {
-            run.instances.plans.failed(kind);
+            plans.failed(kind);
             return true;
         };
-        run.instances.plans.succeeded(kind);
+        self.record(run, turned);
+        let mut was_wanted = false;
+        drop_code(|| was_wanted = code.settle(run, &self.plan.turn, turned));
+        // Tasks that end together need one turn for all of them. If the first end is planned, it
+        // has a turn of its own, and the others need a second one.
+        if was_wanted && *tasks > 1 {
+            plans.failed(kind)
+        } else {
+            plans.succeeded(kind)
+        }
+        !matches!(turned.state, TaskState::Blocked | TaskState::Scheduled)
+    }
+
+    /// Records a turn that was written in the counters and the metrics.
+    fn record(&self, run: &Run, turned: &Turned) {
+        let Plan { kind, turn, .. } = &self.plan;
         if turned.state.is_ended() {
             run.instances.count(turned.state);
             run.inner.telemetry.kind(kind).ended(turned.state);
         }
         // The orchestration may have been cancelled instead, because another one has taken its key.
         let is_cancelled = turned.state == TaskState::Cancelled;
-        let outcome = if is_cancelled { TurnOutcome::Cancelled } else { TurnOutcome::of(&self.plan.turn.next) };
+        let outcome = if is_cancelled { TurnOutcome::Cancelled } else { TurnOutcome::of(&turn.next) };
         let took = run.inner.clock.steady().saturating_sub(self.began);
         run.inner.telemetry.orchestrations.kind(kind).turned(outcome, took);
-        drop_code(|| code.settle(run, &self.plan.turn, turned));
-        !matches!(turned.state, TaskState::Blocked | TaskState::Scheduled)
     }
 }
 

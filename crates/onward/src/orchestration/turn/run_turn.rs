@@ -44,7 +44,9 @@ pub(super) async fn run_turn(run: &Arc<Run>, task: ClaimedTask, slot: TurnSlot) 
     let (lease, began) = (task.lease, run.inner.clock.steady());
     let telemetry = run.inner.telemetry.orchestrations.kind(&task.kind);
     if task.kind.starts_with(RUN_KIND_PREFIX) {
-        let outcome = match run_workflow_turn(run, task, slot).await {
+        // Boxed, as the turn below: the future of every turn would be as large as that of the
+        // largest kind, and it is moved three times before it runs.
+        let outcome = match Box::pin(run_workflow_turn(run, task, slot)).await {
             Ok(outcome) => outcome,
             Err(abort) => abandon_turn(run, lease, abort).await,
         };
@@ -52,7 +54,7 @@ pub(super) async fn run_turn(run: &Arc<Run>, task: ClaimedTask, slot: TurnSlot) 
         return;
     }
     if let Some(code) = run.orchestrations.remote(&task.kind) {
-        let outcome = run_remote(run, task, slot, &**code).await;
+        let outcome = Box::pin(run_remote(run, task, slot, &**code)).await;
         telemetry.turned(outcome, run.inner.clock.steady().saturating_sub(began));
         return;
     }

@@ -17,6 +17,11 @@ impl Children {
         self.0.remove(&reference);
     }
 
+    /// Returns the number of tasks for which the run waits, as far as they are known.
+    pub(super) fn open(&self) -> usize {
+        self.0.len()
+    }
+
     /// Returns the task of a reference, to cancel it: by its number if that is known.
     pub(super) fn child(&self, reference: u64) -> ChildTask {
         self.0.get(&reference).map_or(ChildTask::Reference(reference), |task| ChildTask::Task(*task))

@@ -20,8 +20,8 @@ struct PlannedRun {
 }
 
 impl PlannedCode for PlannedRun {
-    fn settle(self: Box<Self>, run: &Run, _: &Turn, turned: &Turned) {
-        self.written.conclude(run, self.instance, turned);
+    fn settle(self: Box<Self>, run: &Run, _: &Turn, turned: &Turned) -> bool {
+        self.written.conclude(run, self.instance, turned)
     }
 }
 
@@ -31,11 +31,12 @@ pub(crate) fn plan_turn(run: &Arc<Run>, task: TaskId, report: MessageBody) -> Op
     let now = run.inner.clock.now();
     let may_plan = |instance: &RunInstance| {
         let kind = run_kind(&instance.context.facts.name);
-        instance.received.is_some() && !instance.is_due(now) && kind.is_ok_and(|kind| run.instances.plans.allows(&kind))
+        let plans = run.instances.plans.waiting_for(instance.children.open());
+        instance.received.is_some() && !instance.is_due(now) && kind.is_ok_and(|kind| plans.allows(&kind))
     };
     let (instance, check_in) = run.instances.workflows.check_out_for_plan(task, may_plan)?;
     let (generation, before) = (instance.generation, instance.received.unwrap_or_default());
-    let kind = run_kind(&instance.context.facts.name).ok()?;
+    let (kind, tasks) = (run_kind(&instance.context.facts.name).ok()?, instance.children.open());
     let pending = Pending::consuming(before + 1);
     let mut turn = RunTurn { run, lease: unclaimed(task), instance, now, pending };
     let arrival = turn.arrival(report)?;
@@ -45,7 +46,7 @@ pub(crate) fn plan_turn(run: &Arc<Run>, task: TaskId, report: MessageBody) -> Op
         return None;
     }
     let Some(written) = decide_moments(&mut turn) else {
-        run.instances.plans.failed(&kind);
+        run.instances.plans.waiting_for(tasks).failed(&kind);
         return None;
     };
     let check_in = matches!(written.next, AfterTurn::Park { .. }).then_some(check_in);
@@ -55,7 +56,7 @@ pub(crate) fn plan_turn(run: &Arc<Run>, task: TaskId, report: MessageBody) -> Op
     }
     let code =
         PlannedRun { written: WrittenTurn::of(&written, effects, before + 1, check_in), instance: turn.instance };
-    Some((Box::new(code), Plan { kind, turn: written, generation, received: before }))
+    Some((Box::new(code), Plan { kind, turn: written, tasks, generation, received: before }))
 }
 
 /// Decides about an arrival. Returns false, and changes nothing, if results have to be read first.

@@ -40,8 +40,9 @@ impl WrittenTurn {
         Self { events, bytes, cancels, effects, received, check_in }
     }
 
-    /// Applies the reply of the store, and parks the run or drops it.
-    pub(super) fn conclude(self, run: &Run, mut instance: Box<RunInstance>, turned: &Turned) {
+    /// Applies the reply of the store, and parks the run or drops it. Returns true if a turn or an
+    /// end wanted the parked run in the meantime.
+    pub(super) fn conclude(self, run: &Run, mut instance: Box<RunInstance>, turned: &Turned) -> bool {
         let Self { events, bytes, cancels, effects, received, check_in } = self;
         cancel_here(run, &cancels);
         instance.length += events;
@@ -52,8 +53,6 @@ impl WrittenTurn {
         }
         let is_parked = matches!(turned.state, TaskState::Blocked | TaskState::Scheduled);
         instance.received = is_parked.then_some(received);
-        if let Some(check_in) = check_in.filter(|_| !turned.state.is_ended()) {
-            check_in.finish(instance);
-        }
+        check_in.filter(|_| !turned.state.is_ended()).is_some_and(|check_in| check_in.finish(instance))
     }
 }
