@@ -15,7 +15,8 @@ export default async function* report(source: AsyncIterable<TestEvent>): AsyncGe
   const failures: [string, string][] = [];
   for await (const { type, data } of source) {
     if (type === "test:pass") {
-      const result = data.skip === undefined ? "ok" : "ignored";
+      const took = (data.details.duration_ms / 1000).toFixed(3);
+      const result = data.skip === undefined ? `ok <${took}s>` : "ignored";
       yield `test ${unique(data.name)} ... ${result}\n`;
     } else if (type === "test:fail") {
       const name = unique(data.name);

@@ -13,7 +13,8 @@ export default async function* report(source) {
   const failures = [];
   for await (const { type, data } of source) {
     if (type === 'test:pass') {
-      yield `test ${unique(data.name)} ... ${data.skip === undefined ? 'ok' : 'ignored'}\n`;
+      const took = (data.details.duration_ms / 1000).toFixed(3);
+      yield `test ${unique(data.name)} ... ${data.skip === undefined ? `ok <${took}s>` : 'ignored'}\n`;
     } else if (type === 'test:fail') {
       const name = unique(data.name);
       failures.push([name, String(data.details.error.cause ?? data.details.error)]);
