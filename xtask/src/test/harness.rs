@@ -54,14 +54,43 @@ pub(super) struct Failed {
     printed: Vec<String>,
 }
 
-/// Runs a test program. Shows its output, except the lines of tests that passed, each line after the
-/// name of the program, because others run at the same time.
+/// The form in which the output of a program is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    /// The lines below a heading.
+    Heading,
+    /// The name of the program before each line, because another program runs at the same time.
+    Prefix,
+}
+
+impl Style {
+    fn begin(self, name: &str) {
+        match self {
+            Self::Heading => println!("\n{name}"),
+            Self::Prefix => println!("{name}: started"),
+        }
+    }
+
+    fn line(self, name: &str, line: &str) -> String {
+        match self {
+            Self::Heading => line.to_owned(),
+            Self::Prefix => format!("{name}: {line}"),
+        }
+    }
+}
+
+/// Runs a test program. Shows its output, except the lines of tests that passed.
 ///
 /// A program that prints nothing for `silence` is killed. The tests that the harness has announced
 /// as slow and that have not ended are reported as failed. Without this limit one test that waits
 /// for ever would block all later ones.
 pub(super) fn run(name: &str, program: &mut Command, silence: Duration) -> Result<ProgramRun> {
-    println!("{name}: started");
+    run_in_style(Style::Heading, name, program, silence)
+}
+
+/// Runs a test program as [`run`] does, and shows its output in a style.
+pub(super) fn run_in_style(style: Style, name: &str, program: &mut Command, silence: Duration) -> Result<ProgramRun> {
+    style.begin(name);
     let started = command::now();
     let mut child = program.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
     let child = child.as_mut().map_err(|error| anyhow::anyhow!("cannot start {name}: {error}"))?;
@@ -69,7 +98,7 @@ pub(super) fn run(name: &str, program: &mut Command, silence: Duration) -> Resul
     let lines = lines_of(child.stdout.take().context("the output of the tests is not there")?);
     loop {
         match lines.recv_timeout(silence) {
-            Ok(line) if report.read(&line) == Shown::Yes => println!("{name}: {line}"),
+            Ok(line) if report.read(&line) == Shown::Yes => println!("{}", style.line(name, &line)),
             Ok(_) => {}
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
@@ -198,6 +227,12 @@ test result: FAILED. 1 passed; 1 failed; 1 ignored
 
     fn ran() -> ProgramRun {
         run("one", Command::new("sh").args(["-c", &format!("cat <<'END'\n{PRINTED}END\nexit 101")]), MINUTE).unwrap()
+    }
+
+    #[test]
+    fn lines_of_a_program_beside_another_have_its_name() {
+        assert_eq!(Style::Prefix.line("sdk-ruby", "1 is not 2"), "sdk-ruby: 1 is not 2");
+        assert_eq!(Style::Heading.line("sdk-ruby", "1 is not 2"), "1 is not 2");
     }
 
     #[test]

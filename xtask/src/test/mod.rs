@@ -2,7 +2,6 @@
 
 mod harness;
 mod interop;
-mod jobs;
 pub(crate) mod models;
 mod programs;
 mod run;

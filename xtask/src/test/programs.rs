@@ -42,11 +42,6 @@ pub(super) struct Program {
     is_waiting: bool,
 }
 
-/// Returns the number of processors that this process may use.
-pub(super) fn processors() -> usize {
-    thread::available_parallelism().map_or(1, std::num::NonZero::get)
-}
-
 /// Builds everything that `cargo test` builds and returns its test programs.
 pub(super) fn build(project: &Project, ready: &Ready) -> Result<Vec<Program>> {
     let mut cargo = command::cargo();
@@ -86,7 +81,8 @@ impl Program {
         // The harness prints times only if unstable options are allowed. The variable allows that
         // for a program that is already built; nothing is compiled with it.
         command.env("RUSTC_BOOTSTRAP", "1").args(["-Zunstable-options", "--report-time"]);
-        let threads = if self.is_waiting { processors() * THREADS_PER_PROCESSOR } else { processors() };
+        let processors = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let threads = if self.is_waiting { processors * THREADS_PER_PROCESSOR } else { processors };
         command.arg(format!("--test-threads={threads}"));
         command
     }

@@ -1,5 +1,5 @@
-//! The order of the steps: prepare; build, while the tools of the SDKs are installed; run the test
-//! programs, the examples in the documentation and the checks of the SDKs; then summarise.
+//! The order of the steps: prepare; build, while the tools of the SDKs are installed; run each test
+//! program and test the documentation, beside the checks of the SDKs; then summarise.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,6 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::harness::{self, ProgramRun};
-use super::jobs::{self, Job};
 use super::programs::{self, Program};
 use super::{interop, models, sdks, summary};
 use crate::backends::{self, Ready};
@@ -24,9 +23,6 @@ const SILENCE: Duration = Duration::from_secs(5 * 60);
 
 /// The longest time without a line while cargo compiles before it runs tests.
 pub(super) const SILENCE_OF_COMPILER: Duration = Duration::from_secs(20 * 60);
-
-/// The programs that run at the same time for each processor.
-const PROGRAMS_PER_PROCESSOR: usize = 2;
 
 /// The options of `cargo xtask test`.
 #[derive(Debug, Default, clap::Args)]
@@ -73,7 +69,8 @@ fn run_all(project: &Project, ready: &Ready, all: bool) -> Result<()> {
     let (programs, ()) = (programs?, installed?);
     let built = started.elapsed();
     let temporary = temporary_files::folder()?;
-    let ran = jobs::run(every_job(project, ready, &programs, &temporary, all), jobs_at_once())?;
+    let (ran, sdks) = beside(|| run_programs(project, ready, &programs, &temporary, all), || sdks::run(project))?;
+    let ran: Vec<ProgramRun> = ran?.into_iter().chain(sdks?).collect();
     print!("{}", summary::table(built, &ran));
     let failures = summary::failures(&ran);
     if !failures.is_empty() {
@@ -86,7 +83,7 @@ fn run_all(project: &Project, ready: &Ready, all: bool) -> Result<()> {
 }
 
 /// Runs two functions at the same time, the second on a thread of its own. Returns both results.
-fn beside<A, B: Send>(one: impl FnOnce() -> A, other: impl FnOnce() -> B + Send) -> Result<(A, B)> {
+pub(super) fn beside<A, B: Send>(one: impl FnOnce() -> A, other: impl FnOnce() -> B + Send) -> Result<(A, B)> {
     thread::scope(|scope| {
         let other = scope.spawn(other);
         let result = one();
@@ -96,34 +93,29 @@ fn beside<A, B: Send>(one: impl FnOnce() -> A, other: impl FnOnce() -> B + Send)
     })
 }
 
-/// Returns the number of programs that run at the same time. Most of them wait for a disk, a
-/// process or a timer part of the time.
-fn jobs_at_once() -> usize {
-    programs::processors() * PROGRAMS_PER_PROCESSOR
-}
-
-/// Returns the test programs of the workspace, the examples in the documentation, the models and
-/// the checks of the SDKs. With `all` it adds what repeats other tests, and the tests with other
+/// Runs the test programs of the workspace one after another, then the examples in the
+/// documentation. With `all` it also runs what repeats other tests, and the tests with other
 /// libraries.
-fn every_job<'a>(
-    project: &'a Project,
-    ready: &'a Ready,
-    programs: &'a [Program],
-    temporary: &'a Path,
+fn run_programs(
+    project: &Project,
+    ready: &Ready,
+    programs: &[Program],
+    temporary: &Path,
     all: bool,
-) -> Vec<Job<'a>> {
-    let job = |program: &'a Program, command| {
-        Job::new(&program.name, move || run_program(program, command, ready, temporary))
-    };
-    let mut jobs: Vec<Job<'a>> = programs.iter().map(|program| job(program, program.command())).collect();
-    jobs.push(Job::new("documentation", || documentation(project, ready)));
-    jobs.push(Job::new("models", || models::run(project)));
-    jobs.extend(sdks::jobs(project));
-    if all {
-        jobs.extend(programs.iter().filter_map(|program| Some(job(program, program.command_for_all()?))));
-        jobs.push(Job::new("interop-sqlx", || interop::run(project, ready)));
+) -> Result<Vec<ProgramRun>> {
+    let mut ran = Vec::new();
+    for program in programs {
+        ran.push(run_program(program, program.command(), ready, temporary)?);
+        if let Some(more) = program.command_for_all().filter(|_| all) {
+            ran.push(run_program(program, more, ready, temporary)?);
+        }
     }
-    jobs
+    ran.push(documentation(project, ready)?);
+    ran.push(models::run(project)?);
+    if all {
+        ran.push(interop::run(project, ready)?);
+    }
+    Ok(ran)
 }
 
 fn run_program(program: &Program, mut run: Command, ready: &Ready, temporary: &Path) -> Result<ProgramRun> {

@@ -2,9 +2,8 @@
 
 use anyhow::Result;
 
-use super::harness::{self, ProgramRun};
-use super::jobs::Job;
-use super::run::SILENCE_OF_COMPILER;
+use super::harness::{self, ProgramRun, Style};
+use super::run::{self, SILENCE_OF_COMPILER};
 use crate::project::Project;
 use crate::{command, page, sdk};
 
@@ -21,9 +20,17 @@ pub(super) fn install(project: &Project) -> Result<()> {
     scripts().iter().try_for_each(|(_, script)| command::run(sdk::check(project, script).env(TOOLS_ONLY, "1")))
 }
 
-/// Returns the checks of each SDK, of the page and of the API.
-pub(super) fn jobs(project: &Project) -> impl Iterator<Item = Job<'_>> {
-    scripts().into_iter().map(move |(name, script)| Job::new(&name.clone(), move || check(project, &name, script)))
+/// Runs the checks of each SDK, of the page and of the API, in two sequences at once.
+///
+/// Most of the time they wait for processes and timers, so they run beside the test programs.
+pub(super) fn run(project: &Project) -> Result<Vec<ProgramRun>> {
+    let scripts = scripts();
+    let (even, odd): (Vec<_>, Vec<_>) = scripts.iter().enumerate().partition(|(index, _)| index % 2 == 0);
+    let check_all = |chosen: Vec<(usize, &(String, &str))>| -> Result<Vec<ProgramRun>> {
+        chosen.into_iter().map(|(_, (name, script))| check(project, name, script)).collect()
+    };
+    let (even, odd) = run::beside(|| check_all(even), || check_all(odd))?;
+    Ok(even?.into_iter().chain(odd?).collect())
 }
 
 /// Returns the name and the script of each check.
@@ -36,5 +43,5 @@ fn check(project: &Project, name: &str, script: &str) -> Result<ProgramRun> {
     let mut command = sdk::check(project, script);
     // A test runner prints its results as the harness of Rust does, so that they are counted.
     command.env("ONWARD_TEST_LINES", "1");
-    harness::run(name, &mut command, SILENCE_OF_COMPILER)
+    harness::run_in_style(Style::Prefix, name, &mut command, SILENCE_OF_COMPILER)
 }
