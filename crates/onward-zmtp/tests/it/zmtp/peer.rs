@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 /// The longest wait before a test fails.
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// The Python program.
 const PYTHON: &str = include_str!("pyzmq_peer.py");
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use onward_zmtp::socket::{Monitor, MonitorEvent, Statistics};
 use tokio::time::{interval, timeout};
 
-/// The longest wait before a test fails.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
+/// The longest wait before a test fails. Other programs may use the processors too.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Returns the output of the future, which must come in time.
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
