@@ -160,7 +160,8 @@ pub(super) fn host_and_port(address: &str) -> Result<(String, u16)> {
     };
     let port = match port {
         "*" => 0,
-        number => number.parse().map_err(|_| {
+        // `parse` also accepts a sign.
+        number => number.parse().ok().filter(|_| !number.starts_with('+')).ok_or_else(|| {
             Error::endpoint(format!("`{number}` in `tcp://{address}` is no port; write 0 to 65535, or `*`"))
         })?,
     };

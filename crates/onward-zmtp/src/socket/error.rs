@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::convert::Infallible;
 use std::fmt;
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use super::endpoint::Endpoint;
@@ -61,6 +62,13 @@ impl Error {
     #[cold]
     pub(crate) fn io(what: impl fmt::Display, error: std::io::Error) -> Self {
         let message = format!("{what}: {error}");
+        Self { kind: Kind::Io, message: message.into(), source: Some(Source::Io(Arc::new(error))) }
+    }
+
+    /// Returns the error of a bind that the system refused. It has a remedy for the common
+    /// refusals.
+    pub(super) fn bind(endpoint: &Endpoint, error: std::io::Error) -> Self {
+        let message = format!("cannot bind to {endpoint}: {error}{}", bind_remedy(&error));
         Self { kind: Kind::Io, message: message.into(), source: Some(Source::Io(Arc::new(error))) }
     }
 
@@ -265,5 +273,20 @@ impl std::error::Error for Error {
             Some(Source::Protocol(error)) => Some(error),
             None => None,
         }
+    }
+}
+
+/// Returns the remedy of an error of the system at a bind. Errors that are not the system's name
+/// their remedy themselves.
+fn bind_remedy(error: &std::io::Error) -> &'static str {
+    if error.raw_os_error().is_none() {
+        return "";
+    }
+    match error.kind() {
+        ErrorKind::AddrInUse => "; a listener has this address: stop it, or bind to port `*` for a free one",
+        ErrorKind::AddrNotAvailable => "; no interface here has this address: bind to one that does, or to `*` for all",
+        ErrorKind::NotFound => "; the folder of the path is missing: create it first",
+        ErrorKind::PermissionDenied => "; this user may not: choose a port from 1024 on, or a folder that it may write",
+        _ => "",
     }
 }

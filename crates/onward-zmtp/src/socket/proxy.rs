@@ -25,8 +25,8 @@ const MESSAGES_BEFORE_YIELD: usize = 256;
 ///
 /// It takes a message only when it can forward it. A full backend therefore slows down the peers
 /// that send to the frontend. A ROUTER drops and counts a message whose peer is gone, or [does not
-/// read](Self::overflow). A proxy that
-/// is dropped while it waits for room counts the message that it has taken as dropped.
+/// read](Self::overflow). A proxy that is dropped while it waits for room counts the message that
+/// it has taken as dropped.
 ///
 /// ```no_run
 /// use onward_zmtp::socket::Proxy;

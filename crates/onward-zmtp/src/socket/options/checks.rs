@@ -35,6 +35,7 @@ impl SocketOptions {
         self.check_keepalive()?;
         self.check_hello()?;
         self.check_admission()?;
+        self.check_permissions()?;
         self.check_username()
     }
 
@@ -62,6 +63,16 @@ impl SocketOptions {
                 Err(Error::misuse(format!("with `{name}` of 0 the socket could have no peer; raise it")))
             }
             None => Ok(()),
+        }
+    }
+
+    /// Rejects bits that are no permissions: a number may be decimal by mistake.
+    fn check_permissions(&self) -> Result<()> {
+        match self.ipc_permissions {
+            Some(mode) if mode > 0o777 => Err(Error::misuse(format!(
+                "`ipc_permissions` of 0o{mode:o} are none; write an octal number up to 0o777, such as 0o660"
+            ))),
+            _ => Ok(()),
         }
     }
 

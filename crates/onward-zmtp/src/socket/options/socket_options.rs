@@ -305,7 +305,8 @@ impl SocketOptions {
     }
 
     /// Sets the permissions of the files of Unix sockets that the socket is bound to, such as
-    /// `0o660`. They are set before a peer can connect. Default: `0o777` less the process' umask.
+    /// `0o660`, at most `0o777`. They are set before a peer can connect. Default: `0o777` less the
+    /// process' umask.
     #[must_use]
     pub fn ipc_permissions(mut self, mode: u32) -> Self {
         self.ipc_permissions = Some(mode);

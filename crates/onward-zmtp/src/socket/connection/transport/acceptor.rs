@@ -46,7 +46,7 @@ impl Acceptor {
                 .map(|listener| (Listener::Unix { listener, _file: None }, endpoint.clone())),
             Endpoint::Inproc(_) => Err(io::ErrorKind::Unsupported.into()),
         };
-        let (listener, bound) = bound.map_err(|error| Error::io(format_args!("cannot bind to {endpoint}"), error))?;
+        let (listener, bound) = bound.map_err(|error| Error::bind(endpoint, error))?;
         Ok((Self(Arc::new(Mutex::new(Some(listener)))), bound))
     }
 

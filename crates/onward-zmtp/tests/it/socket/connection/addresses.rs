@@ -492,3 +492,20 @@ async fn an_endpoint_of_every_interface_is_not_connected_to_and_the_error_names_
     push.connect(reachable).unwrap();
     connected(&mut monitor).await;
 }
+
+/// Asserts that binding to an endpoint fails with an error that names both.
+async fn assert_refused(endpoint: &str, remedy: &str) {
+    let error = PullSocket::new().bind(endpoint).await.unwrap_err();
+    assert!(error.is_io() && error.to_string().contains(endpoint) && error.to_string().contains(remedy), "{error}");
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn an_address_that_the_system_refuses_is_named_with_the_remedy() {
+    let other = PullSocket::new();
+    let taken = other.bind("tcp://127.0.0.1:*").await.unwrap();
+    assert_refused(&taken.to_string(), "bind to port `*` for a free one").await;
+    // An address that RFC 5737 reserves for documents.
+    assert_refused("tcp://192.0.2.1:5555", "no interface here has this address").await;
+    assert_refused("ipc:///no-such-folder/socket", "create it first").await;
+}

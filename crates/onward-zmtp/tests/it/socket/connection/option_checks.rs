@@ -155,3 +155,14 @@ async fn options_that_admit_no_peer_are_refused() {
         }
     }
 }
+
+/// The decimal 660 is `0o1224`, which lets the group write and not read.
+///
+/// Shows: M3
+#[tokio::test]
+async fn permissions_beyond_those_of_a_file_are_refused() {
+    for error in refusals::<Pull>(&SocketOptions::new().ipc_permissions(660)).await {
+        let error = error.expect("they are refused");
+        assert!(error.is_misuse() && error.to_string().contains("0o1224"), "{error}");
+    }
+}

@@ -244,6 +244,7 @@ fn what_is_no_endpoint_is_refused_with_the_text_in_the_error() {
         "tcp://host:port",
         "tcp://:1",
         "tcp://host:65536",
+        "tcp://host:+80",
         "udp://x:1",
         "ipc://",
         "ipc://@",
