@@ -142,6 +142,15 @@ test('keys reach screens, rows and help', async () => {
   await window.close();
 });
 
+test('the focus is on the heading of a screen that has loaded its data', async () => {
+  const window = await Window.open(browser, server);
+  await window.show('queues');
+  await window.page.getByRole('link', { name: 'mail' }).first().press('Enter');
+  await window.heading(/^Queue /).waitFor();
+  await eventually(() => window.page.evaluate(() => document.activeElement?.tagName), (name) => name === 'H1');
+  await window.close();
+});
+
 test('a filter is in the address, and is saved', async () => {
   const window = await Window.open(browser, server);
   await window.show('tasks');

@@ -1,6 +1,6 @@
 // Parts that all screens share.
 
-import { html, useEffect, useState } from './html.js';
+import { html, useEffect, useLayoutEffect, useRef, useState } from './html.js';
 import { may } from './api.js';
 import { connection, now } from './live.js';
 import { count, exact, relative } from './format.js';
@@ -169,8 +169,13 @@ export function Shown({ loaded, children }) {
  * @param {{ title: unknown, sub?: unknown, actions?: unknown }} props
  */
 export function Head({ title, sub, actions }) {
+  const heading = useRef(/** @type {HTMLElement | null} */ (null));
+  useLayoutEffect(() => {
+    // The row that led here has gone with the focus, and the heading comes after the data.
+    if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true });
+  }, []);
   return html`<header class="head">
-    <h1 tabindex="-1">${title}</h1>
+    <h1 ref=${heading} tabindex="-1">${title}</h1>
     ${sub && html`<p class="sub">${sub}</p>`}
     ${actions && html`<div class="actions">${actions}</div>`}
   </header>`;
