@@ -1,5 +1,6 @@
 //! `cargo xtask test`: the one command that runs every test.
 
+mod hang_ups;
 mod harness;
 mod interop;
 pub(crate) mod models;

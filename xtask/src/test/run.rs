@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::harness::{self, ProgramRun};
 use super::programs::{self, Program};
-use super::{interop, models, sdks, summary};
+use super::{hang_ups, interop, models, sdks, summary};
 use crate::backends::{self, Ready};
 use crate::command;
 use crate::disk::temporary_files;
@@ -38,6 +38,7 @@ pub(crate) struct Options {
 
 /// Prepares what the tests need, then runs them.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
+    hang_ups::check()?;
     let ready = backends::prepare()?;
     if options.arguments.is_empty() {
         run_all(project, &ready, options.all)
