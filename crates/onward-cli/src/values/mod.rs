@@ -1,5 +1,7 @@
 //! The values of flags: their syntax, and the errors for wrong ones.
 
+#[cfg(any(feature = "metrics", feature = "serve"))]
+mod address;
 mod backoff;
 mod bytes;
 mod duration;
@@ -13,6 +15,8 @@ mod row_count;
 mod tag;
 mod time;
 
+#[cfg(any(feature = "metrics", feature = "serve"))]
+pub(crate) use address::parse_address;
 pub(crate) use backoff::parse_backoff;
 pub(crate) use bytes::{parse_bytes, parse_size};
 pub(crate) use duration::{parse_duration, parse_positive_duration};

@@ -11,7 +11,7 @@ use super::issuer::IssuerSettings;
 
 use crate::exit_code::wrong_usage;
 use crate::logging::LogFilter;
-use crate::values::parse_duration;
+use crate::values::{parse_address, parse_duration};
 
 /// The longest time that `--stop-within` and `--request-time` may give.
 const LONGEST: Duration = Duration::from_secs(3600);
@@ -33,6 +33,7 @@ pub(crate) struct Settings {
     /// Address to listen on; port 0 takes a free port. Beyond loopback it needs TLS or
     /// --behind-proxy, and a key or an account
     #[arg(long, env = "ONWARD_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:7070")]
+    #[arg(value_parser = parse_address)]
     pub(super) listen: SocketAddr,
     /// Name by which clients may address the server, besides localhost; repeat for more
     #[arg(long, env = "ONWARD_HOST", value_name = "NAME", value_delimiter = ',')]

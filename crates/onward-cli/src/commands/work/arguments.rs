@@ -11,6 +11,8 @@ use onward::limits::Preemption;
 use onward_store::{Name, Priority};
 
 use super::pressure::PressureOptions;
+#[cfg(feature = "metrics")]
+use crate::values::parse_address;
 use crate::values::{Jobs, parse_duration, parse_kind, parse_priority, parse_queue};
 
 /// Arguments of `onward work`.
@@ -76,6 +78,7 @@ pub(crate) struct Arguments {
     /// Serve metrics for Prometheus at this address (default: loopback)
     #[cfg(feature = "metrics")]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:9464")]
+    #[arg(value_parser = parse_address)]
     pub(super) metrics: Option<SocketAddr>,
     /// The command and its arguments
     #[arg(last = true, required_unless_present_any = OTHER_WORK, requires = "kinds", value_name = "COMMAND")]
